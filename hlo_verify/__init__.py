@@ -1,0 +1,1 @@
+"""hlo-verify: prove that a partitioned StableHLO program computes what the logical one says."""

@@ -1,0 +1,98 @@
+"""The module as the passes see it: straight lists of operations over numbered values.
+
+Calls are inlined, tuples are flattened and attributes are plain Python values, so
+that an interpreter over a `Function` is a loop. `hlo_verify.passes.canonicalize`
+builds it from MLIR; nothing after it touches MLIR again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hlo_verify.sharding import Sharding
+
+Value = int
+"""An SSA value: its number is unique within a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A static tensor type. `dtype` is StableHLO's spelling (`f32`, `bf16`, `i32`, `ui8`, `i1`, `token`)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where an operation comes from.
+
+    `name` is the JAX/HLO op name (`jit(loss)/dot_general`); `frames` are the user's stack
+    frames, innermost first, as (file, line).
+    """
+
+    name: str = ""
+    frames: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        if self.frames:
+            file, line = self.frames[0]
+            return f"{file}:{line}"
+        return self.name or "unknown location"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation. `name` is StableHLO's, without the dialect prefix (`dot_general`).
+
+    Attributes are plain: ints, bools, strings, tuples of ints, dictionaries of those for
+    dimension numbers, and numpy arrays for constants (a splat is a zero-stride view) and
+    replica groups (rows padded with -1). Regions see the values of the enclosing function.
+    """
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    types: tuple[TensorType, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    regions: tuple[Function, ...] = ()
+    location: Location = Location()
+    source: Any = field(default=None, compare=False, repr=False)
+    """The MLIR operation, kept only so that a report can print its StableHLO line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or region body: `ops` in order, then `results` are returned."""
+
+    arguments: tuple[Value, ...]
+    argument_types: tuple[TensorType, ...]
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole program: one function, with what is known of names, shardings and devices."""
+
+    name: str
+    main: Function
+    argument_names: tuple[str, ...]
+    result_names: tuple[str, ...]
+    result_types: tuple[TensorType, ...]
+    argument_shardings: tuple[Sharding | None, ...]
+    result_shardings: tuple[Sharding | None, ...]
+    partitions: int | None = None
+    """Number of partitions, where the module says so."""
+    replicas: int = 1
+    path: str = ""
