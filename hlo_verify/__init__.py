@@ -1,1 +1,31 @@
 """hlo-verify: prove that a partitioned StableHLO program computes what the logical one says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hlo_verify.api import verify
+    from hlo_verify.errors import InputError
+    from hlo_verify.report import Report, Result, Verdict
+
+__all__ = ["InputError", "Report", "Result", "Verdict", "__version__", "verify"]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "InputError": "hlo_verify.errors",
+    "Report": "hlo_verify.report",
+    "Result": "hlo_verify.report",
+    "Verdict": "hlo_verify.report",
+    "verify": "hlo_verify.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that `hlo-verify --version` need not wait for jaxlib."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,1 @@
+"""Renderers of a `report.Report`, one module a format. They know nothing of the prover."""
