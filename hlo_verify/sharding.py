@@ -3,14 +3,26 @@
 Every spelling (`sdy.sharding`, `mhlo.sharding`, HloSharding v1 to v3, a shardings file)
 becomes one plain table of shard coordinates, so that nothing after this file knows how a
 sharding was written.
+
+What is not the placement of one tensor becomes None: `{manual}` and `{unknown}`, and
+tile assignments with a manual subgroup (each device of the subgroup holds a tensor of
+its own). A reader of None must treat the placement as not known, never as replicated.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from hlo_verify import jaxlib_api
+from hlo_verify.errors import InputError
+from hlo_verify.mesh import AxisReference, Mesh, read_axes, read_mesh
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,3 +46,210 @@ class Sharding:
     @property
     def devices(self) -> int:
         return int(self.coordinates.shape[0])
+
+    def spread(self, devices: int) -> Sharding:
+        """The same placement on `devices` devices, for one that was read with no number of devices known.
+
+        Raises `InputError` where the sharding itself is about another number of devices.
+        """
+        if self.devices == devices:
+            return self
+        if self.only is not None:
+            return maximal(self.only, len(self.tiles), devices)
+        if self.devices != 1:
+            raise InputError(f"a sharding is for {self.devices} devices, the module has {devices}")
+        return unreduced(len(self.tiles), devices) if self.addends is not None else replicated(len(self.tiles), devices)
+
+
+Parsed = Sharding | None | tuple["Parsed", ...]
+"""What a sharding's text says: a placement, None where there is none, or one of these for each element of a tuple."""
+
+
+def replicated(rank: int, devices: int) -> Sharding:
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64))
+
+
+def unreduced(rank: int, devices: int) -> Sharding:
+    """Every device holds an addend of the whole tensor."""
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), np.arange(devices, dtype=np.int64))
+
+
+def maximal(device: int, rank: int, devices: int) -> Sharding:
+    """The tensor lies on one device; the others hold nothing of it."""
+    if not 0 <= device < devices:
+        raise InputError(f"a sharding puts a tensor on device {device}, the module has {devices} devices")
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), only=device)
+
+
+def place(
+    mesh: Mesh,
+    dimensions: Sequence[Sequence[AxisReference]],
+    summed: Sequence[AxisReference],
+    devices: int | None,
+) -> Sharding:
+    """The placement that mesh axes for each dimension (outermost first) and `summed`, the unreduced axes, give."""
+    rank = len(dimensions)
+    if mesh.only is not None:
+        return maximal(mesh.only, rank, mesh.only + 1 if devices is None else devices)
+    if not mesh.axes:
+        return replicated(rank, devices or 1)
+    if devices is not None and devices != mesh.size:
+        raise InputError(f"a sharding's mesh {mesh} has {mesh.size} devices, the module has {devices}")
+    tiles, columns = [], []
+    for axes in dimensions:
+        radix, value = mesh.digits(axes)
+        tiles.append(radix)
+        columns.append(value)
+    coordinates = np.stack(columns, axis=1) if columns else np.zeros((mesh.size, 0), np.int64)
+    return Sharding(tuple(tiles), coordinates, mesh.digits(summed)[1] if summed else None)
+
+
+# HloSharding
+
+
+def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None) -> Parsed:
+    """The placement that an HloSharding's text (version 1, 2 or 3) gives a tensor of `rank`.
+
+    A tuple's text gives a tuple, and `rank` is then the ranks of its flattened elements.
+    With `devices` None, the number is the sharding's own, and 1 for one that does not say.
+    Raises `InputError` for text that is no sharding, that does not fit the rank or the
+    devices, or whose devices are not each there once.
+    """
+    leaves = _read_hlo(text)
+    if not jaxlib_api.is_tuple_sharding(text):
+        return _from_hlo(leaves[0], text, rank if isinstance(rank, int) else rank[0], devices)
+    ranks = [rank] * len(leaves) if isinstance(rank, int) else rank
+    if len(ranks) != len(leaves):
+        raise InputError(f"a sharding has {len(leaves)} elements for {len(ranks)} tensors: {text!r}")
+    return tuple(_from_hlo(leaf, str(leaf), r, devices) for leaf, r in zip(leaves, ranks, strict=True))
+
+
+def _read_hlo(text: str) -> list[Any]:
+    # shard_as and shard_like tie the propagation of shardings and place nothing.
+    try:
+        return jaxlib_api.hlo_shardings(re.sub(r",?\s*shard_(as|like)\s+\d+", "", text))
+    except Exception as error:
+        raise InputError(f"not a sharding: {text!r} ({str(error).splitlines()[0]})") from error
+
+
+def device_counts(text: str) -> set[int]:
+    """The numbers of devices that a sharding's text, in either language, says it is for; one if it is consistent."""
+    if not text.startswith("#sdy."):
+        return {int(leaf.num_devices()) for leaf in _read_hlo(text) if leaf.is_tiled()}
+    attribute = _parse_attribute(text)
+    per_value = jaxlib_api.sdy.TensorShardingPerValueAttr
+    values = per_value(attribute).shardings if per_value.isinstance(attribute) else [attribute]
+    meshes = [find_mesh(jaxlib_api.sdy.TensorShardingAttr(value).mesh_or_ref, {}) for value in values]
+    return {mesh.size for mesh in meshes if mesh.axes}
+
+
+def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None) -> Sharding | None:
+    if sharding.is_manual() or sharding.is_unknown():
+        return None
+    if sharding.is_replicated():
+        return replicated(rank, devices or 1)
+    if sharding.is_unreduced():
+        return unreduced(rank, devices or 1)
+    if sharding.is_maximal():
+        device = int(next(iter(re.findall(r"device=(\d+)", str(sharding)))))
+        return maximal(device, rank, device + 1 if devices is None else devices)
+    return _from_tiles(sharding, text, rank, devices)
+
+
+def _from_tiles(sharding: Any, text: str, rank: int, devices: int | None) -> Sharding | None:
+    shape = tuple(sharding.tile_assignment_dimensions())
+    order = np.asarray(sharding.tile_assignment_devices(), np.int64)
+    if not np.array_equal(np.sort(order), np.arange(math.prod(shape))):
+        raise InputError(f"a sharding must name each of its {math.prod(shape)} devices once: {text!r}")
+    if devices is not None and devices != len(order):
+        raise InputError(f"a sharding is for {len(order)} devices, the module has {devices}: {text!r}")
+    kinds = [str(kind).rsplit(".", 1)[-1] for kind in sharding.subgroup_types()]
+    if sharding.replicate_on_last_tile_dim() and not kinds:
+        kinds = ["REPLICATED"]
+    if len(shape) - len(kinds) != rank:
+        raise InputError(f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}")
+    if not set(kinds) <= {"REPLICATED", "UNREDUCED"}:
+        return None
+    coordinates = np.empty((len(order), len(shape)), np.int64)
+    coordinates[order] = np.stack(np.unravel_index(np.arange(len(order)), shape), axis=1)
+    addends = None
+    if "UNREDUCED" in kinds:
+        addends = np.zeros(len(order), np.int64)
+        for k, kind in enumerate(kinds, rank):
+            if kind == "UNREDUCED":
+                addends = addends * shape[k] + coordinates[:, k]
+    return Sharding(shape[:rank], np.ascontiguousarray(coordinates[:, :rank]), addends)
+
+
+# Shardy
+
+
+def parse_sdy_sharding(
+    sharding: Any,
+    devices: int | None,
+    meshes: Mapping[str, Mesh] | None = None,
+    manual: Sequence[str] | None = None,
+) -> Parsed:
+    """The placement in an `#sdy.sharding<…>` or, as a tuple, an `#sdy.sharding_per_value<…>`.
+
+    `sharding` is the MLIR attribute or its text; `meshes` holds the meshes it may refer to by
+    symbol (one that names its mesh in place needs none). With `manual` only those axes count:
+    the placement of a manual computation's operand, whose other axes stay with its body.
+    Priorities, open dimensions and replicated axes say nothing about where elements are.
+    Raises `InputError`.
+    """
+    if isinstance(sharding, str):
+        sharding = _parse_attribute(sharding)
+    if jaxlib_api.sdy.TensorShardingPerValueAttr.isinstance(sharding):
+        values = jaxlib_api.sdy.TensorShardingPerValueAttr(sharding).shardings
+        return tuple(parse_sdy_sharding(value, devices, meshes, manual) for value in values)
+    if not jaxlib_api.sdy.TensorShardingAttr.isinstance(sharding):
+        raise InputError(f"not a sharding: {sharding}")
+    attribute = jaxlib_api.sdy.TensorShardingAttr(sharding)
+    dimensions = [
+        read_axes(jaxlib_api.sdy.DimensionShardingAttr(dimension).axes) for dimension in attribute.dimension_shardings
+    ]
+    summed = read_axes(attribute.unreduced_axes)
+    if manual is not None:
+        dimensions = [tuple(axis for axis in axes if axis.name in manual) for axes in dimensions]
+        summed = tuple(axis for axis in summed if axis.name in manual)
+    return place(find_mesh(attribute.mesh_or_ref, meshes or {}), dimensions, summed, devices)
+
+
+def _parse_attribute(text: str) -> Any:
+    try:
+        with jaxlib_api.shared_context():
+            return jaxlib_api.ir.Attribute.parse(text)
+    except Exception as error:
+        raise InputError(f"not a sharding: {text!r} ({str(error).splitlines()[0]})") from error
+
+
+def mesh_of(text: str) -> Mesh | None:
+    """The mesh that an `#sdy.sharding_per_value<…>` holds in place, the first of several; None for no values."""
+    values = jaxlib_api.sdy.TensorShardingPerValueAttr(_parse_attribute(text)).shardings
+    return find_mesh(jaxlib_api.sdy.TensorShardingAttr(values[0]).mesh_or_ref, {}) if len(values) else None
+
+
+def find_mesh(mesh_or_symbol: Any, meshes: Mapping[str, Mesh]) -> Mesh:
+    """The mesh that a sharding names by symbol or holds in place."""
+    if not isinstance(mesh_or_symbol, jaxlib_api.ir.FlatSymbolRefAttr):
+        return read_mesh(jaxlib_api.sdy.MeshAttr(mesh_or_symbol))
+    if mesh_or_symbol.value not in meshes:
+        raise InputError(f"a sharding refers to the mesh @{mesh_or_symbol.value}, which the module does not define")
+    return meshes[mesh_or_symbol.value]
+
+
+def parse_sharding(text: str, ranks: Sequence[int], devices: int | None) -> tuple[Sharding | None, ...]:
+    """The placement of each of an operation's results, from its `sharding` attribute (either language).
+
+    One placement for several results holds for each of them. Raises `InputError`.
+    """
+    if text.startswith("#sdy."):
+        parsed = parse_sdy_sharding(text, devices)
+    else:
+        parsed = parse_hlo_sharding(text, ranks if jaxlib_api.is_tuple_sharding(text) else ranks[0], devices)
+    if not isinstance(parsed, tuple):
+        return (parsed,) * len(ranks)
+    if len(parsed) != len(ranks) or any(isinstance(p, tuple) for p in parsed):
+        raise InputError(f"a sharding has {len(parsed)} elements for {len(ranks)} results: {text}")
+    return tuple(p for p in parsed if not isinstance(p, tuple))

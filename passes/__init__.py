@@ -1,1 +1,1 @@
-"""The passes, in the order in which a module flows through them. Installed as `hlo_verify.passes`."""
+"""The passes, in the order the data flows: load, canonicalize, lineage, stages, prove."""

@@ -1,0 +1,107 @@
+"""Meshes: named axes over devices, and the numbers that axes and sub-axes give each device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify import jaxlib_api
+from hlo_verify.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class AxisReference:
+    """An axis of a mesh, or the part of it that a sub-axis `"x":(before)size` takes."""
+
+    name: str
+    before: int = 1
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Named axes, outermost first, over devices.
+
+    `device_ids[p]` is the device at row-major position p; empty where that is p itself.
+    `only` is the device of a maximal mesh, which has no axes.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    device_ids: tuple[int, ...] = ()
+    only: int | None = None
+
+    @property
+    def size(self) -> int:
+        return math.prod(size for _, size in self.axes)
+
+    def digits(self, references: Iterable[AxisReference]) -> tuple[int, npt.NDArray[np.int64]]:
+        """The mixed-radix number that `references` (outermost first) form: its radix, and its value for each device."""
+        positions = np.arange(self.size, dtype=np.int64)
+        if self.device_ids:
+            positions = np.argsort(np.asarray(self.device_ids, np.int64))
+        strides, stride = {}, 1
+        for name, size in reversed(self.axes):
+            strides[name] = (stride, size)
+            stride *= size
+        radix, value = 1, np.zeros(self.size, np.int64)
+        for reference in references:
+            if reference.name not in strides:
+                raise InputError(f"a sharding names the axis {reference.name!r}, which its mesh {self} does not have")
+            stride, whole = strides[reference.name]
+            size = whole if reference.size is None else reference.size
+            after = whole // (reference.before * size)
+            radix, value = radix * size, value * size + positions // (stride * after) % size
+        return radix, value
+
+    def groups(self, references: Sequence[AxisReference]) -> npt.NDArray[np.int64]:
+        """Replica groups along axes: one row a group, members in the order of the axes, outermost first."""
+        radix, member = self.digits(references)
+        others = [AxisReference(name, before, size) for name, before, size in _complement(self.axes, references)]
+        _, group = self.digits(others)
+        return np.lexsort((member, group)).reshape(-1, radix).astype(np.int64)
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{name!r}={size}" for name, size in self.axes)
+        return f"<[{axes}]{f', device_ids={list(self.device_ids)}' if self.device_ids else ''}>"
+
+
+def _complement(axes: Iterable[tuple[str, int]], references: Sequence[AxisReference]) -> Iterable[tuple[str, int, int]]:
+    """The sub-axes of a mesh that `references` leave out, outermost first."""
+    for name, whole in axes:
+        taken = sorted((r.before, whole if r.size is None else r.size) for r in references if r.name == name)
+        start = 1
+        for before, size in [*taken, (whole, 1)]:
+            if before > start:
+                yield name, start, before // start
+            start = before * size
+
+
+def read_mesh(attribute: Any, axis_type: Any = jaxlib_api.sdy.MeshAxisAttr) -> Mesh:
+    """The mesh in an `sdy.MeshAttr` or, with its type of axes, a `stablehlo.MeshAttr`. Raises `InputError`."""
+    axes = tuple((str(axis.name), int(axis.size)) for axis in map(axis_type, attribute.axes))
+    ids = () if attribute.device_ids is None else tuple(int(device) for device in attribute.device_ids)
+    if not axes and len(ids) == 1:
+        return Mesh((), (), ids[0])
+    mesh = Mesh(axes, ids)
+    if ids and sorted(ids) != list(range(mesh.size)):
+        raise InputError(f"a mesh must name each of its {mesh.size} devices once: {mesh}")
+    return mesh
+
+
+def read_axes(attributes: Iterable[Any]) -> tuple[AxisReference, ...]:
+    """Axis references in `sdy.AxisRefAttr`s."""
+    axes: list[AxisReference] = []
+    for attribute in attributes:
+        reference = jaxlib_api.sdy.AxisRefAttr(attribute)
+        part = reference.sub_axis_info
+        if part is None:
+            axes.append(AxisReference(reference.name))
+        else:
+            info = jaxlib_api.sdy.SubAxisInfoAttr(part)
+            axes.append(AxisReference(reference.name, int(info.pre_size), int(info.size)))
+    return tuple(axes)

@@ -1,0 +1,254 @@
+"""From a file's contents to a module, whatever they are: told apart by content, never by name.
+
+StableHLO text and bytecode, StableHLO portable artifacts, `jax.export` artifacts, HLO text,
+serialized HloModuleProto and HloProto, each plain or gzipped. jaxlib does all the reading.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hlo_verify import jaxlib_api
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Module, TensorType
+from hlo_verify.passes import proto
+from hlo_verify.passes.canonicalize import Entry, canonicalize
+from hlo_verify.passes.partitions import infer_devices
+from hlo_verify.sharding import Sharding, parse_sharding
+
+ACCEPTED = (
+    "StableHLO text or bytecode, a StableHLO portable artifact, a jax.export artifact, "
+    "HLO text (HloModule …) or a serialized HloModuleProto, plain or gzipped"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A module as MLIR, with what only the file around it says."""
+
+    module: Any
+    partitions: int | None = None
+    replicas: int | None = None
+
+
+def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
+    """The module in a file, or in text or bytes given directly.
+
+    A `str` is text where it has several lines, else a path. `devices` is the number of
+    partitions of a module that does not say it. Raises `InputError` for everything that
+    cannot be read, with what is wrong, where, and what to do.
+    """
+    path = ""
+    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
+        path = str(source)
+        contents = read_file(Path(source))
+    else:
+        contents = source.encode() if isinstance(source, str) else source
+    try:
+        found = read(contents)
+        return build(found, canonicalize(found.module), devices, path)
+    except InputError as error:
+        raise InputError(f"{path}: {error}" if path else str(error)) from error
+
+
+def with_devices(module: Module, devices: int) -> Module:
+    """The module on `devices` partitions, where it did not say how many. Raises `InputError` where it says others."""
+    if module.partitions == devices:
+        return module
+    if module.partitions is not None:
+        raise InputError(f"{module.path or module.name}: the module has {module.partitions} partitions, not {devices}")
+    spread = [
+        tuple(sharding.spread(devices) if sharding else None for sharding in shardings)
+        for shardings in (module.argument_shardings, module.result_shardings)
+    ]
+    return replace(module, argument_shardings=spread[0], result_shardings=spread[1], partitions=devices)
+
+
+def read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: this is a folder; pass a file in it") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read(contents: bytes) -> Source:
+    """The module in a file's contents. Raises `InputError`."""
+    if contents[:2] == b"\x1f\x8b":
+        try:
+            contents = gzip.decompress(contents)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"the gzip file is damaged or cut short ({error}); fetch or make it again") from error
+    if not contents.strip():
+        raise InputError(f"the file is empty; expected {ACCEPTED}")
+    if contents[:4] == _BYTECODE:
+        return read_bytecode(contents)
+    text = as_text(contents)
+    return read_binary(contents) if text is None else read_text(text)
+
+
+_BYTECODE = b"ML\xefR"
+_COMMENTS = re.compile(r"(\s+|//[^\n]*(\n|$))*")
+_MLIR_START = re.compile(r"(builtin\.)?module\b|\"builtin\.module\"|#\w|!\w|func\.func\b|sdy\.mesh\b|\{-#")
+
+
+def as_text(contents: bytes) -> str | None:
+    """The contents as text, or None where they are binary."""
+    if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in contents[:4096]):
+        return None
+    try:
+        return contents.decode()
+    except UnicodeDecodeError as error:
+        # A multi-byte character that the end of the file cuts in two is still text.
+        return contents[: error.start].decode() if error.reason == "unexpected end of data" else None
+
+
+def read_text(text: str) -> Source:
+    start = _COMMENTS.match(text)
+    begin = start.end() if start else 0
+    if text.startswith("HloModule", begin):
+        return read_hlo_text(text[begin:])
+    if _MLIR_START.match(text, begin):
+        return read_mlir(text)
+    shown = text[begin : begin + 60].splitlines()[0] if text[begin:] else ""
+    raise InputError(f"not a module: the text begins with {shown!r}; expected {ACCEPTED}")
+
+
+def read_mlir(source: str | bytes) -> Source:
+    if isinstance(source, str) and "__elided__" in source:
+        raise InputError(
+            "the text leaves out the values of large constants (__elided__); "
+            "print the module again without --mlir-elide-elementsattrs-if-larger "
+            "and --mlir-elide-resource-strings-if-larger"
+        )
+    try:
+        return Source(jaxlib_api.parse_module(source, jaxlib_api.make_context()))
+    except Exception as error:
+        raise InputError(
+            f"not valid StableHLO (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; "
+            "is the file complete, and was it written by a version that this jaxlib can read?"
+        ) from error
+
+
+def read_bytecode(contents: bytes) -> Source:
+    """MLIR bytecode, or a portable artifact, which is bytecode of the versioned dialect."""
+    producer = contents[5:64].split(b"\0", 1)[0]
+    if not producer.startswith(b"StableHLO"):
+        return read_mlir(contents)
+    try:
+        return Source(jaxlib_api.artifact_to_module(contents, jaxlib_api.make_context()))
+    except Exception as error:
+        raise InputError(
+            f"the StableHLO portable artifact ({producer.decode('ascii', 'replace')}) cannot be read by "
+            f"jaxlib {jaxlib_api.jaxlib_version()}: {_first_lines(error)}; is the file complete?"
+        ) from error
+
+
+def read_hlo_text(text: str) -> Source:
+    if re.search(r"\bconstant\(\{\.\.\.\}\)", text):
+        raise InputError(
+            "the HLO text leaves out the values of large constants, printed as {...}; "
+            "dump it again with --xla_dump_large_constants=true in XLA_FLAGS, or dump protos (--xla_dump_hlo_as_proto)"
+        )
+    if not re.search(r"^ENTRY\b", text, re.MULTILINE):
+        raise InputError("the HLO text has no ENTRY computation: it is cut short; dump it again")
+    # AWS Neuron's tools print a default that XLA's parser does not accept.
+    text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
+    header = text[: text.find("\n")]
+    try:
+        serialized = jaxlib_api.hlo_text_to_proto(text)
+    except Exception as error:
+        raise InputError(
+            f"not valid HLO text (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; is the file complete? "
+            "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)"
+        ) from error
+    return Source(from_proto(serialized).module, _header(header, "num_partitions"), _header(header, "replica_count"))
+
+
+def _header(header: str, key: str) -> int | None:
+    found = re.search(rf"\b{key}=(\d+)", header)
+    return int(found[1]) if found else (None if key == "num_partitions" else 1)
+
+
+def read_binary(contents: bytes) -> Source:
+    if _BYTECODE in contents[:65536] and (exported := read_exported(contents)) is not None:
+        return exported
+    return from_proto(proto.module_of(contents))
+
+
+def read_exported(contents: bytes) -> Source | None:
+    """A `jax.export` artifact; None where the contents are none."""
+    import jax.export
+
+    try:
+        exported = jax.export.deserialize(bytearray(contents))
+    except Exception:
+        return None
+    return replace(read_bytecode(exported.mlir_module_serialized), partitions=exported.nr_devices)
+
+
+def from_proto(serialized: bytes) -> Source:
+    """A module from a serialized HloModuleProto. Raises `InputError`."""
+    try:
+        try:
+            bytecode = jaxlib_api.proto_to_stablehlo(serialized)
+        except Exception as error:
+            if "frontend attributes" not in str(error):
+                raise
+            bytecode = jaxlib_api.proto_to_stablehlo(proto.without_parameter_frontend_attributes(serialized))
+    except Exception as error:
+        raise InputError(
+            f"not a module that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; "
+            f"expected {ACCEPTED}"
+        ) from error
+    return read_mlir(bytecode)
+
+
+def _first_lines(error: Exception, count: int = 3) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:count])[:400]
+
+
+def build(source: Source, entry: Entry, devices: int | None, path: str) -> Module:
+    """The module, with its number of devices settled and its shardings placed on them. Raises `InputError`."""
+    partitions = entry.attributes.get("num_partitions", source.partitions)
+    replicas = entry.attributes.get("num_replicas", source.replicas)
+    if partitions is None:
+        inferred, replicas = infer_devices(entry.main, entry.sharding_texts, entry.meshes, replicas)
+        partitions = inferred if devices is None else devices
+    if devices is not None and partitions != devices:
+        raise InputError(f"the module has {partitions} partitions, and {devices} devices were asked for")
+
+    def placed(kind: str, texts: tuple[str | None, ...], types: tuple[TensorType, ...]) -> tuple[Sharding | None, ...]:
+        names = entry.argument_names if kind == "argument" else entry.result_names
+        return tuple(_place(f"{kind} {n}", t, y, partitions) for n, t, y in zip(names, texts, types, strict=True))
+
+    return Module(
+        name=entry.name,
+        main=entry.main,
+        argument_names=entry.argument_names,
+        result_names=entry.result_names,
+        result_types=entry.result_types,
+        argument_shardings=placed("argument", entry.argument_shardings, entry.main.argument_types),
+        result_shardings=placed("result", entry.result_shardings, entry.result_types),
+        partitions=partitions,
+        replicas=replicas or 1,
+        path=path,
+    )
+
+
+def _place(what: str, text: str | None, type_: TensorType, devices: int | None) -> Sharding | None:
+    if text is None:
+        return None
+    try:
+        return parse_sharding(text, [type_.rank], devices)[0]
+    except InputError as error:
+        raise InputError(f"{what} ({type_}): {error}") from error

@@ -1,0 +1,125 @@
+"""The few edits of a serialized HloModuleProto that jaxlib has no call for.
+
+Protocol buffers are a list of (field, wire type, payload); what is not touched is copied
+byte for byte, so that fields of newer versions survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hlo_verify.errors import InputError
+
+# xla/service/hlo.proto
+_HLO_PROTO_MODULE = 1  # HloProto.hlo_module; HloModuleProto has its name there
+_MODULE_COMPUTATIONS = 3
+_COMPUTATION_INSTRUCTIONS = 2
+_INSTRUCTION_OPCODE = 2
+_INSTRUCTION_FRONTEND_ATTRIBUTES = 68
+
+_LENGTH_DELIMITED = 2
+
+
+def module_of(serialized: bytes) -> bytes:
+    """The HloModuleProto in a serialized HloModuleProto, HloProto or HloSnapshot. Raises `InputError`."""
+    for _ in range(3):
+        try:
+            fields = [(number, payload) for number, _, payload, _ in _fields(serialized)]
+        except ValueError as error:
+            raise InputError(
+                "the file is binary and is neither MLIR bytecode nor a protocol buffer; "
+                "expected MLIR bytecode, a jax.export artifact or a serialized HloModuleProto"
+            ) from error
+        if any(number == _MODULE_COMPUTATIONS and payload is not None for number, payload in fields) and not any(
+            number == _HLO_PROTO_MODULE and payload and _is_module(payload) for number, payload in fields
+        ):
+            return serialized
+        inner = [payload for number, payload in fields if number == _HLO_PROTO_MODULE and payload]
+        if not inner:
+            break
+        serialized = inner[0]
+    raise InputError("the file is a protocol buffer, but no HloModuleProto, or it is cut short")
+
+
+def _is_module(payload: bytes) -> bool:
+    """Whether a payload is a message with computations in it, not a name."""
+    try:
+        return any(
+            number == _MODULE_COMPUTATIONS and wire == _LENGTH_DELIMITED for number, wire, _, _ in _fields(payload)
+        )
+    except ValueError:
+        return False
+
+
+def without_parameter_frontend_attributes(module: bytes) -> bytes:
+    """The module without frontend attributes on parameters, which change no value.
+
+    jaxlib's conversion to StableHLO refuses them on parameters that are tuples.
+    """
+    return _rewrite(
+        module, _MODULE_COMPUTATIONS, lambda computation: _rewrite(computation, _COMPUTATION_INSTRUCTIONS, _strip)
+    )
+
+
+def _strip(instruction: bytes) -> bytes:
+    fields = list(_fields(instruction))
+    if not any(number == _INSTRUCTION_OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
+        return instruction
+    return b"".join(raw for number, _, _, raw in fields if number != _INSTRUCTION_FRONTEND_ATTRIBUTES)
+
+
+def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
+    """The message with `edit` applied to every submessage in `field`."""
+    parts = []
+    for number, wire, payload, raw in _fields(message):
+        if number == field and payload is not None:
+            edited = edit(payload)
+            parts.append(_varint(number << 3 | wire) + _varint(len(edited)) + edited)
+        else:
+            parts.append(raw)
+    return b"".join(parts)
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int, bytes | None, bytes]]:
+    """Each field's number, wire type, payload (of the length-delimited ones) and bytes. Raises ValueError."""
+    position = 0
+    while position < len(message):
+        start = position
+        tag, position = _read_varint(message, position)
+        number, wire = tag >> 3, tag & 7
+        payload = None
+        if wire == 0:
+            _, position = _read_varint(message, position)
+        elif wire == _LENGTH_DELIMITED:
+            length, position = _read_varint(message, position)
+            payload = message[position : position + length]
+            position += length
+        elif wire in (1, 5):
+            position += 8 if wire == 1 else 4
+        else:
+            raise ValueError(f"wire type {wire}")
+        if number == 0 or position > len(message):
+            raise ValueError("not a protocol buffer, or cut short")
+        yield number, wire, payload, message[start:position]
+
+
+def _read_varint(message: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if position >= len(message) or shift > 63:
+            raise ValueError("a number is cut short")
+        byte = message[position]
+        position += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, position
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
