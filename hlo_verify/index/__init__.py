@@ -1,0 +1,1 @@
+"""Index notation's integers: affine expressions over digits of index variables."""

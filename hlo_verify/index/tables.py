@@ -1,0 +1,153 @@
+"""Integer tables over one variable (device tables, replica groups, permutes), fitted as index expressions.
+
+Nothing here approximates: a table that is no affine combination of digits and no rotation of one
+stays an exact table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Var
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def fit(values: Ints, variable: Var, known: Bools | None = None) -> Index:
+    """An expression equal to `values[v]` for every value v of the variable (where `known`, if given)."""
+    values = np.asarray(values, dtype=np.int64)
+    if known is not None and not known.any():
+        return expr.constant(0)
+    first = int(values[known][0]) if known is not None else int(values[0])
+    if (values == first).all() if known is None else (values[known] == first).all():
+        return expr.constant(first)
+    if known is None or known.all():
+        found = _affine(values, variable, 1)
+        if found is not None:
+            return expr.build(int(values[0]), found)
+        known = None
+    rotation = _rotation(values, variable, known)
+    if rotation is not None:
+        return rotation
+    filled = values if known is None else np.where(known, values, first)
+    return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
+
+
+FITTED_SIZE = 1 << 16
+"""The most values of a variable that are tried."""
+
+
+def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
+    """`values[e]`, as arithmetic where e depends on one variable and its values can be fitted."""
+    if len(e.free) == 1:
+        (variable,) = e.free
+        if variable.size <= FITTED_SIZE:
+            positions = evaluate(e, variable)
+            if positions is not None:
+                return fit(np.asarray(values, dtype=np.int64)[positions], variable)
+    return expr.table(values, e)
+
+
+def _primes(n: int) -> list[int]:
+    found = []
+    p = 2
+    while p * p <= n:
+        if n % p == 0:
+            found.append(p)
+            while n % p == 0:
+                n //= p
+        p += 1
+    return [*found, n] if n > 1 else found
+
+
+def _affine(values: Ints, variable: Var, low: int) -> list[tuple[expr.Atom, int]] | None:
+    """Multiples of digits from `low` up that sum to `values - values[0]`, trying every order of radices."""
+    n = len(values)
+    if n == 1:
+        return []
+    for p in _primes(n):
+        rows = values.reshape(n // p, p)
+        step = int(rows[0, 1] - rows[0, 0])
+        if not (rows - rows[:, :1] == step * np.arange(p)).all():
+            continue
+        above = _affine(rows[:, 0], variable, low * p)
+        if above is None:
+            continue
+        here = expr.digit_of(expr.of_var(variable), low, p)
+        return above + [(atom, step * c) for atom, c in here.items]
+    return None
+
+
+def digits(variable: Var) -> list[Index]:
+    """Every digit `v[low, radix]` of the variable with low * radix dividing its size, small radices first."""
+    n = variable.size
+    divisors = [k for k in range(1, n + 1) if n % k == 0]
+    pairs = [(radix, low) for low in divisors for radix in divisors if radix > 1 and n % (low * radix) == 0]
+    return [expr.digit_of(expr.of_var(variable), low, radix) for radix, low in sorted(pairs)]
+
+
+def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
+    """`v` with one digit g replaced by `(g + c) mod radix`; no remainder where none is needed."""
+    v = np.arange(len(values), dtype=np.int64)
+    delta = values - v
+    where = np.ones(len(values), dtype=bool) if known is None else known
+    if (delta[where] == delta[where][0]).all():
+        return expr.shift(expr.of_var(variable), int(delta[where][0]))
+    for index in digits(variable):
+        atom = index.items[0][0]
+        assert isinstance(atom, Digit)
+        low, radix = atom.low, atom.radix
+        digit = v // low % radix
+        at = int(np.flatnonzero(where)[0])
+        c, remainder = divmod(int(delta[at]), low)
+        if remainder:
+            continue
+        c %= radix
+        if ((digit + c) % radix * low + v - digit * low == values)[where].all():
+            rotated = expr.modulo(expr.shift(index, c), radix)
+            rest = expr.subtract(expr.of_var(variable), expr.scale(index, low))
+            return expr.add(expr.scale(rotated, low), rest)
+    return None
+
+
+def evaluate(e: Index, variable: Var) -> Ints | None:
+    """The values of e for every value of its one variable; None where e depends on anything else."""
+    if not e.free <= {variable}:
+        return None
+    total = np.full(variable.size, e.const, dtype=np.int64)
+    v = np.arange(variable.size, dtype=np.int64)
+    for atom, c in e.items:
+        if isinstance(atom, Digit):
+            total += c * (v // atom.low % atom.radix if not atom.top else v // atom.low)
+            continue
+        inner = evaluate(atom.exprs[0], variable) if atom.exprs else None
+        if inner is None:
+            return None
+        if atom.kind == "mod":
+            total += c * (inner % atom.args[0])
+        elif atom.kind == "div":
+            total += c * (inner // atom.args[0])
+        elif atom.kind == "clamp":
+            total += c * np.clip(inner, atom.args[0], atom.args[1])
+        else:
+            total += c * np.asarray(atom.args[0], dtype=np.int64)[inner]
+    return total
+
+
+def fit_set(members: Bools, variable: Var) -> tuple[tuple[Index, int, int], ...]:
+    """Intervals `(form, lo, hi)` whose conjunction holds exactly for the members of a set of values."""
+    n = len(members)
+    for index in digits(variable):
+        atom = index.items[0][0]
+        assert isinstance(atom, Digit)
+        cube = members.reshape(n // (atom.low * atom.radix), atom.radix, atom.low)
+        column = cube[0, :, 0]
+        if not (cube == column[None, :, None]).all():
+            continue
+        where = np.flatnonzero(column)
+        if len(where) and where[-1] - where[0] + 1 == len(where):
+            return ((index, int(where[0]), int(where[-1])),)
+    return ((expr.table(tuple(int(m) for m in members), expr.of_var(variable)), 1, 1),)

@@ -1,0 +1,196 @@
+"""Data movement: operations that only rewrite index expressions."""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
+from hlo_verify.ir import Op
+from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import ONE, ZERO, Poly
+
+
+def _broadcast_in_dim(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    dims = op.attributes["broadcast_dimensions"]
+    source = args[0]
+    indices = [
+        expr.constant(0) if size == 1 else position(k, result.shape[k])
+        for size, k in zip(source.shape, dims, strict=True)
+    ]
+    return [Value(result, source.at(indices))]
+
+
+def _transpose(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    permutation = op.attributes["permutation"]
+    indices: list[Index] = [expr.constant(0)] * result.rank
+    for k, source in enumerate(permutation):
+        indices[source] = position(k, result.shape[k])
+    return [Value(result, args[0].at(indices))]
+
+
+def linear_index(shape: tuple[int, ...], indices: tuple[Index, ...]) -> Index:
+    """The row-major position of an element."""
+    total = expr.constant(0)
+    stride = 1
+    for size, e in zip(reversed(shape), reversed(indices), strict=True):
+        total = expr.add(total, expr.scale(e, stride))
+        stride *= size
+    return total
+
+
+def unravel(linear: Index, shape: tuple[int, ...]) -> list[Index]:
+    """The index of every dimension of the element at that row-major position."""
+    indices = []
+    stride = 1
+    for size in reversed(shape):
+        indices.append(expr.digit_of(linear, stride, size))
+        stride *= size
+    return indices[::-1]
+
+
+def _reshape(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    source = args[0]
+    if 0 in result.shape:
+        return [Value(result, ZERO)]
+    return [Value(result, source.at(reshape_indices(source.shape, result.shape)))]
+
+
+def reshape_indices(source: tuple[int, ...], result: tuple[int, ...]) -> list[Index]:
+    """The source index of every element of a reshape, block of dimensions by block."""
+    indices: list[Index] = []
+    where = positions(result)
+    i = j = 0
+    while i < len(source) or j < len(result):
+        a, b, m, n = i, j, 1, 1
+        while True:  # grow the smaller side until both blocks hold the same number of elements
+            if m == n and (i > a or j > b) and m != 1:
+                break
+            if m <= n and i < len(source):
+                m *= source[i]
+                i += 1
+            elif j < len(result):
+                n *= result[j]
+                j += 1
+            else:
+                break
+        indices.extend(unravel(linear_index(result[b:j], where[b:j]), source[a:i]))
+    return indices
+
+
+def _slice(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    starts, strides = op.attributes["start_indices"], op.attributes["strides"]
+    indices = [
+        expr.shift(expr.scale(position(k, size), stride), start)
+        for k, (size, start, stride) in enumerate(zip(result.shape, starts, strides, strict=True))
+    ]
+    return [Value(result, args[0].at(indices))]
+
+
+def _reverse(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    indices = list(positions(result.shape))
+    for k in op.attributes["dimensions"]:
+        indices[k] = expr.shift(expr.scale(indices[k], -1), result.shape[k] - 1)
+    return [Value(result, args[0].at(indices))]
+
+
+def _concatenate(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    k = op.attributes["dimension"]
+    return [Value(result, concatenated([(a, a.shape[k]) for a in args], k, positions(result.shape)))]
+
+
+def concatenated(parts: list[tuple[Value, int]], k: int, where: tuple[Index, ...]) -> Poly:
+    """The element at `where` of values put end to end along dimension k."""
+    pieces = []
+    start = 0
+    for value, size in parts:
+        if size:
+            inside = guards.interval(where[k], start, start + size - 1)
+            moved = [*where[:k], expr.shift(where[k], -start) if size > 1 else expr.constant(0), *where[k + 1 :]]
+            pieces.append(algebra.multiply(inside, value.at(moved)))
+        start += size
+    return algebra.add(*pieces)
+
+
+def _pad(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    source, filler = args
+    low, interior = op.attributes["edge_padding_low"], op.attributes["interior_padding"]
+    inside = ONE
+    indices = []
+    for k, size in enumerate(source.shape):
+        e = expr.shift(position(k, result.shape[k]), -low[k])
+        q, r = expr.floor_divmod(e, interior[k] + 1)
+        inside = algebra.multiply(inside, guards.interval(q, 0, size - 1))
+        inside = algebra.multiply(inside, guards.interval(r, 0, 0))
+        indices.append(q)
+    if 0 in source.shape:
+        return [Value(result, filler.term)]
+    return [Value(result, guarded_select(inside, source.at(indices), filler.term))]
+
+
+def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
+    """a where `inside` (a product of guards), else b."""
+    if inside is ONE:
+        return a
+    if inside is ZERO:
+        return b
+    outside = algebra.logical_not(inside) if b.items else ZERO
+    return algebra.add(algebra.multiply(inside, a), algebra.multiply(outside, b))
+
+
+def _starts(operands: list[Value], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[Index]:
+    """Start indices, clamped so that the slice lies inside (StableHLO, dynamic_slice)."""
+    return [
+        expr.clamp(as_index(value), 0, size - width)
+        for value, size, width in zip(operands, shape, sizes, strict=True)
+    ]
+
+
+def _dynamic_slice(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    source, *operands = args
+    starts = _starts(operands, source.shape, result.shape)
+    indices = [expr.add(start, e) for start, e in zip(starts, positions(result.shape), strict=True)]
+    return [Value(result, source.at(indices))]
+
+
+def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (result,) = op.types
+    source, update, *operands = args
+    if 0 in update.shape:
+        return [source]
+    inside = ONE
+    indices = []
+    for k, start in enumerate(_starts(operands, source.shape, update.shape)):
+        e = expr.subtract(position(k, result.shape[k]), start)
+        inside = algebra.multiply(inside, guards.interval(e, 0, update.shape[k] - 1))
+        indices.append(e if update.shape[k] > 1 else expr.constant(0))
+    return [Value(result, guarded_select(inside, update.at(indices), source.term))]
+
+
+def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
+    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=False)]
+
+
+RULES: dict[str, Rule] = {
+    "broadcast_in_dim": _broadcast_in_dim,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "slice": _slice,
+    "reverse": _reverse,
+    "concatenate": _concatenate,
+    "pad": _pad,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "optimization_barrier": _identity,
+    "mhlo.copy": _identity,
+    "sdy.sharding_constraint": _identity,
+    "sdy.reshard": _identity,
+    "sdy.propagation_barrier": _identity,
+}

@@ -1,0 +1,410 @@
+"""Arithmetic of terms: every function here gives a normalised polynomial.
+
+Real arithmetic is assumed. Booleans are 0 and 1, so their powers are idempotent. `exp` turns sums
+into products; what cannot be expressed stays an uninterpreted function (`functions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.terms import guards
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_ix,
+    make_poly,
+    make_read,
+    number,
+    of_atom,
+)
+
+INTEGER_RANGES = {
+    "i1": (0, 1),
+    **{f"i{n}": (-(1 << n - 1), (1 << n - 1) - 1) for n in (2, 4, 8, 16, 32, 64)},
+    **{f"ui{n}": (0, (1 << n) - 1) for n in (2, 4, 8, 16, 32, 64)},
+}
+"""Least and greatest value of every integer element type."""
+
+
+def _plain(value: Number) -> Number:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def build(terms: dict[Monomial, Number]) -> Poly:
+    """The polynomial of those monomials (normalised on their own), with like terms joined."""
+    live = {mono: _plain(c) for mono, c in terms.items() if c}
+    if len(live) > 1:
+        if sum(1 for mono in live if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1) > 1:
+            live = _join_indices(live)
+        live = guards.merge_steps(live)
+    return make_poly(tuple(live.items()))
+
+
+def _join_indices(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
+    """Linear index values are one index value: `Ix(a) + 2*Ix(b)` is `Ix(a + 2b)`."""
+    linear = [(mono[0][0], c) for mono, c in terms.items() if len(mono) == 1 and isinstance(mono[0][0], Ix)
+              and mono[0][1] == 1]
+    rest = {m: c for m, c in terms.items() if not (len(m) == 1 and isinstance(m[0][0], Ix) and m[0][1] == 1)}
+    denominator = lcm(*(Fraction(c).denominator for _, c in linear))
+    parts = [expr.scale(a.index, int(c * denominator)) for a, c in linear if isinstance(a, Ix)]
+    joined = _index_monomials(expr.add(*parts), Fraction(1, denominator))
+    for mono, c in joined.items():
+        rest[mono] = _plain(rest.get(mono, 0) + c)
+        if not rest[mono]:
+            del rest[mono]
+    return rest
+
+
+def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
+    """`factor * e` as monomials: a constant, terms of `value` items, and one index value."""
+    terms: dict[Monomial, Number] = {}
+    if e.const:
+        terms[()] = _plain(e.const * factor)
+    items = []
+    for atom, c in e.items:
+        if isinstance(atom, Opaque) and atom.kind == "value":
+            for mono, k in atom.term.items:
+                terms[mono] = _plain(terms.get(mono, 0) + k * c * factor)
+        else:
+            items.append((atom, c))
+    if items:
+        g = gcd(*(c for _, c in items)) * (1 if items[0][1] > 0 else -1)
+        mono = ((make_ix(expr.build(0, [(a, c // g) for a, c in items])), 1),)
+        terms[mono] = _plain(g * factor)
+    return {mono: c for mono, c in terms.items() if c}
+
+
+def of_index(e: Index) -> Poly:
+    """An index expression as a number."""
+    return build(_index_monomials(e, 1))
+
+
+def add(*polys: Poly) -> Poly:
+    """The sum."""
+    live = [p for p in polys if p.items]
+    if len(live) <= 1:
+        return live[0] if live else ZERO
+    terms: dict[Monomial, Number] = {}
+    for p in live:
+        for mono, c in p.items:
+            terms[mono] = terms.get(mono, 0) + c
+    return build(terms)
+
+
+def scale(p: Poly, factor: Number) -> Poly:
+    """`factor * p`."""
+    if factor == 1:
+        return p
+    if factor == 0:
+        return ZERO
+    return make_poly(tuple((mono, _plain(c * factor)) for mono, c in p.items))
+
+
+def subtract(a: Poly, b: Poly) -> Poly:
+    """`a - b`."""
+    return add(a, scale(b, -1)) if a is not b else ZERO
+
+
+def multiply(a: Poly, b: Poly) -> Poly:
+    """The product, expanded: callers keep it small by naming factors (`definitions.named`)."""
+    ka, kb = a.constant, b.constant
+    if ka is not None:
+        return scale(b, ka)
+    if kb is not None:
+        return scale(a, kb)
+    terms: dict[Monomial, Number] = {}
+    for ma, ca in a.items:
+        for mb, cb in b.items:
+            product = multiply_monomials(ma, mb)
+            if product is not None:
+                terms[product] = terms.get(product, 0) + ca * cb
+    return build(terms)
+
+
+def power(p: Poly, n: int) -> Poly:
+    """`p**n` for n >= 0."""
+    result = ONE
+    for _ in range(n):
+        result = multiply(result, p)
+    return result
+
+
+def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
+    """The product of two normalised monomials; None if it is 0."""
+    if not a or not b:
+        return a or b
+    powers: dict[Atom, Number] = dict(a)
+    pending: list[Guard] = []
+    for atom, p in b:
+        if isinstance(atom, Guard):
+            pending.append(atom)
+        elif atom.boolean:
+            powers[atom] = 1
+        else:
+            powers[atom] = _plain(powers.get(atom, 0) + p)
+            if not powers[atom]:
+                del powers[atom]
+    if pending and not _add_guards(powers, pending):
+        return None
+    mono = tuple(sorted(powers.items(), key=lambda item: item[0].uid))
+    return simplify_under_guards(mono)
+
+
+def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
+    by_form = {atom.form: atom for atom in powers if isinstance(atom, Guard)}
+    while pending:
+        g = pending.pop()
+        old = by_form.pop(g.form, None)
+        if old is not None:
+            del powers[old]
+            joined = guards.intersect(old, g)
+            if joined is False:
+                return False
+            if joined is True:
+                continue
+            if joined.form is not g.form:
+                pending.append(joined)
+                continue
+            g = joined
+        by_form[g.form] = g
+        powers[g] = 1
+    return True
+
+
+def simplify_under_guards(mono: Monomial) -> Monomial | None:
+    """Remove clamps and remainders that the monomial's own guards make idle."""
+    forms = {atom.form: atom for atom, _ in mono if isinstance(atom, Guard)}
+    if not forms:
+        return mono
+    result: dict[Atom, Number] = {}
+    changed = False
+    for atom, p in mono:
+        new = atom
+        if isinstance(atom, Read) and any(_is_cut(e) for e in atom.indices):
+            new = make_read(atom.tensor, tuple(_uncut(e, forms) for e in atom.indices))
+            changed = changed or new is not atom
+        result[new] = result.get(new, 0) + p
+    return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
+
+
+def _is_cut(e: Index) -> bool:
+    return any(isinstance(a, Opaque) and a.kind in ("clamp", "mod", "div") for a, _ in e.items)
+
+
+def _uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
+    """e with every clamp or remainder replaced by its argument where a guard's interval allows it."""
+    parts = [expr.constant(e.const)]
+    for atom, c in e.items:
+        new = expr.of_atom(atom)
+        if isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
+            inner = _uncut(atom.exprs[0], forms)
+            lo, hi = _range_under(inner, forms)
+            if atom.kind == "clamp":
+                fits = lo >= atom.args[0] and hi <= atom.args[1]
+                new = inner if fits else expr.clamp(inner, *atom.args)
+            elif lo // atom.args[0] == hi // atom.args[0]:
+                q = lo // atom.args[0]
+                new = expr.constant(q) if atom.kind == "div" else expr.shift(inner, -q * atom.args[0])
+        parts.append(expr.scale(new, c))
+    return expr.add(*parts)
+
+
+def _range_under(e: Index, forms: Mapping[Index, Guard]) -> tuple[int, int]:
+    lo, hi = e.lo, e.hi
+    base = expr.shift(e, -e.const)
+    for sign, form in ((1, base), (-1, expr.scale(base, -1))):
+        g = forms.get(form)
+        if g is not None:
+            glo, ghi = (g.lo, g.hi) if sign == 1 else (_negate(g.hi), _negate(g.lo))
+            lo = max(lo, glo + e.const) if glo is not None else lo
+            hi = min(hi, ghi + e.const) if ghi is not None else hi
+    return lo, hi
+
+
+def _negate(x: int | None) -> int | None:
+    return None if x is None else -x
+
+
+def logical_not(p: Poly) -> Poly:
+    """`1 - p` for a boolean; the complement of a guard is a sum of guards."""
+    if len(p.items) == 1 and p.items[0][1] == 1 and all(isinstance(a, Guard) for a, _ in p.items[0][0]):
+        # not (a and b) = not a, or a and not b
+        result, held = ZERO, ONE
+        for atom, _ in p.items[0][0]:
+            assert isinstance(atom, Guard)
+            outside = add(*(guards.interval(atom.form, lo, hi) for lo, hi in guards.complement(atom)))
+            result = add(result, multiply(held, outside))
+            held = multiply(held, of_atom(atom))
+        return result
+    return subtract(ONE, p)
+
+
+def select(condition: Poly, a: Poly, b: Poly) -> Poly:
+    """`condition ? a : b`."""
+    if a is b or condition is ONE:
+        return a
+    if condition is ZERO:
+        return b
+    return add(multiply(condition, a), multiply(logical_not(condition), b))
+
+
+def as_index(p: Poly, lo: int, hi: int) -> Index:
+    """The integer term p as an index expression, given that its machine value lies in `[lo, hi]`.
+
+    Exact where p's range as an integer expression lies in that interval too (nothing wraps);
+    otherwise the whole term is one opaque value of that interval.
+    """
+    whole = p.constant
+    if isinstance(whole, int):
+        return expr.constant((whole - lo) % (hi - lo + 1) + lo)
+    const = 0
+    items: list[tuple[expr.Atom, int]] = []
+    exact = True
+    for mono, c in p.items:
+        if not isinstance(c, int):
+            exact = False
+            break
+        if not mono:
+            const += c
+        elif len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1:
+            index = mono[0][0].index
+            items.extend((a, k * c) for a, k in index.items)
+        else:
+            items.append((_value(make_poly(((mono, 1),)), lo, hi), c))
+    if exact:
+        e = expr.build(const, items)
+        if lo <= e.lo and e.hi <= hi:
+            return e
+    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p))
+
+
+def _value(p: Poly, lo: int, hi: int) -> Opaque:
+    atom = p.atom
+    if atom is not None and atom.boolean:
+        lo, hi = 0, 1
+    elif p.items and all(a.boolean for a, _ in p.items[0][0]):
+        lo, hi = 0, 1
+    elif isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES:
+        least, greatest = INTEGER_RANGES[atom.tensor.dtype]
+        lo, hi = (least, greatest) if least >= lo and greatest <= hi else (lo, hi)
+    return expr.opaque("value", (), (), lo, hi, p)
+
+
+def read(source: Tensor, indices: Sequence[Index]) -> Poly:
+    """`source[indices]`; a read of a constant table at constant indices is its value."""
+    return of_atom(make_read(source, tuple(indices)))
+
+
+def linear(p: Poly) -> tuple[Number, list[tuple[Atom, Number]]] | None:
+    """The constant and the coefficients of a polynomial of degree one, else None."""
+    const: Number = 0
+    items = []
+    for mono, c in p.items:
+        if not mono:
+            const = c
+        elif len(mono) == 1 and mono[0][1] == 1:
+            items.append((mono[0][0], c))
+        else:
+            return None
+    return const, items
+
+
+class Substitution:
+    """Replaces variables by index expressions, each shared subterm once."""
+
+    def __init__(self, mapping: Mapping[Var, Index]) -> None:
+        self.mapping = mapping
+        self._untouched = mapping.keys().isdisjoint
+        self._memo: dict[int, Poly] = {}
+
+    def index(self, e: Index) -> Index:
+        """The expression with variables replaced."""
+        return expr.substitute(e, self.mapping, self._value)
+
+    def _value(self, atom: Opaque) -> Index:
+        return as_index(self.poly(atom.term), atom.lo, atom.hi)
+
+    def poly(self, p: Poly) -> Poly:
+        """The polynomial with variables replaced, normalised again."""
+        if self._untouched(p.free):
+            return p
+        found = self._memo.get(p.uid)
+        if found is not None:
+            return found
+        terms: dict[Monomial, Number] = {}
+        for mono, c in p.items:
+            product = self._monomial(mono)
+            for new, k in product.items:
+                terms[new] = terms.get(new, 0) + k * c
+        result = build(terms)
+        self._memo[p.uid] = result
+        return result
+
+    def _monomial(self, mono: Monomial) -> Poly:
+        kept: list[tuple[Atom, Number]] = []
+        product = ONE
+        for atom, n in mono:
+            if self._untouched(atom.free):
+                kept.append((atom, n))
+                continue
+            new = self.atom(atom)
+            only = new.atom
+            if only is not None and not isinstance(n, int):
+                new = make_poly(((((only, n),), 1),))
+            elif n != 1:
+                new = _power_of(new, n)
+            product = multiply(product, new)
+            if product is ZERO:
+                return ZERO
+        if kept:
+            product = multiply(make_poly(((tuple(kept), 1),)), product)
+        return product
+
+    def atom(self, atom: Atom) -> Poly:
+        """The atom with variables replaced, as a polynomial."""
+        found = self._memo.get(atom.uid)
+        if found is None:
+            if isinstance(atom, Read):
+                found = read(atom.tensor, [self.index(e) for e in atom.indices])
+            elif isinstance(atom, Ix):
+                found = of_index(self.index(atom.index))
+            elif isinstance(atom, Guard):
+                found = guards.interval(self.index(atom.form), atom.lo, atom.hi)
+            else:
+                found = self._apply(atom)
+            self._memo[atom.uid] = found
+        return found
+
+    def _apply(self, atom: Apply) -> Poly:
+        from hlo_verify.terms.functions import apply  # the laws themselves use this module
+
+        return apply(atom.function, tuple(self.poly(a) for a in atom.args))
+
+
+def _power_of(p: Poly, n: Number) -> Poly:
+    if isinstance(n, int) and n >= 0:
+        return power(p, n)
+    if len(p.items) == 1:
+        mono, c = p.items[0]
+        if c == 1:
+            return make_poly(((tuple((a, _plain(k * n)) for a, k in mono), 1),))
+    raise AssertionError("only exponentials have other powers, and they stay monomials")
+
+
+def substitute(p: Poly, mapping: Mapping[Var, Index]) -> Poly:
+    """p with variables replaced."""
+    return Substitution(mapping).poly(p)

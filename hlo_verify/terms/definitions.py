@@ -1,0 +1,280 @@
+"""Definitions: a term becomes a read of a named tensor, the same name wherever the same function occurs.
+
+`define` replaces every free index expression of a term by a parameter (equal ones by the same parameter;
+constants stay) and renames the bound
+variables in an order that depends only on the term's structure. Two terms that differ only in where
+they are evaluated thus become reads of one tensor, at different indices: this is how a value of the
+partitioned module is recognised as a shard of a logical tensor. Definitions are interned, so an equal
+stage is proved once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import (
+    ONE,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Poly,
+    Read,
+    Tensor,
+    make_poly,
+    mix,
+    next_uid,
+)
+
+_definitions: dict[tuple[Any, ...], Tensor] = {}
+
+COMMUTATIVE = frozenset({"maximum", "minimum", "equal"})
+
+
+class _Keys:
+    """Structural keys of subterms, aware of the bound variables and blind to free index expressions."""
+
+    def __init__(self, colors: dict[Var, int]) -> None:
+        self.colors = colors
+        self.seen: dict[Var, list[int]] = {v: [] for v in colors}
+        self._memo: dict[int, int] = {}
+
+    def index(self, e: Index, inside: int) -> int:
+        if e.free.isdisjoint(self.colors):
+            return 0
+        parts = []
+        for atom, c in e.items:
+            if isinstance(atom, Digit):
+                if atom.var in self.colors:
+                    parts.append(mix(self.colors[atom.var], atom.low, atom.radix, c))
+                    self.seen[atom.var].append(mix(inside, atom.low, atom.radix, c))
+            elif not atom.free.isdisjoint(self.colors):
+                inner = [self.index(x, mix(inside, c)) for x in atom.exprs]
+                if atom.term is not None:
+                    inner.append(self.poly(atom.term))
+                parts.append(mix(atom.kind, c, *inner))
+        return mix(*sorted(parts))
+
+    def atom(self, a: Atom) -> int:
+        if a.free.isdisjoint(self.colors):
+            return a.skey
+        found = self._memo.get(a.uid)
+        if found is None:
+            if isinstance(a, Read):
+                k = a.tensor.skey
+                found = mix(k, *(self.index(e, mix(k, n)) for n, e in enumerate(a.indices)))
+            elif isinstance(a, Apply):
+                parts = [self.poly(p) for p in a.args]
+                found = mix(a.function, *(sorted(parts) if a.function in COMMUTATIVE else parts))
+            elif isinstance(a, Ix):
+                found = mix("ix", self.index(a.index, 1))
+            else:
+                found = mix("guard", self.index(a.form, 2))
+            self._memo[a.uid] = found
+        return found
+
+    def monomial(self, mono: Monomial) -> int:
+        return mix(*sorted(mix(self.atom(a), n) for a, n in mono))
+
+    def poly(self, p: Poly) -> int:
+        if p.free.isdisjoint(self.colors):
+            return p.skey
+        found = self._memo.get(p.uid)
+        if found is None:
+            found = mix(*sorted(mix(self.monomial(mono), c) for mono, c in p.items))
+            self._memo[p.uid] = found
+        return found
+
+
+class _Rebuild:
+    """Rebuilds a term in canonical order, with parameters for its free index expressions."""
+
+    def __init__(self, keys: _Keys, rename: Mapping[Var, Index]) -> None:
+        self.keys = keys
+        self.rename = rename
+        self.slots: dict[Index, Index] = {}
+
+    def _slot(self, e: Index) -> Index:
+        if not e.items:
+            return e
+        found = self.slots.get(e)
+        if found is None:
+            found = self.slots[e] = expr.of_var(slot(len(self.slots)))
+        return found
+
+    def index(self, e: Index) -> Index:
+        free: list[tuple[expr.Atom, int]] = []
+        bound: list[Index] = []
+        for atom, c in e.items:
+            if atom.free.isdisjoint(self.rename):
+                free.append((atom, c))
+            elif isinstance(atom, Digit):
+                bound.append(expr.scale(expr.substitute(expr.of_atom(atom), self.rename), c))
+            else:
+                bound.append(expr.scale(self._opaque(atom), c))
+        if not bound:
+            return self._slot(e)
+        return expr.add(self._slot(expr.build(e.const, free)), *bound)
+
+    def _opaque(self, atom: Opaque) -> Index:
+        if atom.kind == "value":
+            return algebra.as_index(self.poly(atom.term), atom.lo, atom.hi)
+        inner = self.index(atom.exprs[0])
+        if atom.kind == "mod":
+            return expr.modulo(inner, atom.args[0])
+        if atom.kind == "div":
+            return expr.floor_div(inner, atom.args[0])
+        if atom.kind == "clamp":
+            return expr.clamp(inner, *atom.args)
+        return expr.lookup(atom.args[0], inner)
+
+    def atom(self, a: Atom) -> Poly:
+        if isinstance(a, Read):
+            return algebra.read(a.tensor, [self.index(e) for e in a.indices])
+        if isinstance(a, Ix):
+            return algebra.of_index(self.index(a.index))
+        if isinstance(a, Guard):
+            return self._guard(a)
+        args = list(a.args)
+        if a.function in COMMUTATIVE:
+            args.sort(key=lambda p: (self.keys.poly(p), p.uid))
+        return apply(a.function, tuple(self.poly(p) for p in args))
+
+    def _guard(self, a: Guard) -> Poly:
+        form, lo, hi = a.form, a.lo, a.hi
+        lead = [(self.keys.colors[x.var], c) for x, c in form.items if isinstance(x, Digit) and x.var in self.rename]
+        if lead and min(lead)[1] < 0:
+            form = expr.scale(form, -1)
+            lo, hi = (None if hi is None else -hi), (None if lo is None else -lo)
+        return guards.interval(self.index(form), lo, hi)
+
+    def poly(self, p: Poly) -> Poly:
+        keys = self.keys
+        parts = []
+        for mono, c in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
+            product = ONE
+            for a, n in sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)):
+                new = self.atom(a)
+                only = new.atom
+                if n != 1:
+                    new = make_poly(((((only, n),), 1),)) if only is not None else algebra.power(new, int(n))
+                product = algebra.multiply(product, new)
+            parts.append(algebra.scale(product, c))
+        return algebra.add(*parts)
+
+
+def _uids(mono: Monomial) -> tuple[int, ...]:
+    return tuple(a.uid for a, _ in mono)
+
+
+def slot(n: int) -> Var:
+    """The n-th parameter of every definition."""
+    return expr.var("s", n, expr.UNBOUNDED)
+
+
+def define(
+    kind: str,
+    bound: Sequence[Var],
+    bodies: tuple[Poly, ...],
+    *,
+    attributes: Any = None,
+    at: tuple[Index, ...] = (),
+    ordered: bool = False,
+    dtype: str = "",
+) -> Poly:
+    """A read of the tensor `kind over bound of bodies`, at the bodies' own free indices, then at `at`.
+
+    `ordered` says that the bound variables are distinguishable (a sort's dimension, an argument's
+    position); otherwise the operation is the same for every order of them.
+    """
+    keys = _Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
+    if len(bound) > 1 and not ordered:
+        for body in bodies:
+            keys.poly(body)
+        keys = _Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
+    order = list(bound) if ordered else _ordered(bound, bodies, keys)
+    rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
+    rebuild = _Rebuild(keys, rename)
+    canonical = tuple(rebuild.poly(body) for body in bodies)
+    sizes = tuple(v.size for v in order)
+    key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), dtype == "i1")
+    found = _definitions.get(key)
+    if found is None:
+        skey = mix(kind, str(attributes), *sizes, *(keys.poly(b) for b in bodies))
+        found = Tensor(kind, f"{kind}{len(_definitions)}", dtype, (), next_uid(), skey, attributes=attributes)
+        found.params = tuple(slot(n) for n in range(len(rebuild.slots)))
+        found.bound = tuple(expr.var("b", n, v.size) for n, v in enumerate(order))
+        found.bodies = canonical
+        _definitions[key] = found
+    return algebra.read(found, (*rebuild.slots, *at))
+
+
+def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: _Keys) -> list[Var]:
+    """The bound variables by color, then by first occurrence in canonical order."""
+    position: dict[Var, int] = {}
+
+    def visit_index(e: Index) -> None:
+        if e.free.isdisjoint(keys.colors):
+            return
+        inside = [
+            (mix(keys.colors[a.var], a.low, c), a) for a, c in e.items if isinstance(a, Digit) and a.var in keys.colors
+        ]
+        for _, a in sorted(inside, key=lambda item: item[0]):
+            position.setdefault(a.var, len(position))
+        for a, _ in e.items:
+            if isinstance(a, Opaque):
+                for x in a.exprs:
+                    visit_index(x)
+                if a.term is not None:
+                    visit_poly(a.term)
+
+    def visit_poly(p: Poly) -> None:
+        if p.free.isdisjoint(keys.colors):
+            return
+        for mono, _ in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
+            for a, _ in sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)):
+                visit_atom(a)
+
+    def visit_atom(a: Atom) -> None:
+        if isinstance(a, Read):
+            for e in a.indices:
+                visit_index(e)
+        elif isinstance(a, Ix):
+            visit_index(a.index)
+        elif isinstance(a, Guard):
+            visit_index(a.form)
+        else:
+            for p in a.args:
+                visit_poly(p)
+
+    for body in bodies:
+        visit_poly(body)
+    return sorted(bound, key=lambda v: (keys.colors[v], position.get(v, len(position)), v.uid))
+
+
+def unfold(read: Read) -> tuple[tuple[Var, ...], tuple[Poly, ...]]:
+    """The definition that a read refers to, at its indices: fresh bound variables, and the bodies."""
+    source = read.tensor
+    fresh = tuple(expr.fresh("f", v.size) for v in source.bound)
+    mapping = dict(zip(source.params, read.indices, strict=False))
+    mapping.update(zip(source.bound, map(expr.of_var, fresh), strict=True))
+    substitution = algebra.Substitution(mapping)
+    return fresh, tuple(substitution.poly(body) for body in source.bodies)
+
+
+def named(p: Poly, dtype: str = "") -> Poly:
+    """p as a read of a definition, unless it is one atom already."""
+    if p.atom is not None or p.constant is not None:
+        return p
+    return define("term", (), (p,), dtype=dtype)
+
+
+def is_definition(atom: Atom, kind: str) -> bool:
+    """Whether an atom reads a definition of that kind."""
+    return isinstance(atom, Read) and atom.tensor.kind == kind

@@ -1,0 +1,229 @@
+"""Functions of terms: the laws that hold over the reals, one small function each, in one table.
+
+What has no law is uninterpreted. `apply` is the only way to build an application, so a law always holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from hlo_verify.terms.algebra import _plain, add, multiply, scale, subtract
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Monomial,
+    Number,
+    Poly,
+    make_apply,
+    make_poly,
+    number,
+    of_atom,
+)
+
+EXPANSION_LIMIT = 8
+"""The most monomials of an argument that a law takes apart."""
+
+Law = Callable[[tuple[Poly, ...]], Poly | None]
+
+
+def apply(function: str, args: tuple[Poly, ...]) -> Poly:
+    """`function(args)`, simplified by its law if it has one."""
+    law = LAWS.get(function)
+    if law is not None:
+        result = law(args)
+        if result is not None:
+            return result
+    return of_atom(make_apply(function, args))
+
+
+def _exponential(args: tuple[Poly, ...]) -> Poly | None:
+    # exp(a + c*b) = exp(a) * exp(b)**c
+    p = args[0]
+    if not p.items:
+        return ONE
+    if len(p.items) > EXPANSION_LIMIT:
+        return None
+    factors: dict[Apply, Number] = {}
+    for mono, c in p.items:
+        atom = make_apply("exponential", (make_poly(((mono, 1),)),))
+        factors[atom] = c
+    mono_out: Monomial = tuple(sorted(factors.items(), key=lambda item: item[0].uid))
+    return make_poly(((mono_out, 1),))
+
+
+def _inverse(args: tuple[Poly, ...]) -> Poly | None:
+    # 1/(c*a*exp(b)) = (1/c) * (1/a) * exp(-b); 1/a stays a function, so 0/0 never cancels
+    p = args[0]
+    if p.constant is not None:
+        return number(Fraction(1) / Fraction(p.constant)) if p.constant else None
+    if len(p.items) == 1:
+        mono, c = p.items[0]
+        factors: list[tuple[Poly, Number]] = []
+        for atom, n in mono:
+            if isinstance(atom, Apply) and atom.function == "exponential":
+                factors.append((of_atom(atom), _plain(-Fraction(n))))
+            else:
+                factors.append((of_atom(make_apply("inverse", (of_atom(atom),))), n))
+        product = number(Fraction(1) / Fraction(c))
+        for factor, n in factors:
+            inner = factor.atom
+            assert inner is not None
+            product = multiply(product, make_poly(((((inner, n),), 1),)))
+        return product
+    common = _common_exponentials(p)
+    if common:
+        rest = multiply(p, _exp_monomial(common, -1))
+        return multiply(apply("inverse", (rest,)), _exp_monomial(common, -1))
+    lead = _leading(p)
+    if lead != 1:
+        return scale(of_atom(make_apply("inverse", (scale(p, Fraction(1) / Fraction(lead)),))), Fraction(1) / Fraction(lead))
+    return None
+
+
+def _leading(p: Poly) -> Number:
+    """The coefficient of the structurally first monomial."""
+    from hlo_verify.terms.term import monomial_skey
+
+    return min(p.items, key=lambda item: (monomial_skey(item[0]), tuple(a.uid for a, _ in item[0])))[1]
+
+
+def _common_exponentials(p: Poly) -> dict[Apply, Number]:
+    """Exponentials, with powers, that divide every monomial."""
+    common: dict[Apply, Number] | None = None
+    for mono, _ in p.items:
+        here = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
+        common = here if common is None else {a: n for a, n in common.items() if here.get(a) == n}
+        if not common:
+            return {}
+    return common or {}
+
+
+def _exp_monomial(factors: dict[Apply, Number], sign: int) -> Poly:
+    mono = tuple(sorted(((a, _plain(n * sign)) for a, n in factors.items()), key=lambda item: item[0].uid))
+    return make_poly(((mono, 1),))
+
+
+def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
+    # log(exp(a) * b) = a + log(b)
+    p = args[0]
+    if p is ONE:
+        return ZERO
+    if len(p.items) == 1:
+        mono, c = p.items[0]
+        common: dict[Apply, Number] = {
+            a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"
+        }
+    else:
+        common = _common_exponentials(p)
+    if not common:
+        return None
+    out = add(*(scale(a.args[0], n) for a, n in common.items()))
+    rest = multiply(p, _exp_monomial(common, -1))
+    return add(out, apply("log", (rest,)))
+
+
+def _extremum(function: str) -> Law:
+    # associative, commutative, idempotent; constants fold
+    def law(args: tuple[Poly, ...]) -> Poly | None:
+        flat: dict[int, Poly] = {}
+        constants: list[Number] = []
+        todo = list(args)
+        while todo:
+            p = todo.pop()
+            atom = p.atom
+            if isinstance(atom, Apply) and atom.function == function:
+                todo.extend(atom.args)
+            elif p.constant is not None:
+                constants.append(p.constant)
+            else:
+                flat[p.uid] = p
+        if constants:
+            k = number(max(constants) if function == "maximum" else min(constants))
+            flat[k.uid] = k
+        neutral = make_apply("infinity", ())
+        for p in list(flat.values()):
+            if p.items and p.items[0][0] == ((neutral, 1),) and len(p.items) == 1:
+                c = p.items[0][1]
+                if len(flat) > 1 and (c < 0) == (function == "maximum"):
+                    del flat[p.uid]
+        ordered = tuple(sorted(flat.values(), key=lambda p: p.uid))
+        return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
+
+    return law
+
+
+def _positive(args: tuple[Poly, ...]) -> Poly | None:
+    # [c*a > 0] = [a > 0] for c > 0
+    p = args[0]
+    if p.constant is not None:
+        return ONE if p.constant > 0 else ZERO
+    lead = abs(_leading(p))
+    return None if lead == 1 else of_atom(make_apply("positive", (scale(p, Fraction(1) / Fraction(lead)),)))
+
+
+def _zero(args: tuple[Poly, ...]) -> Poly | None:
+    # [c*a = 0] = [a = 0]
+    p = args[0]
+    if p.constant is not None:
+        return ONE if p.constant == 0 else ZERO
+    lead = _leading(p)
+    return None if lead == 1 else of_atom(make_apply("zero", (scale(p, Fraction(1) / Fraction(lead)),)))
+
+
+def _abs(args: tuple[Poly, ...]) -> Poly | None:
+    c = args[0].constant
+    return None if c is None else number(abs(c))
+
+
+def _equal(args: tuple[Poly, ...]) -> Poly | None:
+    # symmetric; equal terms are equal
+    a, b = args
+    if a is b:
+        return ONE
+    if a.constant is not None and b.constant is not None:
+        return ZERO
+    if a.uid > b.uid:
+        return of_atom(make_apply("equal", (b, a)))
+    return None
+
+
+def _less(args: tuple[Poly, ...]) -> Poly | None:
+    # a < a is false; constants decide
+    a, b = args
+    if a is b:
+        return ZERO
+    if a.constant is not None and b.constant is not None:
+        return ONE if a.constant < b.constant else ZERO
+    return None
+
+
+def _square_root(args: tuple[Poly, ...]) -> Poly | None:
+    c = args[0].constant
+    return number(c) if c in (0, 1) else None
+
+
+LAWS: dict[str, Law] = {
+    "exponential": _exponential,
+    "inverse": _inverse,
+    "log": _logarithm,
+    "maximum": _extremum("maximum"),
+    "minimum": _extremum("minimum"),
+    "positive": _positive,
+    "zero": _zero,
+    "equal": _equal,
+    "less": _less,
+    "abs": _abs,
+    "sqrt": _square_root,
+}
+
+
+def divide(a: Poly, b: Poly) -> Poly:
+    """`a / b`."""
+    return multiply(a, apply("inverse", (b,)))
+
+
+def greater(a: Poly, b: Poly) -> Poly:
+    """`[a > b]` over the reals."""
+    return apply("positive", (subtract(a, b),))

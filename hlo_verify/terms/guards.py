@@ -1,0 +1,191 @@
+"""Guards: Iverson brackets over intervals of an affine form, and sums of guarded monomials.
+
+A product of guards on one form is the guard of the intersection. A sum of monomials that differ
+only in their guard on one form is a step function of that form; its canonical form has one monomial
+for each maximal piece on which the coefficient is constant and not zero.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, make_guard, of_atom
+
+Bound = int | None
+
+
+def interval(form: Index, lo: Bound, hi: Bound) -> Poly:
+    """`[lo <= form <= hi]` as a polynomial: 0, 1, or one canonical guard."""
+    g = interval_atom(form, lo, hi)
+    return ONE if g is True else ZERO if g is False else of_atom(g)
+
+
+def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
+    """The canonical guard, or True or False where the range of the form decides it."""
+    while True:
+        if lo is not None and form.lo >= lo:
+            lo = None
+        if hi is not None and form.hi <= hi:
+            hi = None
+        if lo is None and hi is None:
+            return True
+        if (lo is not None and (form.hi < lo or (hi is not None and hi < lo))) or (hi is not None and form.lo > hi):
+            return False
+        if form.const:
+            lo = None if lo is None else lo - form.const
+            hi = None if hi is None else hi - form.const
+            form = expr.shift(form, -form.const)
+        if form.items[0][1] < 0:
+            form = expr.scale(form, -1)
+            lo, hi = (None if hi is None else -hi), (None if lo is None else -lo)
+        g = gcd(*(c for _, c in form.items))
+        if g > 1:
+            form = expr.build(0, [(a, c // g) for a, c in form.items])
+            lo = None if lo is None else -(-lo // g)
+            hi = None if hi is None else hi // g
+            continue
+        smaller = _drop_low_digits(form, lo, hi)
+        if smaller is None:
+            return make_guard(form, lo, hi)
+        form, lo, hi = smaller
+
+
+def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
+    """Where both bounds are multiples of m and the low part stays below m, only the high part matters."""
+    if len(form.items) < 2:
+        return _drop_low_of_digit(form, lo, hi)
+    for m in sorted({abs(c) for _, c in form.items if abs(c) > 1}):
+        low = [(a, c) for a, c in form.items if c % m]
+        low_lo = sum(c * (a.lo if c > 0 else a.hi) for a, c in low)
+        low_hi = sum(c * (a.hi if c > 0 else a.lo) for a, c in low)
+        if low and low_hi - low_lo < m:
+            # form = m*high + low with low in [low_lo, low_lo + m): compare high instead
+            new_lo = None if lo is None else -((low_hi - lo) // m)
+            new_hi = None if hi is None else (hi - low_lo) // m
+            exact_lo = lo is None or (lo - low_lo) % m == 0 or low_hi - low_lo == 0
+            exact_hi = hi is None or (hi - low_hi) % m == 0
+            if lo is not None and exact_lo:
+                new_lo = -(-(lo - low_lo) // m)
+                exact_lo = m * (new_lo - 1) + low_hi < lo
+            if hi is not None and exact_hi:
+                new_hi = (hi - low_hi) // m
+                exact_hi = m * (new_hi + 1) + low_lo > hi
+            if exact_lo and exact_hi:
+                return expr.build(0, [(a, c // m) for a, c in form.items if c % m == 0]), new_lo, new_hi
+    return None
+
+
+def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
+    """`[c*q <= v < c*r]` over one digit whose radix c divides is a guard on its high part."""
+    atom, _ = form.items[0]
+    if not isinstance(atom, expr.Digit):
+        return None
+    size = atom.radix
+    m = gcd(0 if lo is None else lo, 0 if hi is None else hi + 1)
+    if m <= 1 or m >= size or (size % m and not atom.top):
+        return None
+    return expr.floor_div(form, m), (None if lo is None else lo // m), (None if hi is None else (hi + 1) // m - 1)
+
+
+def intersect(a: Guard, b: Guard) -> Guard | bool:
+    """The product of two guards on one form."""
+    los = [x for x in (a.lo, b.lo) if x is not None]
+    his = [x for x in (a.hi, b.hi) if x is not None]
+    return interval_atom(a.form, max(los) if los else None, min(his) if his else None)
+
+
+def complement(g: Guard) -> list[tuple[Bound, Bound]]:
+    """The intervals of the form on which a guard does not hold."""
+    outside: list[tuple[Bound, Bound]] = []
+    if g.lo is not None:
+        outside.append((None, g.lo - 1))
+    if g.hi is not None:
+        outside.append((g.hi + 1, None))
+    return outside
+
+
+def guards_of(mono: Monomial) -> list[Guard]:
+    """The guards among the atoms of a monomial."""
+    return [atom for atom, _ in mono if isinstance(atom, Guard)]
+
+
+def without(mono: Monomial, guard: Guard) -> Monomial:
+    """The monomial less one guard."""
+    return tuple(item for item in mono if item[0] is not guard)
+
+
+def with_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
+    """The monomial times a guard on a form that it does not guard yet; None if that is 0."""
+    if guard is False:
+        return None
+    if guard is True:
+        return mono
+    return tuple(sorted((*mono, (guard, 1)), key=lambda item: item[0].uid))
+
+
+def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
+    """Bring a sum of monomials to the canonical form for step functions, one form at a time."""
+    guarded = [mono for mono in terms if any(isinstance(a, Guard) for a, _ in mono)]
+    if not guarded or len(terms) < 2:
+        return terms
+    for _ in range(8):
+        groups: dict[tuple[Index, Monomial], list[tuple[Bound, Bound, Number]]] = {}
+        for mono, c in terms.items():
+            for g in guards_of(mono):
+                groups.setdefault((g.form, without(mono, g)), []).append((g.lo, g.hi, c))
+        changed = False
+        for (form, rest), pieces in groups.items():
+            if rest in terms:
+                pieces = [*pieces, (None, None, terms[rest])]
+            if len(pieces) < 2:
+                continue
+            members = [_guarded(rest, form, lo, hi) for lo, hi, _ in pieces]
+            if not all(mono in terms and terms[mono] == p[2] for mono, p in zip(members, pieces, strict=True)):
+                continue  # another merge of this round touched them
+            steps = _steps(pieces)
+            if sorted(steps, key=str) == sorted(pieces, key=str):
+                continue
+            changed = True
+            for mono in members:
+                if mono is not None:
+                    del terms[mono]
+            for lo, hi, c in steps:
+                merged = with_guard(rest, interval_atom(form, lo, hi))
+                if merged is not None:
+                    total = terms.get(merged, 0) + c
+                    if total:
+                        terms[merged] = total
+                    else:
+                        terms.pop(merged, None)
+        if not changed:
+            return terms
+    return terms
+
+
+def _guarded(rest: Monomial, form: Index, lo: Bound, hi: Bound) -> Monomial | None:
+    return rest if lo is None and hi is None else with_guard(rest, make_guard(form, lo, hi))
+
+
+def _steps(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bound, Number]]:
+    """The maximal pieces of constant, nonzero coefficient of a sum of intervals."""
+    changes: dict[int, Number] = {}
+    level: Number = 0
+    for lo, hi, c in pieces:
+        if lo is None:
+            level += c
+        else:
+            changes[lo] = changes.get(lo, 0) + c
+        if hi is not None:
+            changes[hi + 1] = changes.get(hi + 1, 0) - c
+    steps: list[tuple[Bound, Bound, Number]] = []
+    start: Bound = None
+    for point in sorted(p for p, c in changes.items() if c):
+        if level:
+            steps.append((start, point - 1, level))
+        level += changes[point]
+        start = point
+    if level:
+        steps.append((start, None, level))
+    return steps

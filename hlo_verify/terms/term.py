@@ -1,0 +1,287 @@
+"""Terms: polynomials over atoms, hash-consed.
+
+An atom is a read of a tensor at index expressions, a function of terms, an index expression taken
+as a number, or a guard (Iverson bracket) `[lo <= form <= hi]`. A monomial is a product of powers of
+atoms; a polynomial is a sum of monomials with exact rational coefficients. Construction normalises
+(see `algebra`), so equal polynomials are the same object. The structural key `skey` of an object
+ignores free index expressions: it orders atoms the same way wherever they occur.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hlo_verify.index.expr import Index, Var, next_uid
+
+Number = int | Fraction
+
+
+@dataclass(eq=False, slots=True)
+class Tensor:
+    """A tensor that terms may read: an argument, a constant, an opaque result, or a definition.
+
+    `params` are the index variables of a definition; `bound` the variables that its `kind`
+    (`sum`, `max`, `sort`, ...) binds, `bodies` what it is of. Equal definitions are one object.
+    """
+
+    kind: str
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    uid: int
+    skey: int
+    params: tuple[Var, ...] = ()
+    bound: tuple[Var, ...] = ()
+    bodies: tuple[Poly, ...] = ()
+    attributes: Any = None
+    values: Any = None
+    location: Any = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Read:
+    """`tensor[indices]`."""
+
+    __slots__ = ("boolean", "free", "indices", "skey", "tensor", "uid", "weight")
+    tensor: Tensor
+    indices: tuple[Index, ...]
+    free: frozenset[Var]
+    uid: int
+    skey: int
+    boolean: bool
+    weight: int
+
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}[{','.join(map(repr, self.indices))}]"
+
+
+class Apply:
+    """`function(args)`, known only by its name: equal arguments give equal results."""
+
+    __slots__ = ("args", "boolean", "free", "function", "skey", "uid", "weight")
+    function: str
+    args: tuple[Poly, ...]
+    free: frozenset[Var]
+    uid: int
+    skey: int
+    boolean: bool
+    weight: int
+
+    def __repr__(self) -> str:
+        return f"{self.function}({', '.join(map(repr, self.args))})"
+
+
+class Ix:
+    """An index expression as a number; its constant is 0 and its coefficients have no common factor."""
+
+    __slots__ = ("boolean", "free", "index", "skey", "uid", "weight")
+    index: Index
+    free: frozenset[Var]
+    uid: int
+    skey: int
+    boolean: bool
+    weight: int
+
+    def __repr__(self) -> str:
+        return f"({self.index!r})"
+
+
+class Guard:
+    """`[lo <= form <= hi]`: 1 where it holds, else 0. None is no bound. Built by `guards.interval`."""
+
+    __slots__ = ("boolean", "form", "free", "hi", "lo", "skey", "uid", "weight")
+    form: Index
+    lo: int | None
+    hi: int | None
+    free: frozenset[Var]
+    uid: int
+    skey: int
+    boolean: bool
+    weight: int
+
+    def __repr__(self) -> str:
+        if self.lo == self.hi:
+            return f"[{self.form!r}={self.lo}]"
+        left = f"{self.lo}<=" if self.lo is not None else ""
+        right = f"<={self.hi}" if self.hi is not None else ""
+        return f"[{left}{self.form!r}{right}]"
+
+
+Atom = Read | Apply | Ix | Guard
+Monomial = tuple[tuple[Atom, Number], ...]
+"""Atoms with their powers, sorted by uid. Only `exp` has powers other than positive integers."""
+
+
+class Poly:
+    """A sum of monomials with coefficients, sorted by the uids of their atoms."""
+
+    __slots__ = ("free", "items", "skey", "uid", "weight")
+    items: tuple[tuple[Monomial, Number], ...]
+    free: frozenset[Var]
+    uid: int
+    skey: int
+    weight: int
+
+    def __repr__(self) -> str:
+        if not self.items:
+            return "0"
+        return " + ".join(_show(mono, c) for mono, c in self.items).replace("+ -", "- ")
+
+    @property
+    def constant(self) -> Number | None:
+        """The value of a constant polynomial, else None."""
+        if not self.items:
+            return 0
+        if len(self.items) == 1 and not self.items[0][0]:
+            return self.items[0][1]
+        return None
+
+    @property
+    def atom(self) -> Atom | None:
+        """The atom of a polynomial that is just one atom, else None."""
+        if len(self.items) == 1 and self.items[0][1] == 1:
+            mono = self.items[0][0]
+            if len(mono) == 1 and mono[0][1] == 1:
+                return mono[0][0]
+        return None
+
+
+def _show(mono: Monomial, c: Number) -> str:
+    if isinstance(c, Fraction):
+        shown = f"{float(c):.6g}"
+    else:
+        shown = str(c)
+    parts = [repr(a) if p == 1 else f"{a!r}^{p if isinstance(p, int) else float(p):.6g}" for a, p in mono]
+    if not parts:
+        return shown
+    return "*".join(parts) if c == 1 else "-" + "*".join(parts) if c == -1 else shown + "*" + "*".join(parts)
+
+
+_NO_VARS: frozenset[Var] = frozenset()
+_interned: dict[tuple[Any, ...], Any] = {}
+
+
+def mix(*parts: Any) -> int:
+    """A structural hash that is the same in every process."""
+    return hash(tuple(zlib.crc32(p.encode()) if isinstance(p, str) else p for p in parts))
+
+
+def tensor(kind: str, name: str, dtype: str, shape: tuple[int, ...], skey: int | None = None, **fields: Any) -> Tensor:
+    """A tensor distinct from every other."""
+    uid = next_uid()
+    return Tensor(kind, name, dtype, shape, uid, mix(kind, uid) if skey is None else skey, **fields)
+
+
+def _union(parts: Any) -> frozenset[Var]:
+    free = _NO_VARS
+    for part in parts:
+        if part.free:
+            free = free | part.free if free else part.free
+    return free
+
+
+def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
+    """The interned read; `algebra.read` is what passes use."""
+    key = (source, indices)
+    found: Read | None = _interned.get(key)
+    if found is None:
+        found = Read()
+        found.tensor, found.indices, found.free = source, indices, _union(indices)
+        found.uid, found.skey = next_uid(), mix("read", source.skey)
+        found.boolean, found.weight = source.dtype == "i1", 1 + len(indices)
+        _interned[key] = found
+    return found
+
+
+BOOLEAN_FUNCTIONS = frozenset({"positive", "zero", "less", "equal", "is_finite"})
+"""Functions whose value is 0 or 1."""
+
+
+def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
+    """The interned application, with no law applied."""
+    key = (function, args)
+    found: Apply | None = _interned.get(key)
+    if found is None:
+        found = Apply()
+        found.function, found.args, found.free = function, args, _union(args)
+        found.uid, found.skey = next_uid(), mix(function, *(a.skey for a in args))
+        found.boolean = function.split(":")[0] in BOOLEAN_FUNCTIONS
+        found.weight = 1 + sum(a.weight for a in args)
+        _interned[key] = found
+    return found
+
+
+def make_ix(index: Index) -> Ix:
+    """The interned index value."""
+    key = ("ix", index)
+    found: Ix | None = _interned.get(key)
+    if found is None:
+        found = Ix()
+        found.index, found.free, found.uid, found.skey = index, index.free, next_uid(), mix("ix")
+        found.boolean, found.weight = (index.lo, index.hi) == (0, 1), 2
+        _interned[key] = found
+    return found
+
+
+def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
+    """The interned guard, with no simplification; `guards.interval` is what passes use."""
+    key = ("guard", form, lo, hi)
+    found: Guard | None = _interned.get(key)
+    if found is None:
+        found = Guard()
+        found.form, found.lo, found.hi, found.free = form, lo, hi, form.free
+        found.uid, found.skey = next_uid(), mix("guard", lo is None, hi is None)
+        found.boolean, found.weight = True, 2
+        _interned[key] = found
+    return found
+
+
+def make_poly(items: tuple[tuple[Monomial, Number], ...]) -> Poly:
+    """The interned polynomial of normalised monomials, each once, with nonzero coefficients."""
+    if len(items) > 1:
+        items = tuple(sorted(items, key=_order))
+    key = ("poly", items)
+    found: Poly | None = _interned.get(key)
+    if found is None:
+        found = Poly()
+        found.items = items
+        found.free = _union(atom for mono, _ in items for atom, _ in mono)
+        found.uid = next_uid()
+        found.skey = mix(*sorted(mix(monomial_skey(mono), c) for mono, c in items))
+        found.weight = 1 + sum(atom.weight for mono, _ in items for atom, _ in mono)
+        _interned[key] = found
+    return found
+
+
+def monomial_skey(mono: Monomial) -> int:
+    """The structural key of a product."""
+    return mix(*sorted(mix(atom.skey, power) for atom, power in mono))
+
+
+def _order(item: tuple[Monomial, Number]) -> tuple[int, ...]:
+    return tuple(atom.uid for atom, _ in item[0])
+
+
+ZERO = make_poly(())
+ONE = make_poly((((), 1),))
+
+
+def number(value: Number) -> Poly:
+    """A constant polynomial."""
+    if isinstance(value, Fraction) and value.denominator == 1:
+        value = value.numerator
+    return make_poly((((), value),)) if value else ZERO
+
+
+def of_atom(atom: Atom) -> Poly:
+    """The polynomial of one atom."""
+    return make_poly(((((atom, 1),), 1),))
+
+
+Intern = Callable[..., Any]

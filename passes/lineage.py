@@ -1,0 +1,68 @@
+"""Pass 3, lineage: which element of a logical tensor each device holds where.
+
+A sharding is a table of shard coordinates over devices; fitted to the digits of the device number it is
+an index expression: `x_d[i, k] = x[128*d[1:4] + i, k]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlo_verify.errors import InputError
+from hlo_verify.index import expr, tables
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import TensorType
+from hlo_verify.ops.values import Value, position, positions
+from hlo_verify.sharding import Sharding
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """`indices[k]` is the logical index of a device's element; `inside` is 1 where it exists."""
+
+    indices: tuple[Index, ...]
+    inside: Poly
+    shape: tuple[int, ...]
+    """The shape of a shard."""
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.indices))}]"
+
+
+def shard_shape(shape: tuple[int, ...], sharding: Sharding) -> tuple[int, ...]:
+    """The shape of a shard: every dimension rounded up."""
+    return tuple(-(-size // tiles) for size, tiles in zip(shape, sharding.tiles, strict=True))
+
+
+def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
+    """The lineage of a tensor of that logical shape under a sharding."""
+    local = shard_shape(shape, sharding)
+    indices = []
+    inside = ONE
+    for k, size in enumerate(shape):
+        start = expr.scale(tables.fit(sharding.coordinates[:, k], device), local[k])
+        e = expr.add(start, position(k, local[k]))
+        if local[k] * sharding.tiles[k] > size:
+            inside = algebra.multiply(inside, guards.interval(e, 0, size - 1))
+        indices.append(e)
+    return Lineage(tuple(indices), inside, local)
+
+
+def local_argument(
+    argument: Tensor, sharding: Sharding, kind: TensorType, device: Var, name: str
+) -> Value:
+    """A device's shard of an argument; elements past the end of the logical tensor are arbitrary."""
+    where = lineage(argument.shape, sharding, device)
+    if where.shape != kind.shape:
+        raise InputError(
+            f"argument {name}: the partitioned module takes {kind}, but its sharding into {sharding.tiles} tiles "
+            f"makes {list(where.shape)} of the logical {list(argument.shape)}; check that the two modules are a pair"
+        )
+    term = algebra.multiply(where.inside, algebra.read(argument, where.indices))
+    if where.inside is not ONE:
+        past = tensor("opaque", f"padding of {name}", kind.dtype, kind.shape)
+        arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
+        term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
+    return Value(kind, term)
