@@ -1,1 +1,31 @@
 """Renderers of a `report.Report`, one module a format. They know nothing of the prover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlo_verify.report import Report, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A module of a dump folder for which there is no report: what was wrong with it.
+
+    `internal` is true where the fault is hlo-verify's own.
+    """
+
+    name: str
+    message: str
+    internal: bool = False
+
+
+Outcome = Report | Failure
+
+
+def overall(outcomes: Sequence[Outcome]) -> Verdict:
+    """The worst verdict. A module without a report is neither proved nor refuted; nor is a report without results."""
+    verdicts = [o.verdict if isinstance(o, Report) and o.results else Verdict.UNKNOWN for o in outcomes]
+    if Verdict.REFUTED in verdicts:
+        return Verdict.REFUTED
+    return Verdict.PROVED if set(verdicts) == {Verdict.PROVED} else Verdict.UNKNOWN

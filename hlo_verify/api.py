@@ -1,0 +1,123 @@
+"""The Python API: `verify`, and what the command line does with folders. jaxlib is imported only by what needs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from hlo_verify import config
+from hlo_verify.errors import InputError
+from hlo_verify.partition import Partitioned, partition
+
+if TYPE_CHECKING:
+    from hlo_verify.ir import Module
+    from hlo_verify.report import Report
+
+
+class Lowered(Protocol):
+    """A lowered JAX function: what `jax.jit(f).lower(...)` returns."""
+
+    def as_text(self, *, debug_info: bool = False) -> str: ...
+
+
+Progress = Callable[[int, int], None]
+
+
+def verify(
+    logical: str | bytes | Path | Lowered | Module,
+    partitioned: str | bytes | Path | Lowered | Module | None = None,
+    *,
+    devices: int | None = None,
+    shardings: str | Path | config.Shardings | None = None,
+    keep: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Prove that `partitioned` computes what `logical` does, on every device, for all inputs.
+
+    A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered JAX
+    function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib partitions
+    it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`).
+
+    `devices` is the number of devices where no module says it; `shardings` a shardings file for the logical module
+    (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while XLA works.
+
+    Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
+    `Report.verdict`.
+    """
+    if partitioned is None:
+        if shardings is not None:
+            raise InputError("shardings go with a pair of modules; a module that XLA is to partition carries its own")
+        return _verify_one(logical, devices, keep, progress)
+    if keep is not None:
+        raise InputError("keep goes with one module that XLA is to partition; a pair is there already")
+    whole, parts = _module(logical, devices), _module(partitioned, devices)
+    if shardings is not None:
+        given = shardings if isinstance(shardings, config.Shardings) else config.read_shardings(shardings)
+        whole = given.apply(whole)
+    return _prove(whole, parts, progress)
+
+
+def _verify_one(
+    source: str | bytes | Path | Lowered | Module,
+    devices: int | None,
+    keep: str | Path | None,
+    progress: Progress | None,
+) -> Report:
+    contents = _contents(source)
+    with partition(contents, devices=devices) as job:
+        from hlo_verify.passes.load import load  # takes a second, and XLA works meanwhile
+
+        halves = job.wait(None if progress is None else lambda: progress(0, 0))
+        if keep is not None:
+            _keep(halves, Path(keep))
+        whole, parts = load(halves.logical), load(halves.partitioned)
+    path = str(contents) if isinstance(contents, Path) else ""
+    return _prove(_named(replace(whole, path=path), halves), parts, progress)
+
+
+def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
+    from hlo_verify.passes.prove import prove
+
+    return prove(logical, partitioned, progress=progress)
+
+
+def _module(source: str | bytes | Path | Lowered | Module, devices: int | None) -> Module:
+    from hlo_verify.ir import Module
+    from hlo_verify.passes.load import load
+
+    return source if isinstance(source, Module) else load(_contents(source), devices=devices)
+
+
+def _contents(source: str | bytes | Path | Lowered | Module) -> str | bytes | Path:
+    """A path or the contents of a file."""
+    if isinstance(source, str):
+        return source if "\n" in source else Path(source)
+    if isinstance(source, bytes | Path):
+        return source
+    if hasattr(source, "as_text"):
+        return source.as_text(debug_info=True)
+    raise InputError(
+        f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function"
+    )
+
+
+def _named(logical: Module, halves: Partitioned) -> Module:
+    """XLA's dump keeps no names of results; the module that was partitioned has them."""
+    same = len(halves.argument_names) == len(logical.argument_names) and len(halves.result_names) == len(
+        logical.result_names
+    )
+    if not same:
+        return logical
+    return replace(logical, argument_names=halves.argument_names, result_names=halves.result_names)
+
+
+def _keep(halves: Partitioned, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(halves.logical, folder / "logical.hlo")
+        shutil.copyfile(halves.partitioned, folder / "partitioned.hlo")
+    except OSError as error:
+        raise InputError(f"cannot keep the two modules in {folder}: {error.strerror}") from error

@@ -1,0 +1,247 @@
+"""The command line: `hlo-verify MODULE`, `hlo-verify LOGICAL PARTITIONED`, `hlo-verify DUMP_DIR`.
+
+Everything slow is imported after the arguments are understood, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from hlo_verify.errors import InputError
+
+if TYPE_CHECKING:
+    from hlo_verify.render import Outcome
+    from hlo_verify.render.progress import Bar
+    from hlo_verify.report import Report
+
+PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+Verify = Callable[..., "Report"]
+
+_EPILOG = """\
+exit status:
+  0   PROVED   every result is proved
+  1   REFUTED  some result is shown to differ
+  2            usage or input error
+  3   UNKNOWN  neither; the report says where and why
+  70           internal error of hlo-verify: nothing was decided
+  Of several modules, the first that applies of 1, 2, 70, 3, 0.
+
+Defaults for --color, --devices, --format, --progress and --verbose may stand in pyproject.toml under [tool.hlo-verify].
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One thing to verify. `partitioned` is None where XLA is to partition; `problem` is why it cannot be verified."""
+
+    name: str
+    logical: Path | None = None
+    partitioned: Path | None = None
+    problem: str = ""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(INPUT_ERROR, f"hlo-verify: error: {message} (see hlo-verify --help)\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        from hlo_verify import __version__
+
+        print(f"hlo-verify {__version__} (jaxlib {version('jaxlib')}, Python {sys.version.split()[0]})")
+        parser.exit(PROVED)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="hlo-verify",
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR",
+        description="Prove that a module partitioned for many devices computes what the whole module computes.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        type=Path,
+        help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
+        "a folder that XLA wrote for --xla_dump_to. Modules are StableHLO text or bytecode, portable or jax.export "
+        "artifacts, HLO text or serialized HloModuleProtos, plain or gzipped",
+    )
+    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
+    add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
+    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
+    add("--shardings", type=Path, metavar="FILE", help="shardings of the logical module's arguments and results")
+    add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
+    add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
+    add("--traceback", action="store_true", help="show where an internal error happened")
+    add("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
+    """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
+    arguments = make_parser().parse_args(argv)
+    try:
+        return _run(arguments, verify)
+    except InputError as error:
+        return _complain(f"error: {error}", INPUT_ERROR)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    except Exception as error:
+        if arguments.traceback:
+            raise
+        from hlo_verify import defects
+
+        return _complain(f"internal error: {defects.describe(error)}", INTERNAL_ERROR)
+
+
+def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    _set_defaults(arguments)
+    if len(arguments.paths) > 2:
+        raise InputError(f"one or two paths are expected, not {len(arguments.paths)} (see hlo-verify --help)")
+    if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
+        raise InputError(f"cannot write {arguments.output}: there is no folder {arguments.output.parent}")
+    several = len(arguments.paths) == 1 and arguments.paths[0].is_dir()
+    if several and arguments.keep is not None:
+        raise InputError("--keep goes with one module that XLA is to partition; a folder holds both halves already")
+    outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
+    _write(_render(outcomes, arguments, several), arguments.output)
+    return exit_status(outcomes)
+
+
+def _set_defaults(arguments: argparse.Namespace) -> None:
+    from hlo_verify.config import read_defaults
+
+    built_in = {"color": "auto", "devices": None, "format": "text", "progress": True, "verbose": False}
+    for key, value in (built_in | read_defaults(Path.cwd())).items():
+        if getattr(arguments, key) is None:
+            setattr(arguments, key, value)
+
+
+def _jobs(paths: Sequence[Path]) -> list[Job]:
+    if len(paths) == 2:
+        return [Job(str(paths[0]), paths[0], paths[1])]
+    if not paths[0].is_dir():
+        return [Job(str(paths[0]), paths[0])]
+    from hlo_verify.dumps import find_pairs
+
+    pairs, incomplete = find_pairs(paths[0])
+    jobs = [Job(pair.module, pair.logical, pair.partitioned) for pair in pairs]
+    return jobs + [Job(module, problem=problem) for module, problem in incomplete]
+
+
+def _verify_all(
+    jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool
+) -> Iterator[Outcome]:
+    """The outcome of each job. Where there are several, one that fails does not keep the others from being verified."""
+    from hlo_verify import defects
+    from hlo_verify.render import Failure
+    from hlo_verify.render.progress import Bar
+
+    with Bar(arguments.progress and sys.stderr.isatty()) as bar:
+        for job in jobs:
+            try:
+                yield _verify(job, arguments, verify, bar)
+            except InputError as error:
+                if not several:
+                    raise
+                yield Failure(job.name, str(error))
+            except Exception as error:
+                if not several or arguments.traceback:
+                    raise
+                yield Failure(job.name, defects.describe(error), internal=True)
+
+
+def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
+    if job.problem:
+        raise InputError(job.problem)
+    if verify is None:
+        from hlo_verify import api
+
+        verify = api.verify
+    bar.description = job.name
+    return verify(
+        job.logical,
+        job.partitioned,
+        devices=arguments.devices,
+        shardings=arguments.shardings,
+        keep=arguments.keep,
+        progress=bar,
+    )
+
+
+def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:
+    if arguments.format == "json":
+        from hlo_verify.render import json
+
+        return json.render(outcomes, several=several)
+    from hlo_verify.render import text
+
+    return text.render(outcomes, text.Style(arguments.verbose, _use_color(arguments)), several=several)
+
+
+def _use_color(arguments: argparse.Namespace) -> bool:
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
+    if arguments.output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout.isatty()
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is not None:
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {output}: {error.strerror}") from error
+        return
+    try:
+        sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough. Python flushes once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def exit_status(outcomes: Sequence[Outcome]) -> int:
+    """The worst: a refutation, then broken input, then a defect of ours, then what is unknown."""
+    from hlo_verify.render import Failure, overall
+    from hlo_verify.report import Verdict
+
+    failures = {outcome.internal for outcome in outcomes if isinstance(outcome, Failure)}
+    verdict = overall(outcomes)
+    if verdict is Verdict.REFUTED:
+        return REFUTED
+    if failures:
+        return INPUT_ERROR if False in failures else INTERNAL_ERROR
+    return PROVED if verdict is Verdict.PROVED else UNKNOWN
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"hlo-verify: {message}", file=sys.stderr)
+    return status
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

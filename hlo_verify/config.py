@@ -1,0 +1,232 @@
+"""What users write down: defaults under `[tool.hlo-verify]` in pyproject.toml, and shardings files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hlo_verify.errors import InputError
+
+if TYPE_CHECKING:
+    from hlo_verify.ir import Module, TensorType
+    from hlo_verify.mesh import Mesh
+    from hlo_verify.sharding import Sharding
+
+_DEFAULTS: Mapping[str, type] = {
+    "color": str,
+    "devices": int,
+    "format": str,
+    "progress": bool,
+    "verbose": bool,
+}
+
+
+def read_defaults(start: Path) -> dict[str, Any]:
+    """Defaults of the command line from the nearest pyproject.toml, at or above `start`, that has `[tool.hlo-verify]`.
+
+    Keys are the long options. Raises `InputError` for a key or a type that is not known.
+    """
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            table = _parse(path).get("tool", {}).get("hlo-verify")
+            if table is not None:
+                return _checked_defaults(path, table)
+    return {}
+
+
+def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    for key, value in table.items():
+        if key not in _DEFAULTS:
+            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {', '.join(_DEFAULTS)}")
+        if type(value) is not _DEFAULTS[key]:
+            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be a {_DEFAULTS[key].__name__}, not {value!r}")
+    return dict(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A JAX-like partition spec: for each dimension, the mesh axes that split it, outermost first."""
+
+    dimensions: tuple[tuple[str, ...], ...]
+    unreduced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shardings:
+    """A shardings file: what it says of arguments and results, by name or by position (a key of digits).
+
+    A value is a `Spec` over `mesh`, or the text of an HloSharding.
+    """
+
+    path: Path
+    mesh: Mesh | None
+    arguments: Mapping[str, Spec | str]
+    results: Mapping[str, Spec | str]
+
+    def apply(self, module: Module) -> Module:
+        """The module with these shardings where it had none.
+
+        Raises `InputError` where a name or position is not the module's, where a sharding does not fit its tensor,
+        or where it contradicts the module's own.
+        """
+        devices = module.partitions if self.mesh is None else self.mesh.size
+        if module.partitions not in (None, devices):
+            raise InputError(f"{self.path}: the mesh has {devices} devices, the module is for {module.partitions}")
+        module = replace(module, partitions=devices)
+        arguments = self._merge("argument", self.arguments, module, module.main.argument_types)
+        results = self._merge("result", self.results, module, module.result_types)
+        return replace(module, argument_shardings=arguments, result_shardings=results)
+
+    def _merge(
+        self, kind: str, given: Mapping[str, Spec | str], module: Module, types: Sequence[TensorType]
+    ) -> tuple[Sharding | None, ...]:
+        names = module.argument_names if kind == "argument" else module.result_names
+        shardings = list(module.argument_shardings if kind == "argument" else module.result_shardings)
+        seen: dict[int, str] = {}
+        for key, value in given.items():
+            what = f"{self.path}: {kind} {key!r}"
+            position = _position(key, names, what)
+            if position in seen:
+                raise InputError(f"{what} and {seen[position]!r} are the same {kind}")
+            seen[position] = key
+            sharding = self._place(value, types[position], module.partitions, what)
+            own = shardings[position]
+            if own is not None and not _same(own, sharding):
+                raise InputError(f"{what}: the module itself says otherwise; leave this {kind} out of the file")
+            shardings[position] = sharding
+        return tuple(shardings)
+
+    def _place(self, value: Spec | str, tensor: TensorType, devices: int | None, what: str) -> Sharding:
+        from hlo_verify import sharding as placements
+        from hlo_verify.mesh import AxisReference
+
+        if isinstance(value, str):
+            parsed = placements.parse_hlo_sharding(value, tensor.rank, devices)
+            if not isinstance(parsed, placements.Sharding):
+                raise InputError(f"{what}: {value!r} does not place the tensor")
+            return parsed
+        if self.mesh is None:
+            raise InputError(f"{what}: a partition spec needs a mesh; add a [mesh] table with the size of each axis")
+        _check_spec(value, tensor, self.mesh, what)
+        dimensions = [[AxisReference(axis) for axis in axes] for axes in value.dimensions]
+        dimensions += [[]] * (tensor.rank - len(dimensions))
+        return placements.place(self.mesh, dimensions, [AxisReference(a) for a in value.unreduced], devices)
+
+
+def read_shardings(path: str | Path) -> Shardings:
+    """The shardings file at `path`, TOML or JSON. Raises `InputError` naming the entry that cannot be read."""
+    path = Path(path)
+    table = _parse(path)
+    unknown = set(table) - {"mesh", "device_ids", "arguments", "results"}
+    if unknown:
+        raise InputError(
+            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results"
+        )
+    mesh = _mesh(path, table)
+    sides = {}
+    for side in ("arguments", "results"):
+        entries = table.get(side, {})
+        if not isinstance(entries, dict):
+            raise InputError(f"{path}: {side} must be a table from names or positions to shardings")
+        sides[side] = {key: _spec(value, f"{path}: {side}: {key!r}") for key, value in entries.items()}
+    return Shardings(path, mesh, sides["arguments"], sides["results"])
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    """A TOML or JSON table; JSON where the first character is a brace."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text: {error}") from error
+    try:
+        return dict(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
+    except ValueError as error:
+        raise InputError(f"{path} is neither valid TOML nor JSON: {error}") from error
+
+
+def _mesh(path: Path, table: Mapping[str, Any]) -> Mesh | None:
+    from hlo_verify.mesh import Mesh
+
+    axes, ids = table.get("mesh"), table.get("device_ids", [])
+    if axes is None:
+        return None
+    if not isinstance(axes, dict) or not all(type(size) is int and size > 0 for size in axes.values()):
+        raise InputError(f"{path}: mesh must be a table from axis names to positive sizes")
+    mesh = Mesh(tuple(axes.items()), tuple(ids))
+    if ids and sorted(ids) != list(range(mesh.size)):
+        raise InputError(f"{path}: device_ids must name each of the {mesh.size} devices of the mesh once")
+    return mesh
+
+
+def _spec(value: Any, what: str) -> Spec | str:
+    """A list with an entry for each dimension (an axis, a list of axes, or `""`, `[]` or null), the text of a JAX
+    PartitionSpec, or the text of an HloSharding."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return value.strip()
+    unreduced: tuple[str, ...] = ()
+    if isinstance(value, str):
+        value, unreduced = _partition_spec(value, what)
+    if not isinstance(value, list):
+        raise InputError(f"{what}: not a sharding: {value!r}; write a list, \"P('x', None)\" or an HloSharding's text")
+    dimensions = []
+    for entry in value:
+        axes = [] if not entry else [entry] if isinstance(entry, str) else entry
+        if not isinstance(axes, list | tuple) or not all(isinstance(axis, str) for axis in axes):
+            raise InputError(f"{what}: {entry!r} is neither an axis nor a list of axes")
+        dimensions.append(tuple(axes))
+    return Spec(tuple(dimensions), unreduced)
+
+
+def _partition_spec(text: str, what: str) -> tuple[list[Any], tuple[str, ...]]:
+    """`P('data', None, ('a', 'b'), unreduced={'model'})` as a list of entries and the unreduced axes."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in ("P", "PartitionSpec"):
+            raise ValueError("not a call of P")
+        keywords = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        if set(keywords) - {"unreduced"}:
+            raise ValueError("the only keyword is unreduced")
+        return [ast.literal_eval(argument) for argument in call.args], tuple(sorted(keywords.get("unreduced", ())))
+    except (SyntaxError, ValueError, TypeError) as error:
+        raise InputError(f"{what}: not a partition spec such as P('data', None): {text!r}") from error
+
+
+def _check_spec(spec: Spec, tensor: TensorType, mesh: Mesh, what: str) -> None:
+    if len(spec.dimensions) > tensor.rank:
+        raise InputError(f"{what}: {len(spec.dimensions)} entries for {tensor}, which has {tensor.rank} dimensions")
+    axes = [axis for dimension in spec.dimensions for axis in dimension] + list(spec.unreduced)
+    sizes = dict(mesh.axes)
+    for axis in axes:
+        if axis not in sizes:
+            raise InputError(f"{what}: the mesh has no axis {axis!r}; its axes are {', '.join(sizes)}")
+        if axes.count(axis) > 1:
+            raise InputError(f"{what}: the axis {axis!r} is used twice")
+
+
+def _position(key: str, names: Sequence[str], what: str) -> int:
+    if names.count(key) == 1:
+        return names.index(key)
+    if key in names:
+        raise InputError(f"{what}: {names.count(key)} have that name; use the position, from 0")
+    if key.isdecimal() and int(key) < len(names):
+        return int(key)
+    known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    raise InputError(f"{what} does not exist; there are {len(names)}: {known}")
+
+
+def _same(one: Sharding, other: Sharding) -> bool:
+    import numpy as np
+
+    def equal(a: Any, b: Any) -> bool:
+        return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
+
+    same_place = one.tiles == other.tiles and one.only == other.only and equal(one.coordinates, other.coordinates)
+    return bool(same_place and equal(one.addends, other.addends))

@@ -1,0 +1,145 @@
+"""Pairs of modules in a folder that XLA wrote for `--xla_dump_to`.
+
+XLA names a module between two passes
+
+    MODULE.STEP.PIPELINE.after_PASS.before_PASS.txt
+
+where MODULE is `module_0003.jit_step` (on TPU with a `.cl_123` behind it), STEP counts the module's dumps, and
+the ending is `.txt`, `.hlo`, `.pb` or `.hlo.pb`, perhaps with `.gz`. A pass that changes nothing is not dumped, so the
+module before the partitioner may carry the name of an earlier pass.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlo_verify.errors import InputError
+
+PASSES_FLAG = "--xla_dump_hlo_pass_re='spmd|shardy|sharding'"
+CONSTANTS_FLAG = "--xla_dump_large_constants=true"
+
+PARTITIONERS = ("spmd-partitioning", "tpu-spmd-partitioning")
+_PROPAGATIONS = ("shardy-xla", "sharding-propagation")
+_ENDING = re.compile(r"\.(?P<form>txt|hlo|hlo\.pb|pb)(\.gz)?$")
+_NAME = re.compile(
+    r"(?P<module>.+)\.(?P<step>\d+)\.(?P<pipeline>[^.]+)\.after_(?P<after>[^.]+)(\.before_(?P<before>[^.]+))?(\..*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """One module between two passes. `path` is the better of its forms where XLA wrote several."""
+
+    path: Path
+    module: str
+    step: int
+    after: str
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A module before and after the SPMD partitioner."""
+
+    module: str
+    logical: Path
+    partitioned: Path
+
+
+def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
+    """Every pair in `folder`, ordered by module; and each module of which only one half is there, with a message.
+
+    A folder with one `logical.*` and one `partitioned.*` file, as `--keep` leaves it, is one pair. Raises
+    `InputError` where there is no pair.
+    """
+    names = _list(folder)
+    if not names:
+        raise InputError(f"{folder} is empty: run the program with XLA_FLAGS='--xla_dump_to={folder} {PASSES_FLAG}'")
+    kept = _kept_pair(folder, names)
+    if kept is not None:
+        return [kept], []
+    modules: dict[str, list[Dump]] = defaultdict(list)
+    for dump in parse_names(folder, names):
+        modules[dump.module].append(dump)
+    pairs: list[Pair] = []
+    incomplete: list[tuple[str, str]] = []
+    for module in sorted(modules):
+        _pair_up(module, sorted(modules[module], key=lambda dump: dump.step), pairs, incomplete)
+    if not pairs:
+        raise InputError(incomplete[0][1] if incomplete else _no_pairs(folder, names))
+    return pairs, incomplete
+
+
+def parse_names(folder: Path, names: Iterable[str]) -> list[Dump]:
+    """The dumps among the files of a folder, one for each module and step; other files are left out."""
+    forms: dict[tuple[str, int], list[tuple[str, Dump]]] = defaultdict(list)
+    for name in sorted(names):
+        ending = _ENDING.search(name)
+        match = ending and _NAME.fullmatch(name[: ending.start()])
+        if ending and match:
+            dump = Dump(folder / name, match["module"], int(match["step"]), match["after"], match["before"] or "")
+            forms[dump.module, dump.step].append((ending["form"], dump))
+    return [_best_form(candidates) for candidates in forms.values()]
+
+
+def _list(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except OSError as error:
+        raise InputError(f"cannot read the folder {folder}: {error.strerror}") from error
+
+
+def _kept_pair(folder: Path, names: list[str]) -> Pair | None:
+    """What `--keep` leaves behind."""
+    halves = [[n for n in names if n.startswith(f"{half}.")] for half in ("logical", "partitioned")]
+    if [len(half) for half in halves] != [1, 1]:
+        return None
+    return Pair(folder.resolve().name, folder / halves[0][0], folder / halves[1][0])
+
+
+def _best_form(candidates: list[tuple[str, Dump]]) -> Dump:
+    """Text says more than a proto (the number of partitions), unless the printer left constants out of it."""
+    texts = [dump for form, dump in candidates if form in ("txt", "hlo")]
+    protos = [dump for form, dump in candidates if form not in ("txt", "hlo")]
+    if texts and (not protos or not _is_elided(texts[0].path)):
+        return texts[0]
+    return protos[0]
+
+
+def _is_elided(path: Path) -> bool:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return b"constant({...})" in file.read()
+    except (OSError, EOFError):
+        return False  # the loader reports what is wrong with the file
+
+
+def _pair_up(module: str, dumps: list[Dump], pairs: list[Pair], incomplete: list[tuple[str, str]]) -> None:
+    """Add the pairs of one module, whose dumps come in order of their steps: each dump after a partitioner with the
+    last one before it."""
+    afters = [dump for dump in dumps if dump.after in PARTITIONERS]
+    for after in afters:
+        earlier = [dump for dump in dumps if dump.step < after.step]
+        befores = [d for d in earlier if d.before == after.after] or [d for d in earlier if d.after in _PROPAGATIONS]
+        if befores:
+            pairs.append(Pair(module, befores[-1].path, after.path))
+        else:
+            message = f"{after.path} is a module after the SPMD partitioner, but the one before it is missing"
+            incomplete.append((module, f"{message}: dump both with {PASSES_FLAG}"))
+    befores = [dump for dump in dumps if dump.before in PARTITIONERS]
+    if befores and not afters:
+        message = f"{befores[-1].path} is a module before the SPMD partitioner, but the one after it is missing"
+        incomplete.append((module, f"{message}: let the compilation finish, and dump both with {PASSES_FLAG}"))
+
+
+def _no_pairs(folder: Path, names: list[str]) -> str:
+    files = "1 file" if len(names) == 1 else f"{len(names)} files"
+    return (
+        f"{folder} holds {files}, but no module from before and after the SPMD partitioner: "
+        f"dump with {PASSES_FLAG} {CONSTANTS_FLAG} (a program for one device is not partitioned)"
+    )

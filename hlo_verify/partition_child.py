@@ -1,0 +1,95 @@
+"""The child process of `hlo_verify.partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
+
+`python -m hlo_verify.partition_child FOLDER MODULE [DEVICES]` writes `names.json` to FOLDER before it compiles, and
+`error`, the message for the user, where it cannot go on. The parent ends it once XLA has dumped what it is after.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from hlo_verify.dumps import CONSTANTS_FLAG
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Module
+from hlo_verify.partition import MAX_DEVICES
+from hlo_verify.passes import canonicalize, load
+
+_SHARDY = re.compile(r"\bsdy\.[a-z_]+|xla\.sdy\.")
+
+
+def main(folder: Path, path: Path, devices: int | None) -> int:
+    try:
+        contents = load.read_file(path)
+        source = load.read(contents)
+        bytecode, shardy = _bytecode(source.module), _uses_shardy(source.module)
+        module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
+        _check(module)
+        names = {"arguments": module.argument_names, "results": module.result_names}
+        (folder / "names.json").write_text(json.dumps(names))
+        _compile(bytecode, module, shardy)
+    except InputError as error:
+        (folder / "error").write_text(str(error))
+        return 1
+    return 0
+
+
+def _check(module: Module) -> None:
+    count = module.partitions
+    if count is None or count == 1:
+        known = "does not say for how many devices it is" if count is None else "is for one device"
+        raise InputError(
+            f"the module {known}, so there is nothing to partition: lower it with shardings over a mesh "
+            "(jax.jit(f, in_shardings=..., out_shardings=...)), or pass the partitioned module too"
+        )
+    if count * module.replicas > MAX_DEVICES:
+        raise InputError(
+            f"the module is for {count * module.replicas} devices, and XLA's CPU client partitions for "
+            f"{MAX_DEVICES} at most: dump the pair where the program is compiled "
+            f"(XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=spmd|shardy|sharding {CONSTANTS_FLAG}') and pass DIR"
+        )
+
+
+def _bytecode(module: Any) -> bytes:
+    """Taken before anything rewrites the module."""
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def _uses_shardy(module: Any) -> bool:
+    """Whether JAX lowered the module for Shardy; modules for GSPMD carry `mhlo.sharding` only."""
+    return _SHARDY.search(module.operation.get_asm(large_elements_limit=16)) is not None
+
+
+def _compile(bytecode: bytes, module: Module, shardy: bool) -> None:
+    """Compile for `module.partitions` devices, on a client with one: devices matter to XLA only once the module is
+    compiled and loaded, and a client with many takes a second to make.
+
+    Results and arguments without a sharding are left to XLA, as JAX does. Raises `InputError` for whatever XLA raises;
+    where it got past the partitioner (it always fails to load for devices that are not there), the parent has ended
+    this process or takes no notice.
+    """
+    from jaxlib import xla_client
+
+    assert module.partitions is not None
+    client: Any = xla_client.make_cpu_client(num_devices=1)
+    options = xla_client.CompileOptions()
+    options.num_replicas, options.num_partitions = module.replicas, module.partitions
+    build = options.executable_build_options
+    build.use_spmd_partitioning, build.use_shardy_partitioner = True, shardy
+    build.debug_options.xla_backend_optimization_level = 0
+    build.allow_spmd_sharding_propagation_to_parameters = [s is None for s in module.argument_shardings]
+    build.allow_spmd_sharding_propagation_to_output = [s is None for s in module.result_shardings]
+    try:
+        client.compile_and_load(bytecode, client.devices(), options)
+    except Exception as error:
+        raise InputError(f"XLA does not partition the module: {' '.join(str(error).split())[:600]}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if sys.argv[3] else None))

@@ -1,0 +1,33 @@
+"""JSON for programs. The schema is docs/report.schema.json; docs/json.md says what the fields mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.report import Report
+
+
+def render(outcomes: Sequence[Outcome], *, several: bool) -> str:
+    """One report as an object, or `{"verdict", "modules"}` where `several` modules may have been asked for."""
+    document = _several(outcomes) if several else _object(outcomes[0])
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def report_object(report: Report) -> dict[str, Any]:
+    """A report as plain dictionaries, lists, strings and numbers."""
+    return {"verdict": str(overall([report])), **asdict(report)}
+
+
+def _several(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {"verdict": str(overall(outcomes)), "modules": [_object(outcome) for outcome in outcomes]}
+
+
+def _object(outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, Failure):
+        kind = "internal" if outcome.internal else "input"
+        return {"verdict": str(overall([outcome])), "name": outcome.name, "error": outcome.message, "kind": kind}
+    return report_object(outcome)

@@ -1,0 +1,162 @@
+"""Text for people: a line a result, what stopped those that are not proved, assumptions, and a summary line last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.report import Finding, Report, Result, Verdict
+
+FOLD = 20
+"""With more proved results than this, they share a line."""
+
+LONGEST = 600
+"""Longer terms and operations are cut in the middle."""
+
+_COLORS = {Verdict.PROVED: 32, Verdict.REFUTED: 31, Verdict.UNKNOWN: 33}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How much to print, and whether with colours of a terminal."""
+
+    verbose: bool = False
+    color: bool = False
+
+    def verdict(self, verdict: Verdict) -> str:
+        text = f"{verdict:<7}"
+        return f"\033[1;{_COLORS[verdict]}m{text}\033[0m" if self.color else text
+
+    def faint(self, text: str) -> str:
+        return f"\033[2m{text}\033[0m" if self.color else text
+
+
+def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
+    """Every report; where `several` modules may have been asked for, each under its name and with a line for all."""
+    lines: list[str] = []
+    for outcome in outcomes:
+        if several:
+            lines += [outcome.name, ""]
+        lines += _failure(outcome, style) if isinstance(outcome, Failure) else _report(outcome, style)
+        if several:
+            lines.append("")
+    if several:
+        lines.append(_count(outcomes, style))
+    return "\n".join(lines) + "\n"
+
+
+def _failure(failure: Failure, style: Style) -> list[str]:
+    kind = "internal error" if failure.internal else "error"
+    return [f"{style.verdict(Verdict.UNKNOWN)}  {kind}: {failure.message}"]
+
+
+def _report(report: Report, style: Style) -> Iterator[str]:
+    yield from _results(report.results, style)
+    if style.verbose:
+        yield from _stages(report, style)
+    yield from _findings(report.results, style)
+    yield ""
+    if report.unsupported:
+        yield "Not understood, so treated as equal to nothing else:"
+        yield from (f"  {_shorten(entry, style)}" for entry in report.unsupported)
+    if report.assumptions:
+        yield "Assumed: " + "; ".join(report.assumptions)
+    yield _summary(report, style)
+
+
+def _results(results: Sequence[Result], style: Style) -> Iterator[str]:
+    plain = [r for r in results if r.verdict is Verdict.PROVED and not r.reason]
+    folded = len(plain) > FOLD and not style.verbose
+    if folded:
+        yield f"{style.verdict(Verdict.PROVED)}  {len(plain)} results"
+    for result in results:
+        if not (folded and result.verdict is Verdict.PROVED and not result.reason):
+            where = f"  ({result.location})" if result.location and result.verdict is not Verdict.PROVED else ""
+            reason = f"  {_one_line(result.reason)}" if result.reason else ""
+            yield f"{style.verdict(result.verdict)}  {_name(result)}{reason}{where}"
+
+
+def _findings(results: Sequence[Result], style: Style) -> Iterator[str]:
+    """Each finding once, with the results that it stopped."""
+    stopped: dict[Finding, list[Result]] = {}
+    for result in results:
+        if result.finding is not None and result.verdict is not Verdict.PROVED:
+            stopped.setdefault(result.finding, []).append(result)
+    for finding, held in stopped.items():
+        yield ""
+        yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}"
+        labelled = {
+            "operation": finding.operation,
+            "source": finding.location,
+            "term": finding.found,
+            "expected": finding.expected,
+            "nearest": finding.nearest,
+        }
+        for label, text in labelled.items():
+            if text:
+                yield f"  {style.faint(f'{label:<9}')}  {_indented(_shorten(text, style))}"
+
+
+def _stages(report: Report, style: Style) -> Iterator[str]:
+    yield ""
+    yield "Stages:"
+    for stage in report.stages:
+        shared = style.faint("  (as before)") if stage.shared else ""
+        yield f"  {stage.lineage}{shared}"
+        yield style.faint(f"      {stage.operation}  ({stage.location})")
+
+
+def _summary(report: Report, style: Style) -> str:
+    total = len(report.results)
+    counts = {verdict: sum(r.verdict is verdict for r in report.results) for verdict in Verdict}
+    proved = counts[Verdict.PROVED]
+    what = _plural(total, "result") if proved == total else f"{proved} of {_plural(total, 'result')} proved"
+    if counts[Verdict.REFUTED]:
+        what += f", {counts[Verdict.REFUTED]} refuted"
+    shared = sum(stage.shared for stage in report.stages)
+    stages = (
+        f"{_plural(len(report.stages), 'stage')} ({shared} shared)" if shared else _plural(len(report.stages), "stage")
+    )
+    devices = _plural(report.devices, "device")
+    return f"{style.verdict(overall([report]))}  {what} on {devices}, {stages}, {report.seconds:.1f} s"
+
+
+def _count(outcomes: Sequence[Outcome], style: Style) -> str:
+    """The line for all modules."""
+    verdicts = [overall([outcome]) for outcome in outcomes if isinstance(outcome, Report)]
+    parts = [f"{verdicts.count(v)} {v.lower()}" for v in Verdict if v in verdicts]
+    failed = len(outcomes) - len(verdicts)
+    if failed:
+        parts.append(f"{failed} not verified")
+    return f"{style.verdict(overall(outcomes))}  {_plural(len(outcomes), 'module')}: {', '.join(parts)}"
+
+
+def _name(result: Result) -> str:
+    return result.name or f"result {result.index}"
+
+
+def _names(results: Sequence[Result], style: Style) -> str:
+    names = [_name(result) for result in results]
+    if len(names) > 4 and not style.verbose:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return ", ".join(names)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _indented(text: str) -> str:
+    return text.strip().replace("\n", "\n" + " " * 13)
+
+
+def _shorten(text: str, style: Style) -> str:
+    if style.verbose or len(text) <= LONGEST:
+        return text
+    half = (LONGEST - 5) // 2
+    return f"{text[:half]} ... {text[-half:]}"
