@@ -7,8 +7,8 @@ An operation that is not known here is kept as it is, under its full name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hlo_verify.errors import InputError
@@ -18,6 +18,7 @@ from hlo_verify.mesh import Mesh, read_mesh
 from hlo_verify.passes.attributes import Attributes
 from hlo_verify.passes.locations import Locations
 from hlo_verify.passes.operations import complete
+from hlo_verify.passes.proto import device_order_of
 
 Values = tuple[Value, ...]
 Environment = dict[Any, Values]
@@ -42,15 +43,18 @@ class Entry:
     """Every sharding that is written on any operation."""
 
 
-def canonicalize(module: Any) -> Entry:
-    """The entry function of an MLIR module (`main`, or the only public one). Raises `InputError`."""
-    return _Builder(module).entry()
+def canonicalize(module: Any, device_orders: Sequence[tuple[int, ...]] = ()) -> Entry:
+    """The entry function of an MLIR module (`main`, or the only public one). Raises `InputError`.
+
+    `device_orders` are those that `proto.name_device_orders` took out of the module.
+    """
+    return _Builder(module, device_orders).entry()
 
 
 class _Builder:
-    """One walk over one module; `depth` guards against functions that call themselves."""
+    """One walk over one module."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, device_orders: Sequence[tuple[int, ...]]) -> None:
         self.module = module
         self.functions: dict[str, Any] = {}
         self.meshes: dict[str, Mesh] = {}
@@ -61,7 +65,7 @@ class _Builder:
                 self.functions[op.attributes["sym_name"].value] = op
             elif name == "sdy.mesh":
                 symbol = op.attributes["sym_name"].value
-                self.meshes[symbol] = read_mesh(sdy.MeshAttr(op.attributes["mesh"]))
+                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])), device_orders)
                 mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
         self.attributes = Attributes(self.meshes, mesh_texts)
         self.locations = Locations()
@@ -244,6 +248,12 @@ class _Builder:
         return self.functions[symbol]
 
 
+def _ordered(mesh: Mesh, device_orders: Sequence[tuple[int, ...]]) -> Mesh:
+    """The mesh in the order of devices that the names of its axes give the number of."""
+    order = device_order_of(mesh.axes[0][0]) if mesh.axes else None
+    return mesh if order is None else replace(mesh, device_ids=device_orders[order])
+
+
 def _operands(operation: Any, env: Environment) -> Values:
     return tuple([value for operand in operation.operands for value in env[operand]])
 
@@ -321,6 +331,18 @@ def _forward(builder: _Builder, operation: Any, env: Environment, ops: list[Op])
     builder.let(operation, _operands(operation, env), env)
 
 
+def _start(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    """An asynchronous computation, run where it starts; the future stands for its results."""
+    block = operation.regions[0].blocks[0]
+    for argument, operand in zip(block.arguments, operation.operands, strict=True):
+        env[argument] = env[operand]
+    env[operation.results[0]] = builder.block(block, env, ops)
+
+
+def _done(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    builder.let(operation, _operands(operation, env), env)
+
+
 def _select_element(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
     (operand,), index = operation.operands, operation.attributes["index"].value
     start = sum(len(builder.flat_type(operand.type.get_type(k))) for k in range(index))
@@ -341,6 +363,9 @@ _RULES: dict[str, Rule] = {
     "stablehlo.tuple": _forward,
     "stablehlo.get_tuple_element": _select_element,
     "mhlo.copy": _forward,
+    "mhlo.domain": _forward,
+    "stablehlo.async_start": _start,
+    "stablehlo.async_done": _done,
     "sdy.propagation_barrier": _forward,
     "sdy.data_flow_edge": _forward,
     "sdy.func_data_flow_edge": _forward,

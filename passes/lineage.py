@@ -50,9 +50,7 @@ def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
     return Lineage(tuple(indices), inside, local)
 
 
-def local_argument(
-    argument: Tensor, sharding: Sharding, kind: TensorType, device: Var, name: str
-) -> Value:
+def local_argument(argument: Tensor, sharding: Sharding, kind: TensorType, device: Var, name: str) -> Value:
     """A device's shard of an argument; elements past the end of the logical tensor are arbitrary."""
     where = lineage(argument.shape, sharding, device)
     if where.shape != kind.shape:

@@ -34,6 +34,8 @@ class Source:
     module: Any
     partitions: int | None = None
     replicas: int | None = None
+    device_orders: tuple[tuple[int, ...], ...] = ()
+    """Orders of devices of the meshes in replica groups; see `proto.name_device_orders`."""
 
 
 def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
@@ -51,7 +53,7 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
         contents = source.encode() if isinstance(source, str) else source
     try:
         found = read(contents)
-        return build(found, canonicalize(found.module), devices, path)
+        return build(found, canonicalize(found.module, found.device_orders), devices, path)
     except InputError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from error
 
@@ -170,7 +172,8 @@ def read_hlo_text(text: str) -> Source:
             f"not valid HLO text (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; is the file complete? "
             "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)"
         ) from error
-    return Source(from_proto(serialized).module, _header(header, "num_partitions"), _header(header, "replica_count"))
+    partitions, replicas = _header(header, "num_partitions"), _header(header, "replica_count")
+    return replace(from_proto(serialized), partitions=partitions, replicas=replicas)
 
 
 def _header(header: str, key: str) -> int | None:
@@ -198,6 +201,7 @@ def read_exported(contents: bytes) -> Source | None:
 def from_proto(serialized: bytes) -> Source:
     """A module from a serialized HloModuleProto. Raises `InputError`."""
     try:
+        serialized, device_orders = proto.name_device_orders(serialized)
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:
@@ -209,7 +213,7 @@ def from_proto(serialized: bytes) -> Source:
             f"not a module that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; "
             f"expected {ACCEPTED}"
         ) from error
-    return read_mlir(bytecode)
+    return replace(read_mlir(bytecode), device_orders=device_orders)
 
 
 def _first_lines(error: Exception, count: int = 3) -> str:

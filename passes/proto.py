@@ -6,7 +6,10 @@ byte for byte, so that fields of newer versions survive.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from hlo_verify.errors import InputError
 
@@ -16,8 +19,14 @@ _MODULE_COMPUTATIONS = 3
 _COMPUTATION_INSTRUCTIONS = 2
 _INSTRUCTION_OPCODE = 2
 _INSTRUCTION_FRONTEND_ATTRIBUTES = 68
+_INSTRUCTION_MESH_GROUPS = 93  # MeshAxesReplicaGroupListProto
+_GROUPS_MESH = 1
+_MESH_AXES, _MESH_DEVICE_IDS, _MESH_DEVICE_IOTA = 1, 2, 3
+_AXIS_NAME = 1
+_IOTA_SHAPE, _IOTA_PERMUTATION = 1, 2
 
 _LENGTH_DELIMITED = 2
+_ORDER_MARK = " in device order "
 
 
 def module_of(serialized: bytes) -> bytes:
@@ -56,16 +65,78 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
 
     jaxlib's conversion to StableHLO refuses them on parameters that are tuples.
     """
+
+    def strip(instruction: bytes) -> bytes:
+        fields = list(_fields(instruction))
+        if not any(number == _INSTRUCTION_OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
+            return instruction
+        return b"".join(raw for number, _, _, raw in fields if number != _INSTRUCTION_FRONTEND_ATTRIBUTES)
+
+    return _edit_instructions(module, strip)
+
+
+def name_device_orders(module: bytes) -> tuple[bytes, tuple[tuple[int, ...], ...]]:
+    """The module with every order of devices that replica groups' meshes have, numbered, in the names of their axes.
+
+    jaxlib's conversion to StableHLO forgets the order (`mesh['a'=4], device_ids=(3,1,2,0) {'a'}` becomes
+    the mesh `["a"=4]`), and takes two meshes that differ in it alone for one. `device_order_of` reads the
+    number from a name; the second result holds the orders.
+    """
+    orders: dict[tuple[int, ...], int] = {}
+
+    def rename_axis(axis: bytes, order: int) -> bytes:
+        return b"".join(
+            _field(number, (payload or b"") + f"{_ORDER_MARK}{order}".encode()) if number == _AXIS_NAME else raw
+            for number, _, payload, raw in _fields(axis)
+        )
+
+    def edit_mesh(mesh: bytes) -> bytes:
+        order = _device_order(mesh)
+        if order is None:
+            return mesh
+        number = orders.setdefault(order, len(orders))
+        return _rewrite(mesh, _MESH_AXES, lambda axis: rename_axis(axis, number))
+
+    def edit_instruction(instruction: bytes) -> bytes:
+        if _MESH_GROUPS_TAG not in instruction:
+            return instruction
+        return _rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: _rewrite(groups, _GROUPS_MESH, edit_mesh))
+
+    edited = _edit_instructions(module, edit_instruction)
+    return (edited if orders else module), tuple(orders)
+
+
+def device_order_of(axis: str) -> int | None:
+    """The number of the order of devices that `name_device_orders` put into an axis' name."""
+    _, mark, number = axis.rpartition(_ORDER_MARK)
+    return int(number) if mark else None
+
+
+def _device_order(mesh: bytes) -> tuple[int, ...] | None:
+    """The device at each position of a MeshProto, which lists them or gives a reshape and transpose of iota."""
+    for number, _, payload, _ in _fields(mesh):
+        if number == _MESH_DEVICE_IDS and payload:
+            return tuple(_packed(payload))
+        if number == _MESH_DEVICE_IOTA and payload:
+            parts = {n: _packed(p) for n, _, p, _ in _fields(payload) if p is not None}
+            shape = parts[_IOTA_SHAPE]
+            ids = np.arange(math.prod(shape)).reshape(shape).transpose(parts.get(_IOTA_PERMUTATION, range(len(shape))))
+            return tuple(ids.ravel().tolist())
+    return None
+
+
+def _packed(payload: bytes) -> list[int]:
+    numbers, position = [], 0
+    while position < len(payload):
+        number, position = _read_varint(payload, position)
+        numbers.append(number)
+    return numbers
+
+
+def _edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     return _rewrite(
-        module, _MODULE_COMPUTATIONS, lambda computation: _rewrite(computation, _COMPUTATION_INSTRUCTIONS, _strip)
+        module, _MODULE_COMPUTATIONS, lambda computation: _rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
     )
-
-
-def _strip(instruction: bytes) -> bytes:
-    fields = list(_fields(instruction))
-    if not any(number == _INSTRUCTION_OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
-        return instruction
-    return b"".join(raw for number, _, _, raw in fields if number != _INSTRUCTION_FRONTEND_ATTRIBUTES)
 
 
 def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
@@ -74,10 +145,14 @@ def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> byte
     for number, wire, payload, raw in _fields(message):
         if number == field and payload is not None:
             edited = edit(payload)
-            parts.append(_varint(number << 3 | wire) + _varint(len(edited)) + edited)
+            parts.append(raw if edited is payload else _field(number, edited))
         else:
             parts.append(raw)
     return b"".join(parts)
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(payload)) + payload
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, bytes | None, bytes]]:
@@ -123,3 +198,6 @@ def _varint(value: int) -> bytes:
         value >>= 7
     parts.append(value)
     return bytes(parts)
+
+
+_MESH_GROUPS_TAG = _varint(_INSTRUCTION_MESH_GROUPS << 3 | _LENGTH_DELIMITED)

@@ -96,7 +96,9 @@ def _compare(n: int, name: str, wanted: Value, found: Value, sharding: Sharding,
     if where.shape != found.shape:
         raise InputError(f"result {name}: shards are {found.shape}, expected {where.shape}")
     mapping: dict[Var, Index] = {
-        position_var(k, size): e for k, (size, e) in enumerate(zip(wanted.shape, where.indices, strict=True)) if size > 1
+        position_var(k, size): e
+        for k, (size, e) in enumerate(zip(wanted.shape, where.indices, strict=True))
+        if size > 1
     }
     expected = algebra.substitute(wanted.term, mapping)
     if found.term is expected:
