@@ -39,8 +39,7 @@ def process_groups(op: Op, context: Context) -> Members:
     (groups of replicas over all partitions), or flattened ids.
     """
     groups = np.asarray(op.attributes["replica_groups"], dtype=np.int64)
-    channel = op.attributes.get("channel_handle") or op.attributes.get("channel_id") or 0
-    handle = channel.get("handle", 0) if isinstance(channel, dict) else channel
+    handle = op.attributes.get("channel_id", 0)
     partitions, replicas = context.partitions, context.replicas
     if op.attributes.get("use_global_device_ids"):
         if groups.size == 0:
@@ -184,10 +183,8 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
     """A device with a source receives its value; one without receives zeros."""
     device = device_of(context)
     pairs = np.asarray(op.attributes["source_target_pairs"], dtype=np.int64)
-    channel = op.attributes.get("channel_handle") or 0
-    handle = channel.get("handle", 0) if isinstance(channel, dict) else channel
     partitions, replicas = context.partitions, context.replicas
-    if handle > 0:
+    if op.attributes.get("channel_id", 0) > 0:
         pairs = np.concatenate([pairs + r * partitions for r in range(replicas)])
     else:
         pairs = np.concatenate([pairs * partitions + p for p in range(partitions)])

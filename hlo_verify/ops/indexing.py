@@ -19,7 +19,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, Poly
+from hlo_verify.terms.term import ONE, Ix, Poly
 
 
 def _index_at(indices: Value, where: list[Index], vector: int, component: int) -> Value:
@@ -57,38 +57,27 @@ def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
 def equals(term: Poly, dtype: str, target: Index) -> Poly:
     """`[machine value of term = target]` for a target inside the type's range.
 
-    A term `t + e` that may wrap equals the target exactly where t equals `target - e` modulo 2^n; if
-    that lies inside the type's range too, the machine value of t is it.
+    A term `t + e` with an affine part e may wrap; it equals the target exactly where t equals
+    `target - e` modulo 2^n, and if that lies inside the type's range, the machine value of t is it.
     """
     lo, hi = integer_range(dtype)
     whole = algebra.as_index(term, lo, hi)
     if len(whole.items) == 1 and isinstance(whole.items[0][0], Opaque) and whole.items[0][0].term is term:
-        for mono, c in term.items:
-            atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
-            rest = algebra.subtract(term, algebra.scale(_single(mono), c))
-            if atom is None or c not in (1, -1) or not _is_affine(rest):
-                continue
-            e = algebra.as_index(rest, -expr.UNBOUNDED, expr.UNBOUNDED)
-            wanted = expr.scale(expr.subtract(target, e), int(c))
-            if lo <= wanted.lo and wanted.hi <= hi:
-                value = algebra.as_index(_single(mono), lo, hi)
-                return guards.interval(expr.subtract(value, wanted), 0, 0)
+        affine, other = _split_affine(term)
+        wanted = expr.subtract(target, affine)
+        if lo <= wanted.lo and wanted.hi <= hi and other is not term:
+            return guards.interval(expr.subtract(algebra.as_index(other, lo, hi), wanted), 0, 0)
     return guards.interval(expr.subtract(whole, target), 0, 0)
 
 
-def _single(mono: object) -> Poly:
-    from hlo_verify.terms.term import make_poly
-
-    return make_poly(((mono, 1),))  # type: ignore[arg-type]
-
-
-def _is_affine(p: Poly) -> bool:
-    from hlo_verify.terms.term import Ix
-
-    return all(
-        isinstance(c, int) and (not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1))
-        for mono, c in p.items
-    )
+def _split_affine(p: Poly) -> tuple[Index, Poly]:
+    """The affine part of an integer term, and the rest."""
+    affine, other = {}, {}
+    for mono, c in p.items:
+        is_affine = isinstance(c, int) and (not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1))
+        (affine if is_affine else other)[mono] = c
+    e = algebra.as_index(algebra.build(affine), -expr.UNBOUNDED, expr.UNBOUNDED)
+    return e, algebra.build(other)
 
 
 def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -105,25 +105,28 @@ def _reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     count = len(args) // 2
     inputs, inits = args[:count], args[count:]
     dims = op.attributes["dimensions"]
-    bound = [expr.fresh("f", inputs[0].shape[k]) for k in dims]
-    if any(v.size == 0 for v in bound):
+    own = [expr.fresh("f", inputs[0].shape[k]) for k in dims]
+    if any(v.size == 0 for v in own):
         return [Value(kind, init.term) for kind, init in zip(op.types, inits, strict=True)]
     where = iter(positions(op.types[0].shape))
     indices: list[Index] = []
     for k in range(len(inputs[0].shape)):
-        indices.append(expr.of_var(bound[dims.index(k)]) if k in dims else next(where))
+        indices.append(expr.of_var(own[dims.index(k)]) if k in dims else next(where))
     kind = monoid(op.regions[0]) if count == 1 else None
+    bound = [v for v in own if v.size > 1]
     if kind is not None:
         value, init = inputs[0], inits[0]
         term = operand_term(kind, value)
-        if len(term.items) > 8 or (kind != "sum" and len(term.items) > 1):
+        if not bound:
+            pass
+        elif len(term.items) > 8 or (kind != "sum" and len(term.items) > 1):
             term = factor(term, value.type.dtype)
         reduced = reduce_terms(kind, bound, remap(term, value.shape, indices))
         return [Value(op.types[0], lighten(combine(kind, reduced, operand_term(kind, init), op.types[0].dtype), op.types[0].dtype))]
     key = reducer_key(op.regions[0], context)
     bodies = tuple(v.at(indices) for v in inputs) + tuple(v.term for v in inits)
     return [
-        Value(result, define("reduce", bound, bodies, attributes=(key, n), ordered=True, dtype=result.dtype))
+        Value(result, define("reduce", own, bodies, attributes=(key, n), ordered=True, dtype=result.dtype))
         for n, result in enumerate(op.types)
     ]
 

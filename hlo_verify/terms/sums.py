@@ -74,13 +74,12 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
             return reduce_sum([*bound, *more], algebra.multiply(rest, bodies[0]))
+    merged = merge_in(bound, (_product(items),))
+    if merged is not None:
+        return reduce_sum(merged[0], merged[1][0])
     eliminated = _eliminate(bound, items)
     if eliminated is not None:
         return eliminated
-    remaped = merge_digits(bound, items)
-    if remaped is not None:
-        new_bound, product = remaped
-        return reduce_sum(new_bound, product)
     groups = _components(bound, items)
     if len(groups) > 1:
         result = ONE
@@ -109,8 +108,8 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
             lo = guard.form.lo if guard.lo is None else guard.lo
             hi = guard.form.hi if guard.hi is None else guard.hi
             others = [item for item in items if item[0] is not guard]
-            if hi - lo < abs(c):
-                return _one_point(bound, v, c, rest, (lo, hi), guard, others)
+            if hi - lo + 1 == abs(c):
+                return _one_point(bound, v, c, rest, (lo, hi), others)
             if c == 1 and not rest.items:
                 lo, hi = max(lo, 0), min(hi, v.size - 1)
                 smaller = expr.fresh("f", hi - lo + 1)
@@ -121,7 +120,7 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
 
 
 def _one_point(
-    bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], guard: Guard, others: list[Item]
+    bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]
 ) -> Poly:
     lo, hi = window
     if c > 0:  # the largest v with c*v <= hi - rest
@@ -129,10 +128,7 @@ def _one_point(
     else:  # the largest v with |c|*v <= rest - lo
         value = expr.floor_div(expr.shift(rest, -lo), -c)
     inside = guards.interval(value, 0, v.size - 1)
-    body = _product(others)
-    if hi - lo + 1 < abs(c):
-        body = algebra.multiply(body, _product([(guard, 1)]))
-    body = algebra.multiply(inside, algebra.substitute(body, {v: value}))
+    body = algebra.multiply(inside, algebra.substitute(_product(others), {v: value}))
     return reduce_sum([b for b in bound if b is not v], body)
 
 
@@ -168,17 +164,11 @@ def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -
                 _indices(atom.term, bound, found)
 
 
-def merge_digits(bound: Sequence[Var], items: list[Item]) -> tuple[list[Var], Poly] | None:
+def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
     """Split bound variables at the digits that occur and join those that only occur together.
 
-    None if nothing changes; else the new variables and the product.
+    None if nothing changes; else the new variables and the bodies.
     """
-    result = merge_in(bound, (_product(items),))
-    return None if result is None else (result[0], result[1][0])
-
-
-def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
-    """As `merge_digits`, for several terms under one reduction."""
     variables = frozenset(bound)
     found: dict[int, Index] = {}
     for body in bodies:
