@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hlo_verify import config
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
 
 if TYPE_CHECKING:
-    from hlo_verify.ir import Module
+    from hlo_verify.ir import Module, TensorType
     from hlo_verify.report import Report
+    from hlo_verify.sharding import Sharding
 
 
 class Lowered(Protocol):
@@ -75,7 +76,12 @@ def _verify_one(
             _keep(halves, Path(keep))
         whole, parts = load(halves.logical), load(halves.partitioned)
     path = str(contents) if isinstance(contents, Path) else ""
-    return _prove(_named(replace(whole, path=path), halves), parts, progress)
+    whole, left = _complete(_named(replace(whole, path=path), halves), parts)
+    report = _prove(whole, parts, progress)
+    if left:
+        assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
+        report = replace(report, assumptions=(*report.assumptions, assumption))
+    return report
 
 
 def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
@@ -112,6 +118,35 @@ def _named(logical: Module, halves: Partitioned) -> Module:
     if not same:
         return logical
     return replace(logical, argument_names=halves.argument_names, result_names=halves.result_names)
+
+
+def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
+    """The module with what XLA left without a sharding replicated, and the names of such arguments.
+
+    Only for what XLA itself partitioned: it takes and returns those whole on every device (see
+    docs/decisions/unannotated.md). For results this asks the most that can be asked.
+    """
+    from hlo_verify.sharding import replicated
+
+    devices = partitioned.partitions
+    if devices is None:
+        return logical, []
+
+    def fill(shardings: Sequence[Sharding | None], whole: Sequence[TensorType], parts: Sequence[TensorType]) -> Any:
+        filled = [
+            replicated(kind.rank, devices) if sharding is None and kind == part else sharding
+            for sharding, kind, part in zip(shardings, whole, parts, strict=False)
+        ]
+        return (*filled, *shardings[len(filled) :])
+
+    arguments = fill(logical.argument_shardings, logical.main.argument_types, partitioned.main.argument_types)
+    results = fill(logical.result_shardings, logical.result_types, partitioned.result_types)
+    left = [
+        name
+        for name, before, after in zip(logical.argument_names, logical.argument_shardings, arguments, strict=True)
+        if before is None and after is not None
+    ]
+    return replace(logical, argument_shardings=arguments, result_shardings=results), left
 
 
 def _keep(halves: Partitioned, folder: Path) -> None:

@@ -168,7 +168,7 @@ def _verify_all(
 
 
 def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
-    if job.problem:
+    if job.logical is None:
         raise InputError(job.problem)
     if verify is None:
         from hlo_verify import api

@@ -9,9 +9,11 @@ from typing import Any
 from hlo_verify.ir import Location
 from hlo_verify.jaxlib_api import ir
 
+Frames = tuple[tuple[str, int], ...]
+
 
 class Locations:
-    """Reads locations; each is read once.
+    """Reads locations; each is read once. They hash by identity in the bindings, their attributes by value.
 
     Inside a function that was called, JAX's names are relative: `inside` puts the call's in front of them.
     """
@@ -19,12 +21,13 @@ class Locations:
     def __init__(self) -> None:
         self.prefix = ""
         self.cache: dict[tuple[str, Any], Location] = {}
+        self.stacks: dict[Any, Frames] = {}
 
     def of(self, location: Any) -> Location:
-        key = (self.prefix, location)
+        key = (self.prefix, location.attr)
         found = self.cache.get(key)
         if found is None:
-            name, frames = _read(location)
+            name, frames = self._read(location)
             found = self.cache[key] = Location(self.join(name), frames)
         return found
 
@@ -41,22 +44,30 @@ class Locations:
         yield
         self.prefix = outer
 
+    def _read(self, location: Any) -> tuple[str, Frames]:
+        """The outermost name, and the frames, innermost first."""
+        if isinstance(location, ir.NameLoc):
+            child = location.child_loc
+            return location.name_str, self.frames(child)
+        if isinstance(location, ir.FusedLoc) and len(location.locations):
+            return self._read(location.locations[0])
+        return "", self.frames(location)
 
-def _read(location: Any) -> tuple[str, tuple[tuple[str, int], ...]]:
-    """The outermost name, and the frames, innermost first."""
-    name = ""
-    frames: list[tuple[str, int]] = []
-    pending = [location]
-    while pending:
-        here = pending.pop()
-        if isinstance(here, ir.NameLoc):
-            name = name or here.name_str
-            pending.append(here.child_loc)
-        elif isinstance(here, ir.CallSiteLoc):
-            name = name or "\0"  # the names further in are functions, not operations
-            pending += [here.caller, here.callee]
-        elif isinstance(here, ir.FileLineColLoc):
-            frames.append((here.filename, here.start_line))
-        elif isinstance(here, ir.FusedLoc):
-            pending += reversed(list(here.locations)[:1])
-    return name.strip("\0"), tuple(frames)
+    def frames(self, location: Any) -> Frames:
+        """The files and lines of a location, innermost first; stacks share their outer part, so each is read once."""
+        key = location.attr
+        found = self.stacks.get(key)
+        if found is None:
+            found = self.stacks[key] = self._frames(location)
+        return found
+
+    def _frames(self, location: Any) -> Frames:
+        if isinstance(location, ir.CallSiteLoc):
+            return self.frames(location.callee) + self.frames(location.caller)
+        if isinstance(location, ir.NameLoc):  # the name of a function
+            return self.frames(location.child_loc)
+        if isinstance(location, ir.FileLineColLoc):
+            return ((location.filename, location.start_line),)
+        if isinstance(location, ir.FusedLoc) and len(location.locations):
+            return self.frames(location.locations[0])
+        return ()

@@ -142,7 +142,7 @@ def _edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
 def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
     """The message with `edit` applied to every submessage in `field`."""
     parts = []
-    for number, wire, payload, raw in _fields(message):
+    for number, _, payload, raw in _fields(message):
         if number == field and payload is not None:
             edited = edit(payload)
             parts.append(raw if edited is payload else _field(number, edited))

@@ -75,7 +75,8 @@ class _Keys:
             elif isinstance(a, Ix):
                 found = mix("ix", self.index(a.index, 1))
             else:
-                found = mix("guard", self.index(a.form, 2))
+                form, lo, hi = oriented(a)
+                found = mix("guard", lo is None, hi is None, self.index(form, 2))
             self._memo[a.uid] = found
         return found
 
@@ -101,23 +102,27 @@ class _Rebuild:
         self.slots: dict[Index, Index] = {}
 
     def _slot(self, e: Index) -> Index:
-        if not e.items:
+        """A parameter for e without its constant; a sum of negative multiples is the negative of one."""
+        base = expr.shift(e, -e.const)
+        if not base.items:
             return e
-        found = self.slots.get(e)
+        if all(c < 0 for _, c in base.items):
+            return expr.shift(expr.scale(self._slot(expr.scale(base, -1)), -1), e.const)
+        found = self.slots.get(base)
         if found is None:
-            found = self.slots[e] = expr.of_var(slot(len(self.slots)))
-        return found
+            found = self.slots[base] = expr.of_var(slot(len(self.slots)))
+        return expr.shift(found, e.const)
 
     def index(self, e: Index) -> Index:
         free: list[tuple[expr.Atom, int]] = []
         bound: list[Index] = []
         for atom, c in e.items:
-            if atom.free.isdisjoint(self.rename):
-                free.append((atom, c))
-            elif isinstance(atom, Digit):
+            if isinstance(atom, Opaque):
+                bound.append(expr.scale(self._opaque(atom), c))
+            elif atom.var in self.rename:
                 bound.append(expr.scale(expr.substitute(expr.of_atom(atom), self.rename), c))
             else:
-                bound.append(expr.scale(self._opaque(atom), c))
+                free.append((atom, c))
         if not bound:
             return self._slot(e)
         return expr.add(self._slot(expr.build(e.const, free)), *bound)
@@ -147,11 +152,12 @@ class _Rebuild:
         return apply(a.function, tuple(self.poly(p) for p in args))
 
     def _guard(self, a: Guard) -> Poly:
-        form, lo, hi = a.form, a.lo, a.hi
-        lead = [(self.keys.colors[x.var], c) for x, c in form.items if isinstance(x, Digit) and x.var in self.rename]
-        if lead and min(lead)[1] < 0:
-            form = expr.scale(form, -1)
-            lo, hi = (None if hi is None else -hi), (None if lo is None else -lo)
+        form, lo, hi = oriented(a)
+        if lo is not None and hi == -lo:
+            colors = self.keys.colors
+            lead = [(colors[x.var], c) for x, c in form.items if isinstance(x, Digit) and x.var in self.rename]
+            if lead and min(lead)[1] < 0:
+                form = expr.scale(form, -1)
         return guards.interval(self.index(form), lo, hi)
 
     def poly(self, p: Poly) -> Poly:
@@ -171,6 +177,20 @@ class _Rebuild:
 
 def _uids(mono: Monomial) -> tuple[int, ...]:
     return tuple(a.uid for a, _ in mono)
+
+
+def oriented(a: Guard) -> tuple[Index, int | None, int | None]:
+    """A guard as `lo <= form <= hi` with the sign of the form chosen by its bounds, not by its variables."""
+    lo, hi = a.lo, a.hi
+    if lo is None:
+        flip = True
+    elif hi is None:
+        flip = False
+    else:
+        flip = (abs(hi), -lo - hi) < (abs(lo), lo + hi)
+    if not flip:
+        return a.form, lo, hi
+    return expr.scale(a.form, -1), (None if hi is None else -hi), (None if lo is None else -lo)
 
 
 def slot(n: int) -> Var:
