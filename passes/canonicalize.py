@@ -7,22 +7,15 @@ An operation that is not known here is kept as it is, under its full name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Function, Op, TensorType, Value
-from hlo_verify.jaxlib_api import ir, sdy
-from hlo_verify.mesh import Mesh, read_mesh
-from hlo_verify.passes.attributes import Attributes
-from hlo_verify.passes.locations import Locations
-from hlo_verify.passes.operations import complete
-from hlo_verify.passes.proto import device_order_of
-
-Values = tuple[Value, ...]
-Environment = dict[Any, Values]
-"""The flat values that each MLIR value stands for: one, or the leaves of a tuple."""
+from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.jaxlib_api import ir
+from hlo_verify.mesh import Mesh
+from hlo_verify.passes.bodies import Builder, Environment, single_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,247 +36,93 @@ class Entry:
     """Every sharding that is written on any operation."""
 
 
-def canonicalize(module: Any, device_orders: Sequence[tuple[int, ...]] = ()) -> Entry:
-    """The entry function of an MLIR module (`main`, or the only public one). Raises `InputError`.
+def canonicalize(module: Any, device_orders: Sequence[tuple[int, ...]] = (), path: str = "") -> Entry:
+    """The entry function of an MLIR module (`main`, or the only public one).
 
-    `device_orders` are those that `proto.name_device_orders` took out of the module.
+    `device_orders` are those that `proto.name_device_orders` took out of the module; `path` is the
+    file that locations in the module's own text refer to. Raises `InputError`.
     """
-    return _Builder(module, device_orders).entry()
+    builder = Builder(module, device_orders, path)
+    function = _entry_function(builder)
+    block = single_block(function)
+    env: Environment = {}
+    arguments = builder.bind(block.arguments, env)
+    ops: list[Op] = []
+    results = builder.block(block, env, ops)
+    signature = function.attributes["function_type"].value
+    inputs, outputs = list(signature.inputs), list(signature.results)
+    arg_attrs, res_attrs = _dictionaries(function, "arg_attrs", inputs), _dictionaries(function, "res_attrs", outputs)
+    attributes = builder.attributes.of(module.operation)
+    return Entry(
+        name=str(attributes.get("sym_name", "")),
+        main=Function(arguments, builder.flat_types(inputs), tuple(ops), results),
+        argument_names=_argument_names(builder, block.arguments, arg_attrs),
+        argument_shardings=_shardings(builder, inputs, arg_attrs, attributes.get("spmd_parameters_shardings")),
+        result_names=_result_names(builder, outputs, res_attrs),
+        result_types=builder.flat_types(outputs),
+        result_shardings=_shardings(builder, outputs, res_attrs, attributes.get("spmd_output_sharding")),
+        attributes=attributes,
+        meshes=tuple(builder.meshes.values()),
+        sharding_texts=frozenset(builder.attributes.sharding_texts),
+    )
 
 
-class _Builder:
-    """One walk over one module."""
-
-    def __init__(self, module: Any, device_orders: Sequence[tuple[int, ...]]) -> None:
-        self.module = module
-        self.functions: dict[str, Any] = {}
-        self.meshes: dict[str, Mesh] = {}
-        mesh_texts: dict[str, str] = {}
-        for op in module.body.operations:
-            name = op.operation.name
-            if name == "func.func":
-                self.functions[op.attributes["sym_name"].value] = op
-            elif name == "sdy.mesh":
-                symbol = op.attributes["sym_name"].value
-                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])), device_orders)
-                mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
-        self.attributes = Attributes(self.meshes, mesh_texts)
-        self.locations = Locations()
-        self.types: dict[Any, tuple[TensorType, ...]] = {}
-        self.calls: list[str] = []
-        self.next_value = 0
-
-    # The entry function
-
-    def entry(self) -> Entry:
-        function = self.entry_function()
-        block = _single_block(function)
-        env: Environment = {}
-        arguments = self.bind(block.arguments, env)
-        ops: list[Op] = []
-        results = self.block(block, env, ops)
-        function_type = function.attributes["function_type"].value
-        argument_types = self.flat_types(function_type.inputs)
-        result_types = self.flat_types(function_type.results)
-        main = Function(arguments, argument_types, tuple(ops), results)
-        names = self.names(block.arguments, _dictionaries(function, "arg_attrs", len(function_type.inputs)))
-        attributes = self.attributes.of(self.module.operation)
-        return Entry(
-            str(attributes.get("sym_name", "")),
-            main,
-            names,
-            self.signature_shardings(function, "arg_attrs", function_type.inputs),
-            self.result_names(function, function_type.results),
-            result_types,
-            self.signature_shardings(function, "res_attrs", function_type.results),
-            attributes,
-            tuple(self.meshes.values()),
-            frozenset(self.attributes.sharding_texts),
+def _entry_function(builder: Builder) -> Any:
+    if "main" in builder.functions:
+        return builder.functions["main"]
+    public = [f for f in builder.functions.values() if "sym_visibility" not in f.attributes]
+    if len(public) != 1:
+        raise InputError(
+            f"the module has no function @main and {len(public)} public functions; name the entry function main"
         )
-
-    def entry_function(self) -> Any:
-        if "main" in self.functions:
-            return self.functions["main"]
-        public = [f for f in self.functions.values() if "sym_visibility" not in f.attributes]
-        if len(public) != 1:
-            raise InputError(
-                f"the module has no function @main and {len(public)} public functions; name the entry function main"
-            )
-        return public[0]
-
-    def names(self, arguments: Iterable[Any], dictionaries: list[dict[str, Any]]) -> tuple[str, ...]:
-        names: list[str] = []
-        for argument, attributes in zip(arguments, dictionaries, strict=True):
-            count = len(self.flat_type(argument.type))
-            name = attributes.get("jax.arg_info") or self.locations.of(argument.location).name
-            if not name:
-                names += [f"arg{len(names) + k}" for k in range(count)]
-            else:
-                names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
-        return tuple(names)
-
-    def result_names(self, function: Any, types: list[Any]) -> tuple[str, ...]:
-        names: list[str] = []
-        for type_, attributes in zip(types, _dictionaries(function, "res_attrs", len(types)), strict=True):
-            name, count = attributes.get("jax.result_info"), len(self.flat_type(type_))
-            names += [name] if name and count == 1 else [f"result[{len(names) + k}]" for k in range(count)]
-        return tuple(names)
-
-    def signature_shardings(self, function: Any, key: str, types: list[Any]) -> tuple[str | None, ...]:
-        """The sharding texts of flattened arguments or results; an element of a tuple's sharding for each leaf."""
-        texts: list[str | None] = []
-        for type_, attributes in zip(types, _dictionaries(function, key, len(types)), strict=True):
-            sharding = attributes.get("sdy.sharding", attributes.get("mhlo.sharding"))
-            text = None if sharding is None else self.attributes.sharding(sharding)
-            count = len(self.flat_type(type_))
-            texts += split_tuple_sharding(text, count) if isinstance(type_, ir.TupleType) else [text]
-        return tuple(texts)
-
-    # Values and types
-
-    def fresh(self, count: int) -> Values:
-        start = self.next_value
-        self.next_value += count
-        return tuple(range(start, start + count))
-
-    def flat_type(self, type_: Any) -> tuple[TensorType, ...]:
-        if type_ not in self.types:
-            self.types[type_] = tuple(_flatten(type_))
-        return self.types[type_]
-
-    def flat_types(self, types: Iterable[Any]) -> tuple[TensorType, ...]:
-        return tuple(leaf for type_ in types for leaf in self.flat_type(type_))
-
-    def bind(self, arguments: Iterable[Any], env: Environment) -> Values:
-        bound: list[Value] = []
-        for argument in arguments:
-            env[argument] = self.fresh(len(self.flat_type(argument.type)))
-            bound += env[argument]
-        return tuple(bound)
-
-    # Bodies
-
-    def block(self, block: Any, env: Environment, ops: list[Op]) -> Values:
-        """Append the block's operations to `ops`; what its terminator returns."""
-        for op in block.operations:
-            operation = op.operation
-            name = operation.name
-            if name in _TERMINATORS:
-                return _operands(operation, env)
-            rule = _RULES.get(name)
-            if rule is None:
-                ops.append(self.operation(operation, name, env))
-            else:
-                rule(self, operation, env, ops)
-        return ()
-
-    def operation(self, operation: Any, name: str, env: Environment) -> Op:
-        operands = _operands(operation, env)
-        types: tuple[TensorType, ...] = ()
-        results: Values = ()
-        for result in operation.results:
-            flat = self.flat_type(result.type)
-            env[result] = self.fresh(len(flat))
-            types += flat
-            results += env[result]
-        attributes = self.attributes.of(operation)
-        regions = tuple(self.region(region, env) for region in operation.regions)
-        if "called_computations" in attributes:
-            regions += tuple(map(self.called, attributes["called_computations"]))
-        operand_types = [leaf for operand in operation.operands for leaf in self.flat_type(operand.type)]
-        name = complete(name.removeprefix("stablehlo."), attributes, operand_types, types)
-        location = self.locations.of(operation.location)
-        return Op(name, operands, results, types, attributes, regions, location, operation)
-
-    def region(self, region: Any, env: Environment) -> Function:
-        blocks = list(region.blocks)
-        if not blocks:
-            return Function((), (), (), ())
-        if len(blocks) > 1:
-            raise InputError("a region with control flow between several blocks is not supported")
-        arguments = self.bind(blocks[0].arguments, env)
-        types = self.flat_types(argument.type for argument in blocks[0].arguments)
-        ops: list[Op] = []
-        results = self.block(blocks[0], env, ops)
-        return Function(arguments, types, tuple(ops), results)
-
-    def called(self, symbol: str) -> Function:
-        """A function that a custom call refers to by name, as a region."""
-        function = self.function(symbol)
-        env: Environment = {}
-        block = _single_block(function)
-        arguments = self.bind(block.arguments, env)
-        ops: list[Op] = []
-        self.calls.append(symbol)
-        results = self.block(block, env, ops)
-        self.calls.pop()
-        return Function(arguments, self.flat_types(a.type for a in block.arguments), tuple(ops), results)
-
-    def inline(self, symbol: str, operation: Any, env: Environment, ops: list[Op]) -> None:
-        """Put the body of a function in the place of a call to it."""
-        block = _single_block(self.function(symbol))
-        with self.locations.inside(operation.location):
-            self.calls.append(symbol)
-            self.substitute(block, operation, env, {}, ops)
-            self.calls.pop()
-
-    def substitute(self, block: Any, operation: Any, env: Environment, inner: Environment, ops: list[Op]) -> None:
-        """Run a block on an operation's operands and let what it returns be the operation's results."""
-        operands = iter(_operands(operation, env))
-        for argument in block.arguments:
-            inner[argument] = tuple(next(operands) for _ in self.flat_type(argument.type))
-        self.let(operation, self.block(block, inner, ops), env)
-
-    def let(self, operation: Any, values: Iterable[Value], env: Environment) -> None:
-        """Let the operation's results be these flat values."""
-        remaining = iter(values)
-        for result in operation.results:
-            env[result] = tuple(next(remaining) for _ in self.flat_type(result.type))
-
-    def function(self, symbol: str) -> Any:
-        if symbol not in self.functions:
-            raise InputError(f"the module calls @{symbol} and does not define it")
-        if symbol in self.calls:
-            raise InputError(f"the function @{symbol} calls itself; StableHLO has no recursion")
-        return self.functions[symbol]
+    return public[0]
 
 
-def _ordered(mesh: Mesh, device_orders: Sequence[tuple[int, ...]]) -> Mesh:
-    """The mesh in the order of devices that the names of its axes give the number of."""
-    order = device_order_of(mesh.axes[0][0]) if mesh.axes else None
-    return mesh if order is None else replace(mesh, device_ids=device_orders[order])
+def _argument_names(builder: Builder, arguments: Iterable[Any], dictionaries: list[Dictionary]) -> tuple[str, ...]:
+    names: list[str] = []
+    for argument, attributes in zip(arguments, dictionaries, strict=True):
+        count = len(builder.flat_type(argument.type))
+        name = attributes.get("jax.arg_info") or builder.locations.of(argument.location).name
+        if not name:
+            names += [f"arg{len(names) + k}" for k in range(count)]
+        else:
+            names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
+    return tuple(names)
 
 
-def _operands(operation: Any, env: Environment) -> Values:
-    return tuple([value for operand in operation.operands for value in env[operand]])
+def _result_names(builder: Builder, types: list[Any], dictionaries: list[Dictionary]) -> tuple[str, ...]:
+    names: list[str] = []
+    for type_, attributes in zip(types, dictionaries, strict=True):
+        name, count = attributes.get("jax.result_info"), len(builder.flat_type(type_))
+        names += [name] if name and count == 1 else [f"result[{len(names) + k}]" for k in range(count)]
+    return tuple(names)
 
 
-def _single_block(function: Any) -> Any:
-    blocks = list(function.regions[0].blocks)
-    if len(blocks) != 1:
-        name = function.attributes["sym_name"].value
-        raise InputError(f"the function @{name} has {len(blocks)} blocks; one is supported")
-    return blocks[0]
+def _shardings(
+    builder: Builder, types: list[Any], dictionaries: list[Dictionary], spmd: str | tuple[str, ...] | None
+) -> tuple[str | None, ...]:
+    """The sharding texts of flattened arguments or results; an element of a tuple's sharding for each leaf.
+
+    Where the signature has none, those that the partitioner left on the module (`spmd`) hold.
+    """
+    texts: list[str | None] = []
+    for type_, attributes in zip(types, dictionaries, strict=True):
+        sharding = attributes.get("sdy.sharding", attributes.get("mhlo.sharding"))
+        text = None if sharding is None else builder.attributes.sharding(sharding)
+        count = len(builder.flat_type(type_))
+        texts += split_tuple_sharding(text, count) if isinstance(type_, ir.TupleType) else [text]
+    if spmd is not None and not any(texts):
+        return tuple(split_tuple_sharding(spmd, len(texts)) if isinstance(spmd, str) else spmd)
+    return tuple(texts)
 
 
-def _flatten(type_: Any) -> Iterator[TensorType]:
-    if isinstance(type_, ir.TupleType):
-        for k in range(type_.num_types):
-            yield from _flatten(type_.get_type(k))
-    elif isinstance(type_, ir.RankedTensorType):
-        if not type_.has_static_shape:
-            raise InputError(f"the module has a tensor of dynamic shape, {type_}; only static shapes are supported")
-        yield TensorType(tuple(type_.shape), str(type_.element_type))
-    elif str(type_) == "!stablehlo.token":
-        yield TensorType((), "token")
-    else:
-        yield TensorType((), str(type_))
+Dictionary = dict[str, Any]
 
 
-def _dictionaries(function: Any, key: str, count: int) -> list[dict[str, Any]]:
+def _dictionaries(function: Any, key: str, types: list[Any]) -> list[Dictionary]:
     """The attribute dictionaries of a function's arguments or results, strings as Python's."""
     if key not in function.attributes:
-        return [{} for _ in range(count)]
+        return [{} for _ in types]
     dictionaries = []
     for attributes in function.attributes[key]:
         named = {attributes[k].name: attributes[k].attr for k in range(len(attributes))}
@@ -307,67 +146,3 @@ def split_tuple_sharding(text: str | None, count: int) -> list[str | None]:
     if len(parts) != count:
         raise InputError(f"a sharding has {len(parts)} elements for a tuple of {count}: {text}")
     return list(parts)
-
-
-# Operations that do not reach the later passes
-
-Rule = Callable[[_Builder, Any, Environment, list[Op]], None]
-
-
-def _call(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    builder.inline(operation.attributes["callee"].value, operation, env, ops)
-
-
-def _composite(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    builder.inline(operation.attributes["decomposition"].value, operation, env, ops)
-
-
-def _body(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    with builder.locations.inside(operation.location):
-        builder.substitute(operation.regions[0].blocks[0], operation, env, env, ops)
-
-
-def _forward(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    builder.let(operation, _operands(operation, env), env)
-
-
-def _start(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    """An asynchronous computation, run where it starts; the future stands for its results."""
-    block = operation.regions[0].blocks[0]
-    for argument, operand in zip(block.arguments, operation.operands, strict=True):
-        env[argument] = env[operand]
-    env[operation.results[0]] = builder.block(block, env, ops)
-
-
-def _done(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    builder.let(operation, _operands(operation, env), env)
-
-
-def _select_element(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    (operand,), index = operation.operands, operation.attributes["index"].value
-    start = sum(len(builder.flat_type(operand.type.get_type(k))) for k in range(index))
-    env[operation.results[0]] = env[operand][start : start + len(builder.flat_type(operation.results[0].type))]
-
-
-def _drop(builder: _Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    """No results and no effect on values."""
-
-
-_TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
-
-_RULES: dict[str, Rule] = {
-    "func.call": _call,
-    "stablehlo.composite": _composite,
-    "sdy.named_computation": _body,
-    "mhlo.fusion": _body,
-    "stablehlo.tuple": _forward,
-    "stablehlo.get_tuple_element": _select_element,
-    "mhlo.copy": _forward,
-    "mhlo.domain": _forward,
-    "stablehlo.async_start": _start,
-    "stablehlo.async_done": _done,
-    "sdy.propagation_barrier": _forward,
-    "sdy.data_flow_edge": _forward,
-    "sdy.func_data_flow_edge": _forward,
-    "sdy.sharding_group": _drop,
-}

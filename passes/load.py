@@ -53,7 +53,7 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
         contents = source.encode() if isinstance(source, str) else source
     try:
         found = read(contents)
-        return build(found, canonicalize(found.module, found.device_orders), devices, path)
+        return build(found, canonicalize(found.module, found.device_orders, path), devices, path)
     except InputError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from error
 

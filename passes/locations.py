@@ -18,7 +18,8 @@ class Locations:
     Inside a function that was called, JAX's names are relative: `inside` puts the call's in front of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "") -> None:
+        self.path = path or "<text>"
         self.prefix = ""
         self.cache: dict[tuple[str, Any], Location] = {}
         self.stacks: dict[Any, Frames] = {}
@@ -67,7 +68,8 @@ class Locations:
         if isinstance(location, ir.NameLoc):  # the name of a function
             return self.frames(location.child_loc)
         if isinstance(location, ir.FileLineColLoc):
-            return ((location.filename, location.start_line),)
+            # An operation of a text without locations has that of its own line there, in a file called "-".
+            return ((self.path if location.filename == "-" else location.filename, location.start_line),)
         if isinstance(location, ir.FusedLoc) and len(location.locations):
             return self.frames(location.locations[0])
         return ()

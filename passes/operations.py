@@ -1,7 +1,7 @@
 """What StableHLO leaves out of an operation's text, put back: defaults, group modes, legacy forms.
 
-After `complete`, an operation has every attribute that its family has, so that no later
-pass needs to know a default.
+A rule fills in an operation's attributes, given the types of its operands and results, and
+gives its name, which differs for legacy forms. No later pass needs to know a default.
 """
 
 from __future__ import annotations
@@ -16,12 +16,6 @@ from hlo_verify.sharding import mesh_of, parse_sdy_sharding
 
 Attributes = dict[str, Any]
 Types = Sequence[TensorType]
-
-
-def complete(name: str, attributes: Attributes, operands: Types, results: Types) -> str:
-    """Fill in `attributes` in place; the operation's name, which differs for legacy forms."""
-    rule = _RULES.get(name)
-    return name if rule is None else rule(name, attributes, operands, results)
 
 
 def _pairs(value: Any, rank: int) -> Any:
@@ -112,7 +106,7 @@ def _manual_computation(name: str, attributes: Attributes, operands: Types, resu
     return name
 
 
-_RULES: dict[str, Callable[[str, Attributes, Types, Types], str]] = {
+RULES: dict[str, Callable[[str, Attributes, Types, Types], str]] = {
     "convolution": _convolution,
     "reduce_window": _window,
     "select_and_scatter": _window,

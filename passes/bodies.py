@@ -1,0 +1,249 @@
+"""Bodies: MLIR blocks as lists of plain operations, with calls inlined and tuples flattened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Function, Op, TensorType, Value
+from hlo_verify.jaxlib_api import ir, sdy
+from hlo_verify.mesh import Mesh, read_mesh
+from hlo_verify.passes.attributes import Attributes
+from hlo_verify.passes.locations import Locations
+from hlo_verify.passes.operations import RULES
+from hlo_verify.passes.proto import device_order_of
+
+Values = tuple[Value, ...]
+Environment = dict[Any, Values]
+"""The flat values that each MLIR value stands for: one, or the leaves of a tuple."""
+
+
+class Builder:
+    """One walk over one module. Every method raises `InputError` for what has no meaning or is not supported."""
+
+    def __init__(self, module: Any, device_orders: Sequence[tuple[int, ...]] = (), path: str = "") -> None:
+        self.module = module
+        self.functions: dict[str, Any] = {}
+        self.meshes: dict[str, Mesh] = {}
+        mesh_texts: dict[str, str] = {}
+        for op in module.body.operations:
+            name = op.operation.name
+            if name == "func.func":
+                self.functions[op.attributes["sym_name"].value] = op
+            elif name == "sdy.mesh":
+                symbol = op.attributes["sym_name"].value
+                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])), device_orders)
+                mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
+        self.attributes = Attributes(self.meshes, mesh_texts)
+        self.locations = Locations(path)
+        self.types: dict[Any, tuple[TensorType, ...]] = {}
+        self.calls: list[str] = []
+        self.next_value = 0
+
+    # Values and types
+
+    def fresh(self, count: int) -> Values:
+        start = self.next_value
+        self.next_value += count
+        return tuple(range(start, start + count))
+
+    def flat_type(self, type_: Any) -> tuple[TensorType, ...]:
+        if type_ not in self.types:
+            self.types[type_] = tuple(_flatten(type_))
+        return self.types[type_]
+
+    def flat_types(self, types: Iterable[Any]) -> tuple[TensorType, ...]:
+        return tuple(leaf for type_ in types for leaf in self.flat_type(type_))
+
+    def bind(self, arguments: Iterable[Any], env: Environment) -> Values:
+        bound: list[Value] = []
+        for argument in arguments:
+            env[argument] = self.fresh(len(self.flat_type(argument.type)))
+            bound += env[argument]
+        return tuple(bound)
+
+    # Bodies
+
+    def block(self, block: Any, env: Environment, ops: list[Op]) -> Values:
+        """Append the block's operations to `ops`; what its terminator returns."""
+        for op in block.operations:
+            operation = op.operation
+            name = operation.name
+            if name in _TERMINATORS:
+                return _operands(operation, env)
+            rule = _STRUCTURAL.get(name)
+            if rule is None:
+                ops.append(self.operation(operation, name, env))
+            else:
+                rule(self, operation, env, ops)
+        return ()
+
+    def operation(self, operation: Any, name: str, env: Environment) -> Op:
+        operands = _operands(operation, env)
+        types: tuple[TensorType, ...] = ()
+        results: Values = ()
+        for result in operation.results:
+            flat = self.flat_type(result.type)
+            env[result] = self.fresh(len(flat))
+            types += flat
+            results += env[result]
+        attributes = self.attributes.of(operation)
+        regions = tuple(self.region(region, env) for region in operation.regions)
+        if "called_computations" in attributes:
+            regions += tuple(map(self.called, attributes["called_computations"]))
+        name = name.removeprefix("stablehlo.")
+        if name in RULES:
+            operand_types = self.flat_types(operand.type for operand in operation.operands)
+            name = RULES[name](name, attributes, operand_types, types)
+        location = self.locations.of(operation.location)
+        return Op(name, operands, results, types, attributes, regions, location, operation)
+
+    def region(self, region: Any, env: Environment) -> Function:
+        blocks = list(region.blocks)
+        if not blocks:
+            return Function((), (), (), ())
+        if len(blocks) > 1:
+            raise InputError("a region with control flow between several blocks is not supported")
+        arguments = self.bind(blocks[0].arguments, env)
+        types = self.flat_types(argument.type for argument in blocks[0].arguments)
+        ops: list[Op] = []
+        results = self.block(blocks[0], env, ops)
+        return Function(arguments, types, tuple(ops), results)
+
+    def called(self, symbol: str) -> Function:
+        """A function that a custom call refers to by name, as a region."""
+        function = self.function(symbol)
+        env: Environment = {}
+        block = single_block(function)
+        arguments = self.bind(block.arguments, env)
+        ops: list[Op] = []
+        self.calls.append(symbol)
+        results = self.block(block, env, ops)
+        self.calls.pop()
+        return Function(arguments, self.flat_types(a.type for a in block.arguments), tuple(ops), results)
+
+    def inline(self, symbol: str, operation: Any, env: Environment, ops: list[Op]) -> None:
+        """Put the body of a function in the place of a call to it."""
+        block = single_block(self.function(symbol))
+        with self.locations.inside(operation.location):
+            self.calls.append(symbol)
+            self.substitute(block, operation, env, {}, ops)
+            self.calls.pop()
+
+    def substitute(self, block: Any, operation: Any, env: Environment, inner: Environment, ops: list[Op]) -> None:
+        """Run a block on an operation's operands and let what it returns be the operation's results."""
+        operands = iter(_operands(operation, env))
+        for argument in block.arguments:
+            inner[argument] = tuple(next(operands) for _ in self.flat_type(argument.type))
+        self.let(operation, self.block(block, inner, ops), env)
+
+    def let(self, operation: Any, values: Iterable[Value], env: Environment) -> None:
+        """Let the operation's results be these flat values."""
+        remaining = iter(values)
+        for result in operation.results:
+            env[result] = tuple(next(remaining) for _ in self.flat_type(result.type))
+
+    def function(self, symbol: str) -> Any:
+        if symbol not in self.functions:
+            raise InputError(f"the module calls @{symbol} and does not define it")
+        if symbol in self.calls:
+            raise InputError(f"the function @{symbol} calls itself; StableHLO has no recursion")
+        return self.functions[symbol]
+
+
+def _ordered(mesh: Mesh, device_orders: Sequence[tuple[int, ...]]) -> Mesh:
+    """The mesh in the order of devices that the names of its axes give the number of."""
+    order = device_order_of(mesh.axes[0][0]) if mesh.axes else None
+    return mesh if order is None else replace(mesh, device_ids=device_orders[order])
+
+
+def _operands(operation: Any, env: Environment) -> Values:
+    return tuple([value for operand in operation.operands for value in env[operand]])
+
+
+def single_block(function: Any) -> Any:
+    blocks = list(function.regions[0].blocks)
+    if len(blocks) != 1:
+        name = function.attributes["sym_name"].value
+        raise InputError(f"the function @{name} has {len(blocks)} blocks; one is supported")
+    return blocks[0]
+
+
+def _flatten(type_: Any) -> Iterator[TensorType]:
+    if isinstance(type_, ir.TupleType):
+        for k in range(type_.num_types):
+            yield from _flatten(type_.get_type(k))
+    elif isinstance(type_, ir.RankedTensorType):
+        if not type_.has_static_shape:
+            raise InputError(f"the module has a tensor of dynamic shape, {type_}; only static shapes are supported")
+        yield TensorType(tuple(type_.shape), str(type_.element_type))
+    elif str(type_) == "!stablehlo.token":
+        yield TensorType((), "token")
+    else:
+        yield TensorType((), str(type_))
+
+
+# Operations that do not reach the later passes
+
+Rule = Callable[[Builder, Any, Environment, list[Op]], None]
+
+
+def _call(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    builder.inline(operation.attributes["callee"].value, operation, env, ops)
+
+
+def _composite(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    builder.inline(operation.attributes["decomposition"].value, operation, env, ops)
+
+
+def _body(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    with builder.locations.inside(operation.location):
+        builder.substitute(operation.regions[0].blocks[0], operation, env, env, ops)
+
+
+def _forward(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    builder.let(operation, _operands(operation, env), env)
+
+
+def _start(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    """An asynchronous computation, run where it starts; the future stands for its results."""
+    block = operation.regions[0].blocks[0]
+    for argument, operand in zip(block.arguments, operation.operands, strict=True):
+        env[argument] = env[operand]
+    env[operation.results[0]] = builder.block(block, env, ops)
+
+
+def _done(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    builder.let(operation, _operands(operation, env), env)
+
+
+def _select_element(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    (operand,), index = operation.operands, operation.attributes["index"].value
+    start = sum(len(builder.flat_type(operand.type.get_type(k))) for k in range(index))
+    env[operation.results[0]] = env[operand][start : start + len(builder.flat_type(operation.results[0].type))]
+
+
+def _drop(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    """No results and no effect on values."""
+
+
+_TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
+
+_STRUCTURAL: dict[str, Rule] = {
+    "func.call": _call,
+    "stablehlo.composite": _composite,
+    "sdy.named_computation": _body,
+    "mhlo.fusion": _body,
+    "stablehlo.tuple": _forward,
+    "stablehlo.get_tuple_element": _select_element,
+    "mhlo.copy": _forward,
+    "mhlo.domain": _forward,
+    "stablehlo.async_start": _start,
+    "stablehlo.async_done": _done,
+    "sdy.propagation_barrier": _forward,
+    "sdy.data_flow_edge": _forward,
+    "sdy.func_data_flow_edge": _forward,
+    "sdy.sharding_group": _drop,
+}
