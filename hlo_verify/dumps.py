@@ -20,7 +20,7 @@ from pathlib import Path
 
 from hlo_verify.errors import InputError
 
-PASSES_FLAG = "--xla_dump_hlo_pass_re='spmd|shardy|sharding'"
+PASSES_FLAG = "--xla_dump_hlo_pass_re=spmd|shardy|sharding"
 CONSTANTS_FLAG = "--xla_dump_large_constants=true"
 
 PARTITIONERS = ("spmd-partitioning", "tpu-spmd-partitioning")
@@ -51,6 +51,11 @@ class Pair:
     partitioned: Path
 
 
+def dump_flags(folder: Path | str) -> str:
+    """What to set for XLA to dump pairs to `folder`."""
+    return f'XLA_FLAGS="--xla_dump_to={folder} {PASSES_FLAG} {CONSTANTS_FLAG}"'
+
+
 def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     """Every pair in `folder`, ordered by module; and each module of which only one half is there, with a message.
 
@@ -59,7 +64,7 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     """
     names = _list(folder)
     if not names:
-        raise InputError(f"{folder} is empty: run the program with XLA_FLAGS='--xla_dump_to={folder} {PASSES_FLAG}'")
+        raise InputError(f"{folder} is empty: run the program with {dump_flags(folder)}")
     kept = _kept_pair(folder, names)
     if kept is not None:
         return [kept], []
@@ -141,5 +146,5 @@ def _no_pairs(folder: Path, names: list[str]) -> str:
     files = "1 file" if len(names) == 1 else f"{len(names)} files"
     return (
         f"{folder} holds {files}, but no module from before and after the SPMD partitioner: "
-        f"dump with {PASSES_FLAG} {CONSTANTS_FLAG} (a program for one device is not partitioned)"
+        f"run the program with {dump_flags(folder)} (a program for one device is not partitioned)"
     )

@@ -13,20 +13,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.dumps import CONSTANTS_FLAG
+from hlo_verify.dumps import dump_flags
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
 from hlo_verify.partition import MAX_DEVICES
 from hlo_verify.passes import canonicalize, load
 
-_SHARDY = re.compile(r"\bsdy\.[a-z_]+|xla\.sdy\.")
+_LOWER = "lower it with shardings over a mesh (jax.jit(f, in_shardings=..., out_shardings=...))"
+_SHARDY = re.compile(r"\bsdy\.(sharding|manual_computation|reshard)|xla\.sdy\.")
+_GSPMD = re.compile(r"\bmhlo\.sharding\b|@Sharding\b|@SPMDFullToShardShape\b")
 
 
 def main(folder: Path, path: Path, devices: int | None) -> int:
     try:
         contents = load.read_file(path)
         source = load.read(contents)
-        bytecode, shardy = _bytecode(source.module), _uses_shardy(source.module)
+        bytecode, shardy = _bytecode(source.module), uses_shardy(source.module)
         module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
         _check(module)
         names = {"arguments": module.argument_names, "results": module.result_names}
@@ -43,14 +45,12 @@ def _check(module: Module) -> None:
     if count is None or count == 1:
         known = "does not say for how many devices it is" if count is None else "is for one device"
         raise InputError(
-            f"the module {known}, so there is nothing to partition: lower it with shardings over a mesh "
-            "(jax.jit(f, in_shardings=..., out_shardings=...)), or pass the partitioned module too"
+            f"the module {known}, so there is nothing to partition: {_LOWER}, or pass the partitioned module too"
         )
     if count * module.replicas > MAX_DEVICES:
         raise InputError(
             f"the module is for {count * module.replicas} devices, and XLA's CPU client partitions for "
-            f"{MAX_DEVICES} at most: dump the pair where the program is compiled "
-            f"(XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=spmd|shardy|sharding {CONSTANTS_FLAG}') and pass DIR"
+            f"{MAX_DEVICES} at most: compile the program with {dump_flags('DIR')} where it runs, and pass DIR"
         )
 
 
@@ -61,9 +61,20 @@ def _bytecode(module: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _uses_shardy(module: Any) -> bool:
-    """Whether JAX lowered the module for Shardy; modules for GSPMD carry `mhlo.sharding` only."""
-    return _SHARDY.search(module.operation.get_asm(large_elements_limit=16)) is not None
+def uses_shardy(module: Any) -> bool:
+    """Whether JAX lowered the module for Shardy, not for GSPMD. A mesh alone says nothing: replica groups have them too.
+
+    Raises `InputError` for a module without any sharding: every device would compute all of it.
+    """
+    text = module.operation.get_asm(large_elements_limit=16)
+    if _SHARDY.search(text):
+        return True
+    if _GSPMD.search(text):
+        return False
+    raise InputError(
+        f"the module has no sharding annotations, so there is nothing to partition: {_LOWER}, or pass the partitioned "
+        "module too"
+    )
 
 
 def _compile(bytecode: bytes, module: Module, shardy: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ Environment = dict[Any, Values]
 class Builder:
     """One walk over one module. Every method raises `InputError` for what has no meaning or is not supported."""
 
-    def __init__(self, module: Any, device_orders: Sequence[tuple[int, ...]] = (), path: str = "") -> None:
+    def __init__(self, module: Any, path: str = "") -> None:
         self.module = module
         self.functions: dict[str, Any] = {}
         self.meshes: dict[str, Mesh] = {}
@@ -34,7 +34,7 @@ class Builder:
                 self.functions[op.attributes["sym_name"].value] = op
             elif name == "sdy.mesh":
                 symbol = op.attributes["sym_name"].value
-                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])), device_orders)
+                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])))
                 mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
         self.attributes = Attributes(self.meshes, mesh_texts)
         self.locations = Locations(path)
@@ -153,10 +153,10 @@ class Builder:
         return self.functions[symbol]
 
 
-def _ordered(mesh: Mesh, device_orders: Sequence[tuple[int, ...]]) -> Mesh:
-    """The mesh in the order of devices that the names of its axes give the number of."""
-    order = device_order_of(mesh.axes[0][0]) if mesh.axes else None
-    return mesh if order is None else replace(mesh, device_ids=device_orders[order])
+def _ordered(mesh: Mesh) -> Mesh:
+    """The mesh in the order of devices that the name of its first axis holds (see `proto.name_device_orders`)."""
+    order = device_order_of(mesh.axes[0][0]) if mesh.axes else ()
+    return replace(mesh, device_ids=order) if order else mesh
 
 
 def _operands(operation: Any, env: Environment) -> Values:

@@ -7,7 +7,7 @@ An operation that is not known here is kept as it is, under its full name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,13 +36,12 @@ class Entry:
     """Every sharding that is written on any operation."""
 
 
-def canonicalize(module: Any, device_orders: Sequence[tuple[int, ...]] = (), path: str = "") -> Entry:
+def canonicalize(module: Any, path: str = "") -> Entry:
     """The entry function of an MLIR module (`main`, or the only public one).
 
-    `device_orders` are those that `proto.name_device_orders` took out of the module; `path` is the
-    file that locations in the module's own text refer to. Raises `InputError`.
+    `path` is the file that locations in the module's own text refer to. Raises `InputError`.
     """
-    builder = Builder(module, device_orders, path)
+    builder = Builder(module, path)
     function = _entry_function(builder)
     block = single_block(function)
     env: Environment = {}

@@ -34,8 +34,6 @@ class Source:
     module: Any
     partitions: int | None = None
     replicas: int | None = None
-    device_orders: tuple[tuple[int, ...], ...] = ()
-    """Orders of devices of the meshes in replica groups; see `proto.name_device_orders`."""
 
 
 def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
@@ -53,7 +51,7 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
         contents = source.encode() if isinstance(source, str) else source
     try:
         found = read(contents)
-        return build(found, canonicalize(found.module, found.device_orders, path), devices, path)
+        return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from error
 
@@ -201,7 +199,7 @@ def read_exported(contents: bytes) -> Source | None:
 def from_proto(serialized: bytes) -> Source:
     """A module from a serialized HloModuleProto. Raises `InputError`."""
     try:
-        serialized, device_orders = proto.name_device_orders(serialized)
+        serialized = proto.name_device_orders(serialized)
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:
@@ -213,7 +211,7 @@ def from_proto(serialized: bytes) -> Source:
             f"not a module that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; "
             f"expected {ACCEPTED}"
         ) from error
-    return replace(read_mlir(bytecode), device_orders=device_orders)
+    return read_mlir(bytecode)
 
 
 def _first_lines(error: Exception, count: int = 3) -> str:

@@ -75,62 +75,59 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
     return _edit_instructions(module, strip)
 
 
-def name_device_orders(module: bytes) -> tuple[bytes, tuple[tuple[int, ...], ...]]:
-    """The module with every order of devices that replica groups' meshes have, numbered, in the names of their axes.
+def name_device_orders(module: bytes) -> bytes:
+    """The module with the order of devices that a replica group's mesh has put into the name of its first axis.
 
     jaxlib's conversion to StableHLO forgets the order (`mesh['a'=4], device_ids=(3,1,2,0) {'a'}` becomes
-    the mesh `["a"=4]`), and takes two meshes that differ in it alone for one. `device_order_of` reads the
-    number from a name; the second result holds the orders.
+    the mesh `["a"=4]`), and takes two meshes that differ in it alone for one. `device_order_of` reads it back.
     """
-    orders: dict[tuple[int, ...], int] = {}
-
-    def rename_axis(axis: bytes, order: int) -> bytes:
-        return b"".join(
-            _field(number, (payload or b"") + f"{_ORDER_MARK}{order}".encode()) if number == _AXIS_NAME else raw
-            for number, _, payload, raw in _fields(axis)
-        )
 
     def edit_mesh(mesh: bytes) -> bytes:
         order = _device_order(mesh)
-        if order is None:
-            return mesh
-        number = orders.setdefault(order, len(orders))
-        return _rewrite(mesh, _MESH_AXES, lambda axis: rename_axis(axis, number))
+        parts, first = [], True
+        for number, _, payload, raw in _fields(mesh):
+            if number == _MESH_AXES and first and order is not None:
+                raw, first = _field(number, _rewrite(payload or b"", _AXIS_NAME, lambda name: name + order)), False
+            parts.append(raw)
+        return b"".join(parts)
 
     def edit_instruction(instruction: bytes) -> bytes:
         if _MESH_GROUPS_TAG not in instruction:
             return instruction
         return _rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: _rewrite(groups, _GROUPS_MESH, edit_mesh))
 
-    edited = _edit_instructions(module, edit_instruction)
-    return (edited if orders else module), tuple(orders)
+    return _edit_instructions(module, edit_instruction)
 
 
-def device_order_of(axis: str) -> int | None:
-    """The number of the order of devices that `name_device_orders` put into an axis' name."""
-    _, mark, number = axis.rpartition(_ORDER_MARK)
-    return int(number) if mark else None
+def device_order_of(axis: str) -> tuple[int, ...]:
+    """The device at each position of a mesh, from the name of its first axis; empty where that is the position."""
+    _, mark, order = axis.partition(_ORDER_MARK)
+    if not mark:
+        return ()
+    if "T" not in order:
+        return tuple(map(int, order.split(",")))
+    shape, permutation = ([int(n) for n in numbers.split(",")] for numbers in order.split("T"))
+    return tuple(np.arange(math.prod(shape)).reshape(shape).transpose(permutation).ravel().tolist())
 
 
-def _device_order(mesh: bytes) -> tuple[int, ...] | None:
-    """The device at each position of a MeshProto, which lists them or gives a reshape and transpose of iota."""
+def _device_order(mesh: bytes) -> bytes | None:
+    """What a MeshProto says of the order of its devices, as text: a list, or a shape and a permutation of iota."""
     for number, _, payload, _ in _fields(mesh):
         if number == _MESH_DEVICE_IDS and payload:
-            return tuple(_packed(payload))
+            return f"{_ORDER_MARK}{_numbers(payload)}".encode()
         if number == _MESH_DEVICE_IOTA and payload:
-            parts = {n: _packed(p) for n, _, p, _ in _fields(payload) if p is not None}
-            shape = parts[_IOTA_SHAPE]
-            ids = np.arange(math.prod(shape)).reshape(shape).transpose(parts.get(_IOTA_PERMUTATION, range(len(shape))))
-            return tuple(ids.ravel().tolist())
+            parts = {n: _numbers(p) for n, _, p, _ in _fields(payload) if p is not None}
+            if _IOTA_PERMUTATION in parts:
+                return f"{_ORDER_MARK}{parts[_IOTA_SHAPE]}T{parts[_IOTA_PERMUTATION]}".encode()
     return None
 
 
-def _packed(payload: bytes) -> list[int]:
+def _numbers(packed: bytes) -> str:
     numbers, position = [], 0
-    while position < len(payload):
-        number, position = _read_varint(payload, position)
-        numbers.append(number)
-    return numbers
+    while position < len(packed):
+        number, position = _read_varint(packed, position)
+        numbers.append(str(number))
+    return ",".join(numbers)
 
 
 def _edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:

@@ -109,6 +109,8 @@ class _Rebuild:
         if all(c < 0 for _, c in base.items):
             return expr.shift(expr.scale(self._slot(expr.scale(base, -1)), -1), e.const)
         found = self.slots.get(base)
+        if found is None and expr.scale(base, -1) in self.slots:
+            found = expr.scale(self.slots[expr.scale(base, -1)], -1)
         if found is None:
             found = self.slots[base] = expr.of_var(slot(len(self.slots)))
         return expr.shift(found, e.const)

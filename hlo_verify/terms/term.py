@@ -236,7 +236,7 @@ def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
     if found is None:
         found = Guard()
         found.form, found.lo, found.hi, found.free = form, lo, hi, form.free
-        found.uid, found.skey = next_uid(), mix("guard", lo is None, hi is None)
+        found.uid, found.skey = next_uid(), mix("guard", lo is None or hi is None)
         found.boolean, found.weight = True, 2
         _interned[key] = found
     return found
