@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import TensorType
+from hlo_verify.ir import Op, TensorType
+from hlo_verify.ops.control import Place, Placement
 from hlo_verify.ops.values import Value, position, positions
-from hlo_verify.sharding import Sharding
+from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
 
@@ -64,3 +65,24 @@ def local_argument(argument: Tensor, sharding: Sharding, kind: TensorType, devic
         arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
     return Value(kind, term)
+
+
+def placements(device: Var) -> Place:
+    """Candidate placements of what a loop carries: the loop's own annotation, then replication."""
+    parsed: dict[int, tuple[Sharding | None, ...]] = {}
+
+    def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
+        text = logical.attributes.get("sharding")
+        if isinstance(text, str) and id(logical) not in parsed:
+            parsed[id(logical)] = parse_sharding(text, [kind.rank for kind in logical.types], device.size)
+        candidates = []
+        annotated = parsed.get(id(logical), ())
+        if k < len(annotated) and annotated[k] is not None:
+            where = lineage(whole.shape, annotated[k], device)
+            if where.shape == shard.shape:
+                candidates.append(Placement(where.indices, where.inside))
+        if whole.shape == shard.shape:
+            candidates.append(Placement(positions(whole.shape), ONE))
+        return candidates
+
+    return place

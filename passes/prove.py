@@ -9,9 +9,10 @@ from hlo_verify.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Module
+from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value, position_var, positions
 from hlo_verify.passes.interpret import run
-from hlo_verify.passes.lineage import lineage, local_argument
+from hlo_verify.passes.lineage import lineage, local_argument, placements
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.terms import algebra
@@ -37,9 +38,10 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
         for name, kind in zip(logical.argument_names, logical.main.argument_types, strict=True)
     ]
     shardings = _argument_shardings(logical, partitioned)
-    plain = Context(None, 1, 1, run)
+    loops = LoopBook(placements(device))
+    plain = Context(None, 1, 1, run, loops=loops)
     wanted = run(logical.main, [_whole(a) for a in arguments], plain)
-    local = Context(device, partitions, devices // partitions, run, side="partitioned")
+    local = Context(device, partitions, devices // partitions, run, side="partitioned", loops=loops)
     shards = [
         local_argument(a, s, kind, device, a.name)
         for a, s, kind in zip(arguments, shardings, partitioned.main.argument_types, strict=True)

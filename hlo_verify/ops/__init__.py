@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlo_verify.ops import collectives, contraction, elementwise, indexing, movement, opaque, reductions
+from hlo_verify.ops import collectives, contraction, control, elementwise, indexing, movement, opaque, reductions
 from hlo_verify.ops.values import Rule
 
 
@@ -23,6 +23,7 @@ RULES = _merge(
     reductions.RULES,
     indexing.RULES,
     collectives.RULES,
+    control.RULES,
     opaque.RULES,
 )
-"""Rules by operation name. Control flow (`while`, `case`, `if`) is in `control`."""
+"""Rules by operation name."""

@@ -78,6 +78,9 @@ class Context:
     unsupported: dict[str, str] = field(default_factory=dict)
     side: str = "logical"
     loops: Any = None
+    """The logical module's loops (`control.LoopBook`)."""
+    iterations: list[Index] = field(default_factory=list)
+    """The counters of the logical loops around."""
 
     def opaque(self, op: Op, reason: str) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result."""

@@ -1,0 +1,329 @@
+"""Control flow: loops by induction on the lineage of what they carry, branches as selections.
+
+A loop of the logical module, with a counter and a fixed number of iterations, gives every carried tensor
+a name: its value at the start of iteration t, and its value at the end. A loop of the partitioned module
+is matched with one of those: carried shards are guessed to be shards of the logical carried tensors at
+the same t, and the guess is an induction hypothesis. It is dropped for every component whose initial value
+or whose next value does not agree with it, and the rest is checked again, until what is left holds. A loop
+with no counterpart and few iterations is unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, integer_range, lighten, positions
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
+
+UNROLL_LIMIT = 64
+"""The most iterations of a loop without a counterpart that are unrolled."""
+
+_UNCOUNTED = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the logical module: `state[j]` at the start of iteration `t`, `after[j]` one later, `final[j]` at the end."""
+
+    op: Op
+    t: Var
+    initial: tuple[Value, ...]
+    state: tuple[Value, ...]
+    after: tuple[Value, ...]
+    final: tuple[Value, ...]
+
+
+Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A guess at how a carried tensor is sharded: logical indices of a device's element, and whether it exists."""
+
+    indices: tuple[Index, ...]
+    inside: Poly
+
+
+@dataclass(slots=True)
+class LoopBook:
+    """The logical module's loops, for the partitioned module's loops to be matched with.
+
+    `place` gives the candidate placements of one carried tensor, most likely first.
+    """
+
+    place: Place
+    loops: list[Loop] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a loop's text says: the trip count, which components never change, and which count."""
+
+    trips: int
+    invariant: frozenset[int]
+    counters: dict[int, tuple[int, int]]
+    """Component to (start, step)."""
+
+
+def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
+    shape = _shape(op, args, context)
+    if shape.trips == 0:
+        return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+    if context.side == "logical":
+        return _logical_loop(op, args, context, shape)
+    found = _matched_loop(op, args, context, shape)
+    if found is not None:
+        return found
+    if shape.trips > UNROLL_LIMIT:
+        raise UnsupportedError(f"a loop of {shape.trips} iterations that no loop of the logical module matches")
+    return _unrolled(op, args, context, shape)
+
+
+def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
+    """The trip count from the condition, evaluated with every counter as an affine function of the iteration."""
+    condition, body = op.regions
+    producers = {result: inner for inner in body.ops for result in inner.results}
+    invariant = set()
+    counters: dict[int, tuple[int, int]] = {}
+    for k, (argument, result) in enumerate(zip(body.arguments, body.results, strict=True)):
+        if argument == result:
+            invariant.add(k)
+            continue
+        start = args[k].term.constant
+        step = _step(producers.get(result), argument, producers, context)
+        if isinstance(start, int) and step is not None and args[k].shape == ():
+            counters[k] = (start, step)
+    t = expr.var("t", "count", _UNCOUNTED)
+    values = []
+    for k, value in enumerate(args):
+        if k in counters:
+            start, step = counters[k]
+            at = expr.shift(expr.scale(expr.of_var(t), step), start)
+            values.append(Value(value.type, algebra.of_index(at)))
+        elif k in invariant:
+            values.append(value)
+        else:
+            unknown = tensor("opaque", f"carried {k}", value.type.dtype, value.shape)
+            values.append(Value(value.type, algebra.read(unknown, positions(value.shape))))
+    (test,) = context.run(condition, values, context)
+    trips = _count(test.term, t)
+    if trips is None:
+        raise UnsupportedError("a loop whose number of iterations is not known")
+    if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
+        raise UnsupportedError("a loop counter that overflows")
+    return _Shape(trips, frozenset(invariant), counters)
+
+
+def _fits(dtype: str, value: int) -> bool:
+    lo, hi = integer_range(dtype)
+    return lo <= value <= hi
+
+
+def _step(op: Op | None, argument: int, producers: dict[int, Op], context: Context) -> int | None:
+    """The constant that an iteration adds to a counter."""
+    if op is None or op.name not in ("add", "subtract") or argument not in op.operands:
+        return None
+    first, second = op.operands
+    other = second if first == argument else first
+    if op.name == "subtract" and first != argument:
+        return None
+    source = producers.get(other)
+    if source is not None and source.name == "constant" and op.types[0].dtype in algebra.INTEGER_RANGES:
+        step = int(source.attributes["value"].flat[0])
+    elif other in context.environment and context.environment[other].term.constant is not None:
+        constant = context.environment[other].term.constant
+        if not isinstance(constant, int):
+            return None
+        step = constant
+    else:
+        return None
+    return step if op.name == "add" else -step
+
+
+def _count(test: Poly, t: Var) -> int | None:
+    """The number of iterations for which a condition on t holds from the first on."""
+    constant = test.constant
+    if constant is not None:
+        return 0 if constant == 0 else None
+    atom = test.atom
+    if isinstance(atom, Guard) and atom.free == {t} and atom.lo is None and atom.hi is not None:
+        e = atom.form
+        if len(e.items) == 1 and e.items[0][1] == 1:
+            return atom.hi + 1
+    return None
+
+
+def _iterate(op: Op, values: Sequence[Value], context: Context) -> list[Value]:
+    body = op.regions[1]
+    return context.run(body, values, context)
+
+
+def _at(shape: _Shape, k: int, t: Index, kind: TensorType) -> Value:
+    start, step = shape.counters[k]
+    return Value(kind, algebra.of_index(expr.shift(expr.scale(t, step), start)))
+
+
+def _logical_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value]:
+    t = expr.fresh("t", shape.trips)
+    now = expr.of_var(t)
+    state, final = [], []
+    for k, (kind, value) in enumerate(zip(op.types, args, strict=True)):
+        if k in shape.invariant:
+            state.append(Value(kind, value.term))
+            final.append(Value(kind, value.term))
+        elif k in shape.counters:
+            state.append(_at(shape, k, now, kind))
+            final.append(_at(shape, k, expr.constant(shape.trips), kind))
+        else:
+            name = f"loop{len(context.loops.loops)}"
+            carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
+            result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
+            state.append(Value(kind, algebra.read(carried, (*_outer(context), now, *positions(kind.shape)))))
+            final.append(Value(kind, algebra.read(result, (*_outer(context), *positions(kind.shape)))))
+    place = len(context.loops.loops)
+    context.iterations.append(now)
+    after = _iterate(op, state, context)
+    context.iterations.pop()
+    context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
+    return final
+
+
+def _outer(context: Context) -> tuple[Index, ...]:
+    """The iteration counters of the loops around: an inner loop's tensors depend on them."""
+    return tuple(context.iterations)
+
+
+def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:
+    best: tuple[int, list[Value]] | None = None
+    candidates = [
+        loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)
+    ]
+    candidates.sort(key=lambda loop: loop.op.location != op.location)
+    for loop in candidates:
+        lost, results = _induct(op, args, context, shape, loop)
+        if best is None or lost < best[0]:
+            best = (lost, results)
+        if lost == 0:
+            break
+    if best is None or (best[0] and shape.trips <= 4):
+        return None
+    return best[1]
+
+
+def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Loop) -> tuple[int, list[Value]]:
+    """How many components have no lineage, and the loop's results."""
+    places: dict[int, Placement] = {}
+    for k, kind in enumerate(op.types):
+        if k in shape.invariant or k in shape.counters:
+            continue
+        for place in context.loops.place(loop.op, op, k, loop.state[k].type, kind):
+            if _agrees(args[k].term, loop.initial[k], place):
+                places[k] = place
+                break
+    now = expr.of_var(loop.t)
+    unknown = {
+        k: tensor("opaque", f"carried {k}", kind.dtype, kind.shape, location=op.location)
+        for k, kind in enumerate(op.types)
+    }
+    while True:
+        state = []
+        for k, kind in enumerate(op.types):
+            if k in shape.invariant:
+                state.append(Value(kind, args[k].term))
+            elif k in shape.counters:
+                state.append(_at(shape, k, now, kind))
+            else:
+                arbitrary = algebra.read(unknown[k], (*_devices(context), now, *positions(kind.shape)))
+                state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
+        after = _iterate(op, state, context)
+        wrong = [k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place)]
+        if not wrong:
+            break
+        for k in wrong:
+            del places[k]
+    results = []
+    for k, kind in enumerate(op.types):
+        if k in shape.invariant:
+            results.append(Value(kind, args[k].term))
+        elif k in shape.counters:
+            results.append(_at(shape, k, expr.constant(shape.trips), kind))
+        else:
+            end = tensor("opaque", f"loop result {k}", kind.dtype, kind.shape, location=op.location)
+            arbitrary = algebra.read(end, (*_devices(context), *positions(kind.shape)))
+            results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
+    lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
+    return lost, results
+
+
+def _devices(context: Context) -> tuple[Index, ...]:
+    return () if context.device is None else (expr.of_var(context.device),)
+
+
+def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:
+    """A device's shard of a logical value; arbitrary past its end, or where nothing is known."""
+    if place is None:
+        return arbitrary
+    term = algebra.multiply(place.inside, logical.at(place.indices))
+    return algebra.add(term, algebra.multiply(algebra.logical_not(place.inside), arbitrary))
+
+
+def _agrees(found: Poly, logical: Value, place: Placement) -> bool:
+    """Whether a term is its shard of a logical value, where that exists."""
+    expected = logical.at(place.indices)
+    if found is expected:
+        return True
+    return algebra.multiply(place.inside, algebra.subtract(found, expected)) is ZERO
+
+
+def _unrolled(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value]:
+    values = list(args)
+    for n in range(shape.trips):
+        for k in shape.counters:
+            values[k] = _at(shape, k, expr.constant(n), op.types[k])
+        values = [
+            Value(kind, lighten(value.term, kind.dtype)) for kind, value in zip(op.types, _iterate(op, values, context), strict=True)
+        ]
+    return values
+
+
+COLLECTIVES = frozenset(
+    "all_reduce reduce_scatter all_gather all_to_all collective_permute collective_broadcast".split()
+)
+
+
+def _communicates(function: Function) -> bool:
+    return any(op.name in COLLECTIVES or any(map(_communicates, op.regions)) for op in function.ops)
+
+
+def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """A selection among the branches' results; the last branch for an index out of range."""
+    (index,) = args[:1]
+    count = len(op.regions)
+    if index.type.dtype == "i1":
+        tests = [index.term, algebra.logical_not(index.term)]
+    else:
+        e = as_index(index)
+        tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(count - 1)]
+        last = guards.interval(e, 0, count - 2)
+        tests.append(algebra.logical_not(last))
+    if context.device is not None and context.device in index.term.free and any(map(_communicates, op.regions)):
+        raise UnsupportedError("a branch with collectives that only some devices take")
+    outcomes = [context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
+                for region in op.regions]
+    results = []
+    for n, kind in enumerate(op.types):
+        terms = [outcome[n].term for outcome in outcomes]
+        if all(term is terms[0] for term in terms):
+            results.append(Value(kind, terms[0]))
+            continue
+        picked = [algebra.multiply(test, factor(term, kind.dtype)) for test, term in zip(tests, terms, strict=True)]
+        results.append(Value(kind, lighten(algebra.add(*picked), kind.dtype)))
+    return results
+
+
+RULES: dict[str, Rule] = {"while": _while, "case": _case, "if": _case}
