@@ -1,0 +1,1 @@
+"""Scripts for working on this repository; nothing here is installed."""
