@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,8 @@ _FLAGS = (
     "--xla_dump_hlo_pass_re=spmd|shardy|sharding",
 )
 _POLL = 0.01
+_FATAL = re.compile(r"F\d{4} ")
+"""How XLA logs why it ends its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +138,6 @@ def _no_dump(folder: Path, status: int) -> str:
         return "XLA compiled the module without running its SPMD partitioner"
     how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     lines = (folder / "stderr").read_text(errors="replace").strip().splitlines()
-    last = "; its last words: " + " | ".join(lines[-3:]) if lines else ""
-    return f"XLA {how} while it partitioned the module{last}"
+    fatal = [line for line in lines if _FATAL.match(line)] or lines[-3:]
+    said = f": {' | '.join(fatal)[:600]}" if fatal else ""
+    return f"XLA {how} while it partitioned the module{said}"

@@ -16,7 +16,17 @@ from dataclasses import dataclass, field
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, integer_range, lighten, positions
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    as_index,
+    factor,
+    integer_range,
+    lighten,
+    positions,
+)
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
 
@@ -200,9 +210,7 @@ def _outer(context: Context) -> tuple[Index, ...]:
 
 def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:
     best: tuple[int, list[Value]] | None = None
-    candidates = [
-        loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)
-    ]
+    candidates = [loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)]
     candidates.sort(key=lambda loop: loop.op.location != op.location)
     for loop in candidates:
         lost, results = _induct(op, args, context, shape, loop)
@@ -286,7 +294,8 @@ def _unrolled(op: Op, args: list[Value], context: Context, shape: _Shape) -> lis
         for k in shape.counters:
             values[k] = _at(shape, k, expr.constant(n), op.types[k])
         values = [
-            Value(kind, lighten(value.term, kind.dtype)) for kind, value in zip(op.types, _iterate(op, values, context), strict=True)
+            Value(kind, lighten(value.term, kind.dtype))
+            for kind, value in zip(op.types, _iterate(op, values, context), strict=True)
         ]
     return values
 
@@ -313,8 +322,10 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         tests.append(algebra.logical_not(last))
     if context.device is not None and context.device in index.term.free and any(map(_communicates, op.regions)):
         raise UnsupportedError("a branch with collectives that only some devices take")
-    outcomes = [context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
-                for region in op.regions]
+    outcomes = [
+        context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
+        for region in op.regions
+    ]
     results = []
     for n, kind in enumerate(op.types):
         terms = [outcome[n].term for outcome in outcomes]

@@ -172,7 +172,9 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
     dtype = op.types[0].dtype
     c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
-    terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= PRODUCT_LIMIT else factor(v.term, dtype) for v in (a, b)]
+    terms = [
+        v.term if len(v.term.items) * max(1, len(c.items)) <= PRODUCT_LIMIT else factor(v.term, dtype) for v in (a, b)
+    ]
     return _result(op, algebra.select(c, terms[0], terms[1]))
 
 
@@ -185,7 +187,9 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_float(dtype):
         if op.attributes.get("compare_type") == "TOTALORDER":
             return _uninterpreted(op, args, direction=op.attributes["comparison_direction"])
-        test = greater(a.term, b.term) if direction in ("GT", "LE") else apply("zero", (algebra.subtract(a.term, b.term),))
+        test = (
+            greater(a.term, b.term) if direction in ("GT", "LE") else apply("zero", (algebra.subtract(a.term, b.term),))
+        )
     elif dtype in algebra.INTEGER_RANGES:
         test = _compare_integers(a, b, direction)
     else:
@@ -351,7 +355,9 @@ UNINTERPRETED = (
 def _elementwise_function(op: Op, args: list[Value], context: Context) -> list[Value]:
     if any(v.shape != op.types[0].shape for v in args):
         raise UnsupportedError(f"{op.name} that changes the shape")
-    return _uninterpreted(op, args, **{k: v for k, v in op.attributes.items() if k in ("exponent_bits", "mantissa_bits")})
+    return _uninterpreted(
+        op, args, **{k: v for k, v in op.attributes.items() if k in ("exponent_bits", "mantissa_bits")}
+    )
 
 
 RULES: dict[str, Rule] = {

@@ -74,7 +74,9 @@ def _split_affine(p: Poly) -> tuple[Index, Poly]:
     """The affine part of an integer term, and the rest."""
     affine, other = {}, {}
     for mono, c in p.items:
-        is_affine = isinstance(c, int) and (not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1))
+        is_affine = isinstance(c, int) and (
+            not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1)
+        )
         (affine if is_affine else other)[mono] = c
     e = algebra.as_index(algebra.build(affine), -expr.UNBOUNDED, expr.UNBOUNDED)
     return e, algebra.build(other)

@@ -147,8 +147,7 @@ def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
 def _starts(operands: list[Value], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[Index]:
     """Start indices, clamped so that the slice lies inside (StableHLO, dynamic_slice)."""
     return [
-        expr.clamp(as_index(value), 0, size - width)
-        for value, size, width in zip(operands, shape, sizes, strict=True)
+        expr.clamp(as_index(value), 0, size - width) for value, size, width in zip(operands, shape, sizes, strict=True)
     ]
 
 

@@ -122,7 +122,12 @@ def _reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
         elif len(term.items) > 8 or (kind != "sum" and len(term.items) > 1):
             term = factor(term, value.type.dtype)
         reduced = reduce_terms(kind, bound, remap(term, value.shape, indices))
-        return [Value(op.types[0], lighten(combine(kind, reduced, operand_term(kind, init), op.types[0].dtype), op.types[0].dtype))]
+        return [
+            Value(
+                op.types[0],
+                lighten(combine(kind, reduced, operand_term(kind, init), op.types[0].dtype), op.types[0].dtype),
+            )
+        ]
     key = reducer_key(op.regions[0], context)
     bodies = tuple(v.at(indices) for v in inputs) + tuple(v.term for v in inits)
     return [

@@ -56,8 +56,11 @@ def build(terms: dict[Monomial, Number]) -> Poly:
 
 def _join_indices(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
     """Linear index values are one index value: `Ix(a) + 2*Ix(b)` is `Ix(a + 2b)`."""
-    linear = [(mono[0][0], c) for mono, c in terms.items() if len(mono) == 1 and isinstance(mono[0][0], Ix)
-              and mono[0][1] == 1]
+    linear = [
+        (mono[0][0], c)
+        for mono, c in terms.items()
+        if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1
+    ]
     rest = {m: c for m, c in terms.items() if not (len(m) == 1 and isinstance(m[0][0], Ix) and m[0][1] == 1)}
     denominator = lcm(*(Fraction(c).denominator for _, c in linear))
     parts = [expr.scale(a.index, int(c * denominator)) for a, c in linear if isinstance(a, Ix)]

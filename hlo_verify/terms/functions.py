@@ -78,7 +78,9 @@ def _inverse(args: tuple[Poly, ...]) -> Poly | None:
         return multiply(apply("inverse", (rest,)), _exp_monomial(common, -1))
     lead = _leading(p)
     if lead != 1:
-        return scale(of_atom(make_apply("inverse", (scale(p, Fraction(1) / Fraction(lead)),))), Fraction(1) / Fraction(lead))
+        return scale(
+            of_atom(make_apply("inverse", (scale(p, Fraction(1) / Fraction(lead)),))), Fraction(1) / Fraction(lead)
+        )
     return None
 
 
@@ -112,9 +114,7 @@ def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
         return ZERO
     if len(p.items) == 1:
         mono, c = p.items[0]
-        common: dict[Apply, Number] = {
-            a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"
-        }
+        common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
     else:
         common = _common_exponentials(p)
     if not common:

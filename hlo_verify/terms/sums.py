@@ -22,7 +22,6 @@ from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import (
     ONE,
-
     Apply,
     Atom,
     Guard,
@@ -119,9 +118,7 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
     return None
 
 
-def _one_point(
-    bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]
-) -> Poly:
+def _one_point(bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]) -> Poly:
     lo, hi = window
     if c > 0:  # the largest v with c*v <= hi - rest
         value = expr.floor_div(expr.shift(expr.scale(rest, -1), hi), c)
@@ -243,7 +240,9 @@ def _join(
     return new_bound, tuple(substitution.poly(body) for body in bodies)
 
 
-def _chains(pieces: list[tuple[Var, int]], above: dict[tuple[Var, int], tuple[Var, int]]) -> list[list[tuple[Var, int]]]:
+def _chains(
+    pieces: list[tuple[Var, int]], above: dict[tuple[Var, int], tuple[Var, int]]
+) -> list[list[tuple[Var, int]]]:
     below = {b: a for a, b in above.items()}
     chains = []
     for piece in pieces:
@@ -346,5 +345,3 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
     if merged is not None:
         return algebra.power(reduce_product(merged[0], merged[1][0]), count)
     return algebra.power(define("product", live, (p,)), count)
-
-
