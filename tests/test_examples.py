@@ -1,0 +1,31 @@
+"""The examples run and end with success, from any folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+COMMANDS = {
+    "annotated_jit": [sys.executable, EXAMPLES / "annotated_jit.py"],
+    "shard_map_reference": [sys.executable, EXAMPLES / "shard_map_reference.py"],
+    "dump_folder": ["sh", EXAMPLES / "dump_folder.sh"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_example_succeeds(name: str, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "XLA_FLAGS": "",
+    }
+    done = subprocess.run(COMMANDS[name], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PROVED" in done.stdout
