@@ -1,0 +1,65 @@
+"""Small JAX programs, lowered for devices that are not there, and hand-made reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from hlo_verify.report import Finding, Report, Result, Stage, Verdict
+
+
+def layer(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+    y = jnp.tanh(x @ w)
+    return y, y.sum()
+
+
+def jitted(axes: dict[str, int], *, out_shardings: bool = True) -> Any:
+    """`layer` with x split over the first axis and w's columns over the second."""
+    mesh = AbstractMesh(tuple(axes.values()), tuple(axes))
+    data, model = axes
+
+    def on(*axes: str | None) -> NamedSharding:
+        return NamedSharding(mesh, P(*axes))
+
+    results = {"out_shardings": (on(data, model), on())} if out_shardings else {}
+    return jax.jit(layer, in_shardings=(on(data), on(None, model)), **results)
+
+
+def arguments() -> tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]:
+    return jax.ShapeDtypeStruct((32, 16), jnp.float32), jax.ShapeDtypeStruct((16, 64), jnp.float32)
+
+
+def lowered(axes: dict[str, int] | None = None, *, out_shardings: bool = True) -> Any:
+    """What `jax.jit(...).lower(...)` returns, without the devices that it would ask for."""
+    function = jitted(axes or {"data": 2, "model": 4}, out_shardings=out_shardings)
+    return function.trace(*arguments()).lower(lowering_platforms=("cpu",))
+
+
+FINDING = Finding(
+    operation="%5 = stablehlo.multiply %3, %4 : tensor<512x4096xf32>",
+    location="train.py:57",
+    found="sum k<512. x[i,k] * w[k,j]",
+    expected="sum k<4096. x[i,k] * w[k,j]",
+    nearest="y: sum over d1 is missing",
+)
+
+
+def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDING) -> Report:
+    """A report with a result for each verdict; those not proved share the finding."""
+    results = tuple(
+        Result(n, f"result[{n}]", verdict)
+        if verdict is Verdict.PROVED
+        else Result(n, f"result[{n}]", verdict, "no logical tensor matches", "train.py:57", finding)
+        for n, verdict in enumerate(verdicts)
+    )
+    stages = (
+        Stage("%1 = stablehlo.dot_general", "train.py:50", "h_d[i,j] = h[128*d0 + i, j]"),
+        Stage("%2 = stablehlo.dot_general", "train.py:51", "g_d[i,j] = g[128*d0 + i, j]", shared=True),
+    )
+    return Report(
+        name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, ("sort (train.py:60): split dimension",)
+    )
