@@ -15,8 +15,9 @@ from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import lineage, local_argument, placements
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
+from hlo_verify.solver import cases
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import ZERO, Tensor, tensor
+from hlo_verify.terms.term import Tensor, tensor
 
 Progress = Callable[[int, int], None]
 
@@ -105,6 +106,6 @@ def _compare(n: int, name: str, wanted: Value, found: Value, sharding: Sharding,
     expected = algebra.substitute(wanted.term, mapping)
     if found.term is expected:
         return Result(n, name, Verdict.PROVED)
-    if algebra.multiply(where.inside, algebra.subtract(found.term, expected)) is ZERO:
+    if cases.equal(found.term, expected, where.inside):
         return Result(n, name, Verdict.PROVED)
     return Result(n, name, Verdict.UNKNOWN, f"found {found.term!r}\n  expected {expected!r}")

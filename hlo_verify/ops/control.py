@@ -27,8 +27,9 @@ from hlo_verify.ops.values import (
     lighten,
     positions,
 )
+from hlo_verify.solver import cases
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
+from hlo_verify.terms.term import Guard, Poly, tensor
 
 UNROLL_LIMIT = 64
 """The most iterations of a loop without a counterpart that are unrolled."""
@@ -282,10 +283,7 @@ def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:
 
 def _agrees(found: Poly, logical: Value, place: Placement) -> bool:
     """Whether a term is its shard of a logical value, where that exists."""
-    expected = logical.at(place.indices)
-    if found is expected:
-        return True
-    return algebra.multiply(place.inside, algebra.subtract(found, expected)) is ZERO
+    return cases.equal(found, logical.at(place.indices), place.inside)
 
 
 def _unrolled(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value]:

@@ -46,6 +46,11 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
             lo = None if lo is None else -(-lo // g)
             hi = None if hi is None else hi // g
             continue
+        atom, c = form.items[0]
+        if len(form.items) == 1 and c == 1 and isinstance(atom, expr.Opaque) and atom.kind == "div":
+            m = atom.args[0]  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
+            form, lo, hi = atom.exprs[0], (None if lo is None else lo * m), (None if hi is None else hi * m + m - 1)
+            continue
         smaller = _drop_low_digits(form, lo, hi)
         if smaller is None:
             return make_guard(form, lo, hi)

@@ -1,0 +1,280 @@
+"""Equality of guarded terms at every point of their variables, at full size.
+
+`vanishes(p)` shows that a term is 0 for all values of its index variables. It takes definitions that
+differ apart (sums of equal ranges become one sum of the combined body), splits into the cases in which
+every guard is decided, asks Z3 which cases exist, and in each case lets index expressions that are equal
+throughout it be one expression; what is left must cancel. Every step is exact, so True is a proof; False
+means only that none was found.
+
+A question is abandoned past `CASES` cases: the guards of a term number few wherever this is of use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, permutations
+
+import z3
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.solver.integers import Integers
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly
+
+CASES = 200
+"""The most cases that one question is split into."""
+
+DEPTH = 4
+"""How deep definitions are taken apart."""
+
+TERMS = 40
+"""The most monomials of a question."""
+
+
+def equal(found: Poly, expected: Poly, inside: Poly = ONE) -> bool:
+    """Whether two terms are equal wherever `inside` (a product of guards) holds."""
+    if found is expected:
+        return True
+    return vanishes(algebra.multiply(inside, algebra.subtract(found, expected)))
+
+
+def vanishes(p: Poly, depth: int = DEPTH) -> bool:
+    """Whether a term is 0 for all values of its index variables."""
+    if p is ZERO:
+        return True
+    if len(p.items) > TERMS or depth < 0:
+        return False
+    for opened in _opened(p):
+        if opened is ZERO or (opened is not p and vanishes(opened, depth - 1)):
+            return True
+    return _by_cases(p, depth)
+
+
+def _atoms(p: Poly) -> Iterator[Atom]:
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            yield atom
+            if isinstance(atom, Apply):
+                for arg in atom.args:
+                    yield from _atoms(arg)
+
+
+def _opened(p: Poly) -> Iterator[Poly]:
+    """The term with its outermost definitions taken apart, in every way of aligning bound variables."""
+    named = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "term"]
+    if named and len({a.tensor for a in named}) > 1:
+        result = ZERO
+        for mono, c in p.items:
+            product: Poly = algebra.scale(ONE, c)
+            for atom, n in mono:
+                is_named = isinstance(atom, Read) and atom.tensor.kind == "term" and isinstance(n, int)
+                new = unfold(atom)[1][0] if is_named and isinstance(atom, Read) else None
+                factor = algebra.power(new, int(n)) if new is not None else make_poly(((((atom, n),), 1),))
+                if len(product.items) * len(factor.items) > TERMS:
+                    return
+                product = algebra.multiply(product, factor)
+            result = algebra.add(result, product)
+        yield result
+        return
+    yield from _joined_sums(p)
+
+
+def _sum_of(mono: Monomial) -> Read | None:
+    """The one sum among a monomial's factors."""
+    sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
+    return sums[0] if len(sums) == 1 else None
+
+
+def _joined_sums(p: Poly) -> Iterator[Poly]:
+    """Sums over equal ranges as the one body that has to vanish under the sum."""
+    parts = [(mono, c, _sum_of(mono)) for mono, c in p.items]
+    reads = [read for _, _, read in parts if read is not None]
+    if len(reads) != len(parts) or len({read.tensor for read in reads}) < 2:
+        return
+    sizes = {tuple(sorted(v.size for v in read.tensor.bound)) for read in reads}
+    if len(sizes) != 1:
+        return
+    common = [expr.fresh("f", size) for size in next(iter(sizes))]
+    choices = [list(islice(_alignments(read, common), 6)) for read in reads]
+    if len(parts) > 4 and any(len(choice) > 1 for choice in choices):
+        choices = [choice[:1] for choice in choices]
+    for bodies in islice(_combinations(choices), 36):
+        total = ZERO
+        for (mono, c, read), body in zip(parts, bodies, strict=True):
+            rest = make_poly(((tuple(item for item in mono if item[0] is not read), c),))
+            total = algebra.add(total, algebra.multiply(rest, body))
+        yield total
+
+
+def _combinations(choices: list[list[Poly]]) -> Iterator[list[Poly]]:
+    if not choices:
+        yield []
+        return
+    for first in choices[0]:
+        for rest in _combinations(choices[1:]):
+            yield [first, *rest]
+
+
+def _alignments(read: Read, common: list[Var]) -> Iterator[Poly]:
+    """The body of a sum over the common variables, in every order that fits their sizes."""
+    fresh, bodies = unfold(read)
+    for order in permutations(common):
+        if all(v.size == w.size for v, w in zip(fresh, order, strict=True)):
+            yield algebra.substitute(bodies[0], {v: expr.of_var(w) for v, w in zip(fresh, order, strict=True)})
+
+
+@dataclass(slots=True)
+class _Split:
+    """The state of a case distinction."""
+
+    integers: Integers
+    depth: int
+    budget: int
+
+
+def _by_cases(p: Poly, depth: int) -> bool:
+    conditions = list(dict.fromkeys(a for a in _atoms(p) if isinstance(a, Guard)))
+    integers = Integers([e for a in _atoms(p) for e in _indices(a)])
+    for a in _atoms(p):  # encode everything before the first case, so that definitions stay asserted
+        for e in _indices(a):
+            integers.of(e)
+    return _split(p, conditions, _Split(integers, depth, CASES))
+
+
+def _indices(atom: Atom) -> tuple[Index, ...]:
+    if isinstance(atom, Read):
+        return atom.indices
+    if isinstance(atom, Ix):
+        return (atom.index,)
+    if isinstance(atom, Guard):
+        return (atom.form,)
+    return ()
+
+
+def _split(p: Poly, conditions: list[Guard], state: _Split) -> bool:
+    """Decide the guards one by one; every case that exists must cancel."""
+    if p is ZERO:
+        return True
+    state.budget -= 1
+    if state.budget < 0:
+        return False
+    live = [g for g in conditions if any(a is g for a in _atoms(p))]
+    if not live:
+        return _cancels(p, state)
+    guard = live[0]
+    condition = state.integers.holds(guard)
+    for value, outcome in ((ONE, condition), (ZERO, z3.Not(condition))):
+        if not state.integers.possible(outcome):
+            continue
+        state.integers.solver.push()
+        state.integers.solver.add(outcome)
+        decided = _decide(p, guard, value)
+        proved = _split(decided, [g for g in live if g is not guard], state)
+        state.integers.solver.pop()
+        if not proved:
+            return False
+    return True
+
+
+def _rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly:
+    """p with some atoms replaced, and index expressions by others."""
+    result = ZERO
+    for mono, c in p.items:
+        product: Poly = algebra.scale(ONE, c)
+        kept: list[tuple[Atom, Number]] = []
+        for atom, n in mono:
+            new = _rebuilt_atom(atom, on_atom, on_index)
+            if new is None:
+                kept.append((atom, n))
+                continue
+            only = new.atom
+            if n != 1 and only is not None:
+                new = make_poly(((((only, n),), 1),))
+            elif n != 1 and new.constant is None:
+                new = algebra.power(new, int(n))
+            product = algebra.multiply(product, new)
+        if kept:
+            mono_kept = tuple(sorted(kept, key=lambda item: item[0].uid))
+            product = algebra.multiply(product, make_poly(((mono_kept, 1),)))
+        result = algebra.add(result, product)
+    return result
+
+
+def _rebuilt_atom(atom: Atom, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly | None:
+    if atom in on_atom:
+        return on_atom[atom]
+    if isinstance(atom, Read):
+        if any(e in on_index for e in atom.indices):
+            return algebra.read(atom.tensor, [on_index.get(e, e) for e in atom.indices])
+    elif isinstance(atom, Ix):
+        if atom.index in on_index:
+            return algebra.of_index(on_index[atom.index])
+    elif isinstance(atom, Apply):
+        args = tuple(_rebuilt(a, on_atom, on_index) for a in atom.args)
+        if args != atom.args:
+            return apply(atom.function, args)
+    return None
+
+
+def _decide(p: Poly, guard: Guard, value: Poly) -> Poly:
+    return _rebuilt(p, {guard: value}, {})
+
+
+def _cancels(p: Poly, state: _Split) -> bool:
+    """Without guards: make equal index expressions one, and see whether everything cancels."""
+    integers = state.integers
+    found: dict[Index, None] = {}
+    for atom in _atoms(p):
+        for e in _indices(atom):
+            found[e] = None
+    representatives: list[Index] = []
+    merged: dict[Index, Index] = {}
+    for e in found:
+        for other in representatives:
+            if _may_equal(e, other) and not integers.possible(integers.of(e) != integers.of(other)):
+                merged[e] = other
+                break
+        else:
+            representatives.append(e)
+    reduced = _rebuilt(p, {}, merged) if merged else p
+    if reduced is ZERO:
+        return True
+    reduced = _join_equal_definitions(reduced, state)
+    return reduced is ZERO
+
+
+def _may_equal(a: Index, b: Index) -> bool:
+    return a.lo <= b.hi and b.lo <= a.hi
+
+
+def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
+    """Reads of different definitions whose bodies are equal at every point become one."""
+    reads = [a for a in dict.fromkeys(_atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
+    for n, a in enumerate(reads):
+        for b in reads[:n]:
+            if a.tensor is not b.tensor and _same_definition(a, b, state.depth):
+                return _join_equal_definitions(_rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
+    return p
+
+
+def _same_definition(a: Read, b: Read, depth: int) -> bool:
+    x, y = a.tensor, b.tensor
+    if (x.kind, x.attributes) != (y.kind, y.attributes) or depth <= 0:
+        return False
+    if [v.size for v in x.bound] != [v.size for v in y.bound]:
+        return False
+    extra = len(a.indices) - len(x.params)
+    if extra != len(b.indices) - len(y.params) or (extra and a.indices[-extra:] != b.indices[-extra:]):
+        return False
+    first, bodies = unfold(a)
+    second, others = unfold(b)
+    mapping = {v: expr.of_var(w) for v, w in zip(second, first, strict=True)}
+    return len(bodies) == len(others) and all(
+        vanishes(algebra.subtract(body, algebra.substitute(other, mapping)), depth - 1)
+        for body, other in zip(bodies, others, strict=True)
+    )
+
