@@ -156,6 +156,8 @@ class Builder:
 def _ordered(mesh: Mesh) -> Mesh:
     """The mesh in the order of devices that the name of its first axis holds (see `proto.name_device_orders`)."""
     order = device_order_of(mesh.axes[0][0]) if mesh.axes else ()
+    if order and sorted(order) != list(range(mesh.size)):
+        raise InputError(f"replica groups must name each of their mesh's {mesh.size} devices once: {mesh}")
     return replace(mesh, device_ids=order) if order else mesh
 
 

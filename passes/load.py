@@ -40,7 +40,7 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
     """The module in a file, or in text or bytes given directly.
 
     A `str` is text where it has several lines, else a path. `devices` is the number of
-    partitions of a module that does not say it. Raises `InputError` for everything that
+    devices (partitions times replicas), for a module that does not say it. Raises `InputError` for everything that
     cannot be read, with what is wrong, where, and what to do.
     """
     path = ""
@@ -57,16 +57,27 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
 
 
 def with_devices(module: Module, devices: int) -> Module:
-    """The module on `devices` partitions, where it did not say how many. Raises `InputError` where it says others."""
-    if module.partitions == devices:
-        return module
-    if module.partitions is not None:
-        raise InputError(f"{module.path or module.name}: the module has {module.partitions} partitions, not {devices}")
-    spread = [
-        tuple(sharding.spread(devices) if sharding else None for sharding in shardings)
+    """The module on `devices` devices (partitions times replicas), where it did not say how many.
+
+    A module for one device says nothing of a mesh, so it too can be had on several.
+    Raises `InputError` where it says another number.
+    """
+    partitions = _settle(module.partitions, module.replicas, devices, module.path or module.name)
+    arguments, results = (
+        tuple(sharding.spread(partitions) if sharding else None for sharding in shardings)
         for shardings in (module.argument_shardings, module.result_shardings)
-    ]
-    return replace(module, argument_shardings=spread[0], result_shardings=spread[1], partitions=devices)
+    )
+    return replace(module, argument_shardings=arguments, result_shardings=results, partitions=partitions)
+
+
+def _settle(partitions: int | None, replicas: int, devices: int, module: str = "the module") -> int:
+    """The number of partitions of a module on `devices` devices, given what it says itself."""
+    if partitions is None or (partitions, replicas) == (1, 1):
+        partitions = devices // replicas
+    if partitions * replicas != devices:
+        counts = f"{partitions} partitions" + (f" and {replicas} replicas" if replicas > 1 else "")
+        raise InputError(f"{module} is for {counts}, not for {devices} devices")
+    return partitions
 
 
 def read_file(path: Path) -> bytes:
@@ -76,8 +87,8 @@ def read_file(path: Path) -> bytes:
         raise InputError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: this is a folder; pass a file in it") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
 def read(contents: bytes) -> Source:
@@ -96,7 +107,7 @@ def read(contents: bytes) -> Source:
 
 
 _BYTECODE = b"ML\xefR"
-_COMMENTS = re.compile(r"(\s+|//[^\n]*(\n|$))*")
+_COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|$))*")
 _MLIR_START = re.compile(r"(builtin\.)?module\b|\"builtin\.module\"|#\w|!\w|func\.func\b|sdy\.mesh\b|\{-#")
 
 
@@ -176,7 +187,7 @@ def read_hlo_text(text: str) -> Source:
 
 def _header(header: str, key: str) -> int | None:
     found = re.search(rf"\b{key}=(\d+)", header)
-    return int(found[1]) if found else (None if key == "num_partitions" else 1)
+    return int(found[1]) if found else None
 
 
 def read_binary(contents: bytes) -> Source:
@@ -224,10 +235,9 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
     partitions = entry.attributes.get("num_partitions", source.partitions)
     replicas = entry.attributes.get("num_replicas", source.replicas)
     if partitions is None:
-        inferred, replicas = infer_devices(entry.main, entry.sharding_texts, entry.meshes, replicas)
-        partitions = inferred if devices is None else devices
-    if devices is not None and partitions != devices:
-        raise InputError(f"the module has {partitions} partitions, and {devices} devices were asked for")
+        partitions, replicas = infer_devices(entry.main, entry.sharding_texts, entry.meshes, replicas, devices)
+    if devices is not None:
+        partitions = _settle(partitions, replicas or 1, devices)
 
     def placed(kind: str, texts: tuple[str | None, ...], types: tuple[TensorType, ...]) -> tuple[Sharding | None, ...]:
         names = entry.argument_names if kind == "argument" else entry.result_names

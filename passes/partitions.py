@@ -29,18 +29,30 @@ class Evidence:
 
 
 def infer_devices(
-    main: Function, sharding_texts: frozenset[str], meshes: tuple[Mesh, ...], replicas: int | None
+    main: Function,
+    sharding_texts: frozenset[str],
+    meshes: tuple[Mesh, ...],
+    replicas: int | None,
+    devices: int | None = None,
 ) -> tuple[int | None, int]:
-    """The number of partitions (None where nothing tells it) and of replicas. Raises `InputError`."""
-    evidence = [*_from_shardings(sharding_texts), *_from_meshes(meshes), *_from_ops(main)]
+    """The number of partitions (None where nothing tells it) and of replicas.
+
+    `replicas` is what the module says, `devices` (partitions times replicas) what the user says, where
+    they do. Raises `InputError` where what the module holds does not agree.
+    """
+    ops = list(_from_ops(main))
     if replicas is None:
-        replicas = _agree([e for e in evidence if e.of == "replicas"]) or 1
+        replicas = _agree([e for e in ops if e.of == "replicas"]) or 1
+    if devices is not None:
+        return devices // replicas, replicas
+    evidence = [*_from_shardings(sharding_texts), *_from_meshes(meshes), *ops]
     processes = [e for e in evidence if e.of == "processes"]
     for e in processes:
         if e.count % replicas and e.exact:
-            raise InputError(f"{e.source} is about {e.count} devices, which {replicas} replicas do not divide")
+            raise InputError(f"{e.source} is for {e.count} devices, which {replicas} replicas do not divide")
     partitions = [Evidence("partitions", -(-e.count // replicas), e.source, e.exact) for e in processes]
-    return _agree([e for e in evidence if e.of == "partitions"] + partitions), replicas
+    count = _agree([e for e in evidence if e.of == "partitions"] + partitions)
+    return (1 if count is None and replicas > 1 else count), replicas
 
 
 def _agree(evidence: list[Evidence]) -> int | None:
@@ -90,8 +102,8 @@ def _from_ops(function: Function) -> Iterator[Evidence]:
 
 def _from_table(op: Op, constants: dict[Value, tuple[int, ...]], partition_ids: set[Value]) -> Iterator[Evidence]:
     table, *starts = op.operands
-    for size, start in zip(constants.get(table, ()), starts, strict=False):
-        if start in partition_ids:
+    for size, taken, start in zip(constants.get(table, ()), op.attributes["slice_sizes"], starts, strict=False):
+        if start in partition_ids and taken == 1:
             yield Evidence("partitions", size, f"a table of {size} entries that partition_id indexes ({op.location})")
 
 
