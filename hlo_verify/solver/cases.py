@@ -48,10 +48,10 @@ def vanishes(p: Poly, depth: int = DEPTH) -> bool:
         return True
     if len(p.items) > TERMS or depth < 0:
         return False
-    for opened in _opened(p):
-        if opened is ZERO or (opened is not p and vanishes(opened, depth - 1)):
-            return True
-    return _by_cases(p, depth)
+    opened = _without_names(p)
+    if opened is not None:
+        return vanishes(opened, depth - 1)
+    return _sums_vanish(p, depth) or _by_cases(p, depth)
 
 
 def _atoms(p: Poly) -> Iterator[Atom]:
@@ -63,24 +63,22 @@ def _atoms(p: Poly) -> Iterator[Atom]:
                     yield from _atoms(arg)
 
 
-def _opened(p: Poly) -> Iterator[Poly]:
-    """The term with its outermost definitions taken apart, in every way of aligning bound variables."""
-    named = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "term"]
-    if named and len({a.tensor for a in named}) > 1:
-        result = ZERO
-        for mono, c in p.items:
-            product: Poly = algebra.scale(ONE, c)
-            for atom, n in mono:
-                is_named = isinstance(atom, Read) and atom.tensor.kind == "term" and isinstance(n, int)
-                new = unfold(atom)[1][0] if is_named and isinstance(atom, Read) else None
-                factor = algebra.power(new, int(n)) if new is not None else make_poly(((((atom, n),), 1),))
-                if len(product.items) * len(factor.items) > TERMS:
-                    return
-                product = algebra.multiply(product, factor)
-            result = algebra.add(result, product)
-        yield result
-        return
-    yield from _joined_sums(p)
+def _without_names(p: Poly) -> Poly | None:
+    """The term with its outermost named terms taken apart; None if it has none, or if it would grow too long."""
+    if not any(isinstance(a, Read) and a.tensor.kind == "term" for mono, _ in p.items for a, _ in mono):
+        return None
+    result = ZERO
+    for mono, c in p.items:
+        product: Poly = algebra.scale(ONE, c)
+        for atom, n in mono:
+            factor = make_poly(((((atom, n),), 1),))
+            if isinstance(atom, Read) and atom.tensor.kind == "term" and isinstance(n, int):
+                factor = algebra.power(unfold(atom)[1][0], n)
+            if len(product.items) * len(factor.items) > TERMS:
+                return None
+            product = algebra.multiply(product, factor)
+        result = algebra.add(result, product)
+    return result
 
 
 def _sum_of(mono: Monomial) -> Read | None:
@@ -89,24 +87,35 @@ def _sum_of(mono: Monomial) -> Read | None:
     return sums[0] if len(sums) == 1 else None
 
 
-def _joined_sums(p: Poly) -> Iterator[Poly]:
-    """Sums over equal ranges as the one body that has to vanish under the sum."""
-    parts = [(mono, c, _sum_of(mono)) for mono, c in p.items]
-    reads = [read for _, _, read in parts if read is not None]
-    if len(reads) != len(parts) or len({read.tensor for read in reads}) < 2:
-        return
-    sizes = {tuple(sorted(v.size for v in read.tensor.bound)) for read in reads}
-    if len(sizes) != 1:
-        return
-    common = [expr.fresh("f", size) for size in next(iter(sizes))]
-    choices = [list(islice(_alignments(read, common), 6)) for read in reads]
-    if len(parts) > 4 and any(len(choice) > 1 for choice in choices):
+def _sums_vanish(p: Poly, depth: int) -> bool:
+    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself."""
+    groups: dict[tuple[int, ...], list[tuple[Monomial, Number, Read]]] = {}
+    rest: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        read = _sum_of(mono)
+        if read is None:
+            rest[mono] = c
+        else:
+            groups.setdefault(tuple(sorted(v.size for v in read.tensor.bound)), []).append((mono, c, read))
+    if not any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values()):
+        return False
+    return all(
+        any(vanishes(body, depth - 1) for body in _joined(sizes, parts)) for sizes, parts in groups.items()
+    ) and vanishes(algebra.build(rest), depth - 1)
+
+
+def _joined(sizes: tuple[int, ...], parts: list[tuple[Monomial, Number, Read]]) -> Iterator[Poly]:
+    """The body that has to vanish under the sum, for every way of aligning bound variables."""
+    common = [expr.fresh("f", size) for size in sizes]
+    choices = [list(islice(_alignments(read, common), 6)) for _, _, read in parts]
+    choices[0] = choices[0][:1]
+    if len(parts) > 4:
         choices = [choice[:1] for choice in choices]
     for bodies in islice(_combinations(choices), 36):
         total = ZERO
         for (mono, c, read), body in zip(parts, bodies, strict=True):
-            rest = make_poly(((tuple(item for item in mono if item[0] is not read), c),))
-            total = algebra.add(total, algebra.multiply(rest, body))
+            outside = make_poly(((tuple(item for item in mono if item[0] is not read), c),))
+            total = algebra.add(total, algebra.multiply(outside, body))
         yield total
 
 
@@ -129,20 +138,19 @@ def _alignments(read: Read, common: list[Var]) -> Iterator[Poly]:
 
 @dataclass(slots=True)
 class _Split:
-    """The state of a case distinction."""
+    """The state of a case distinction: the conditions of the case at hand, and how many more may be looked at."""
 
     integers: Integers
     depth: int
     budget: int
+    path: list[z3.BoolRef]
+
+    def possible(self, condition: z3.BoolRef) -> bool:
+        return self.integers.possible(*self.path, condition)
 
 
 def _by_cases(p: Poly, depth: int) -> bool:
-    conditions = list(dict.fromkeys(a for a in _atoms(p) if isinstance(a, Guard)))
-    integers = Integers([e for a in _atoms(p) for e in _indices(a)])
-    for a in _atoms(p):  # encode everything before the first case, so that definitions stay asserted
-        for e in _indices(a):
-            integers.of(e)
-    return _split(p, conditions, _Split(integers, depth, CASES))
+    return _split(p, _Split(Integers([e for a in _atoms(p) for e in _indices(a)]), depth, CASES, []))
 
 
 def _indices(atom: Atom) -> tuple[Index, ...]:
@@ -155,26 +163,23 @@ def _indices(atom: Atom) -> tuple[Index, ...]:
     return ()
 
 
-def _split(p: Poly, conditions: list[Guard], state: _Split) -> bool:
+def _split(p: Poly, state: _Split) -> bool:
     """Decide the guards one by one; every case that exists must cancel."""
     if p is ZERO:
         return True
     state.budget -= 1
     if state.budget < 0:
         return False
-    live = [g for g in conditions if any(a is g for a in _atoms(p))]
-    if not live:
+    guard = next((a for a in _atoms(p) if isinstance(a, Guard)), None)
+    if guard is None:
         return _cancels(p, state)
-    guard = live[0]
     condition = state.integers.holds(guard)
     for value, outcome in ((ONE, condition), (ZERO, z3.Not(condition))):
-        if not state.integers.possible(outcome):
+        if not state.possible(outcome):
             continue
-        state.integers.solver.push()
-        state.integers.solver.add(outcome)
-        decided = _decide(p, guard, value)
-        proved = _split(decided, [g for g in live if g is not guard], state)
-        state.integers.solver.pop()
+        state.path.append(outcome)
+        proved = _split(_rebuilt(p, {guard: value}, {}), state)
+        state.path.pop()
         if not proved:
             return False
     return True
@@ -220,10 +225,6 @@ def _rebuilt_atom(atom: Atom, on_atom: dict[Atom, Poly], on_index: dict[Index, I
     return None
 
 
-def _decide(p: Poly, guard: Guard, value: Poly) -> Poly:
-    return _rebuilt(p, {guard: value}, {})
-
-
 def _cancels(p: Poly, state: _Split) -> bool:
     """Without guards: make equal index expressions one, and see whether everything cancels."""
     integers = state.integers
@@ -235,7 +236,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
     merged: dict[Index, Index] = {}
     for e in found:
         for other in representatives:
-            if _may_equal(e, other) and not integers.possible(integers.of(e) != integers.of(other)):
+            if _may_equal(e, other) and not state.possible(integers.of(e) != integers.of(other)):
                 merged[e] = other
                 break
         else:

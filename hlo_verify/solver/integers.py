@@ -141,6 +141,6 @@ class Integers:
         return z3.And(parts)
 
     def possible(self, *conditions: z3.BoolRef) -> bool:
-        """Whether the conditions can hold together with what was assumed; True also if Z3 does not know."""
+        """Whether the conditions can hold together; True also if Z3 does not know."""
         answer: z3.CheckSatResult = self.solver.check(*conditions)
         return bool(answer != z3.unsat)
