@@ -85,8 +85,20 @@ def parse_module(source: str | bytes, context: Any) -> Any:
 
 
 def artifact_to_module(artifact: bytes, context: Any) -> Any:
-    """An MLIR module from a StableHLO portable artifact. Raises an exception of jaxlib's."""
-    return _deserialize_portable_artifact(context, artifact)
+    """An MLIR module from a StableHLO portable artifact. Raises ValueError."""
+    messages: list[str] = []
+
+    def keep(diagnostic: Any) -> bool:  # instead of a line on stderr
+        messages.append(str(diagnostic.message))
+        return True
+
+    handler = context.attach_diagnostic_handler(keep)
+    try:
+        return _deserialize_portable_artifact(context, artifact)
+    except Exception as error:
+        raise ValueError("; ".join(messages) or str(error)) from error
+    finally:
+        handler.detach()
 
 
 def hlo_text_to_proto(text: str) -> bytes:

@@ -54,6 +54,8 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
         return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from error
+    except (RuntimeError, UnicodeDecodeError) as error:  # the bindings met a string that is none
+        raise InputError(f"{path or 'the module'}: damaged ({error}); fetch or make it again") from error
 
 
 def with_devices(module: Module, devices: int) -> Module:
