@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from hlo_verify.mesh import Mesh
     from hlo_verify.sharding import Sharding
 
-_DEFAULTS: Mapping[str, type] = {
-    "color": str,
+_DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
+    "color": ("auto", "always", "never"),
     "devices": int,
-    "format": str,
+    "format": ("text", "json"),
     "progress": bool,
     "verbose": bool,
 }
+"""What each key may hold: a value of a type, or one of a few words."""
 
 
 def read_defaults(start: Path) -> dict[str, Any]:
@@ -44,8 +45,10 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         if key not in _DEFAULTS:
             raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {', '.join(_DEFAULTS)}")
-        if type(value) is not _DEFAULTS[key]:
-            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be a {_DEFAULTS[key].__name__}, not {value!r}")
+        allowed = _DEFAULTS[key]
+        if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
+            wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
+            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}")
     return dict(table)
 
 

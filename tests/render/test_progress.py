@@ -1,0 +1,58 @@
+"""The progress bar appears on a terminal, and only for work that takes longer than a second."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from hlo_verify.render import progress
+from hlo_verify.render.progress import Bar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def open_terminal(monkeypatch: pytest.MonkeyPatch, patience: float = 0.0) -> Terminal:
+    """Called in the test itself: pytest puts its own stderr in place before each phase."""
+    screen = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    return screen
+
+
+def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch, patience=1.0)
+    with Bar(shown=True) as bar:
+        bar(1, 2)
+        bar(2, 2)
+    assert terminal.getvalue() == ""
+
+
+def test_long_work_shows_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with Bar(shown=True, description="jit_step") as bar:
+        bar(0, 0)
+        bar(3, 4)
+    assert "jit_step" in terminal.getvalue()
+    assert "3/4" in terminal.getvalue()
+
+
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with Bar(shown=False) as bar:
+        bar(3, 4)
+    assert terminal.getvalue() == ""
+
+
+def test_it_is_cleared_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with pytest.raises(KeyError), Bar(shown=True) as bar:
+        bar(1, 4)
+        raise KeyError
+    assert "\033[?25h" in terminal.getvalue(), "the cursor is shown again"
+    assert terminal.getvalue().endswith("\033[1A\033[2K"), "the line is erased"

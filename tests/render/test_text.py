@@ -1,0 +1,123 @@
+"""Text for people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlo_verify.render import Failure
+from hlo_verify.render.text import FOLD, LONGEST, Style, render
+from hlo_verify.report import Verdict
+from tests.programs import FINDING, report
+
+P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
+
+
+def test_proved() -> None:
+    assert render([report(P, P)], Style(), several=False) == (
+        "PROVED   result[0]\n"
+        "PROVED   result[1]\n"
+        "\n"
+        "Not understood, so treated as equal to nothing else:\n"
+        "  sort (train.py:60): split dimension\n"
+        "Assumed: real arithmetic; no NaN\n"
+        "PROVED   2 results on 8 devices, 2 stages (1 shared), 1.4 s\n"
+    )
+
+
+def test_unknown_says_where_and_what_differs() -> None:
+    assert render([report(P, U)], Style(), several=False) == (
+        "PROVED   result[0]\n"
+        "UNKNOWN  result[1]  no logical tensor matches  (train.py:57)\n"
+        "\n"
+        "UNKNOWN  result[1]\n"
+        "  operation  %5 = stablehlo.multiply %3, %4 : tensor<512x4096xf32>\n"
+        "  source     train.py:57\n"
+        "  term       sum k<512. x[i,k] * w[k,j]\n"
+        "  expected   sum k<4096. x[i,k] * w[k,j]\n"
+        "  nearest    y: sum over d1 is missing\n"
+        "\n"
+        "Not understood, so treated as equal to nothing else:\n"
+        "  sort (train.py:60): split dimension\n"
+        "Assumed: real arithmetic; no NaN\n"
+        "UNKNOWN  1 of 2 results proved on 8 devices, 2 stages (1 shared), 1.4 s\n"
+    )
+
+
+def test_a_finding_is_shown_once_for_all_that_it_stopped() -> None:
+    text = render([report(*[U] * 6)], Style(), several=False)
+    assert text.count("operation  ") == 1
+    assert "UNKNOWN  result[0], result[1], result[2] and 3 more\n" in text
+
+
+def test_refuted_is_counted() -> None:
+    summary = render([report(P, R, U)], Style(), several=False).splitlines()[-1]
+    assert summary.startswith("REFUTED  1 of 3 results proved, 1 refuted on 8 devices")
+
+
+def test_many_proved_results_share_a_line() -> None:
+    many = report(*[P] * (FOLD + 1), U)
+    lines = render([many], Style(), several=False).splitlines()
+    assert lines[0] == f"PROVED   {FOLD + 1} results"
+    assert lines[1].startswith(f"UNKNOWN  result[{FOLD + 1}]")
+    assert render([report(*[P] * FOLD)], Style(), several=False).count("PROVED   result") == FOLD
+    assert render([many], Style(verbose=True), several=False).count("PROVED   result") == FOLD + 1
+
+
+def test_a_proof_with_a_reason_is_never_folded() -> None:
+    """A bounded proof has to be seen."""
+    proved = report(*[P] * (FOLD + 5))
+    bounded = replace(proved.results[3], reason="bounded: hidden <= 64")
+    text = render(
+        [replace(proved, results=(*proved.results[:3], bounded, *proved.results[4:]))], Style(), several=False
+    )
+    assert "PROVED   result[3]  bounded: hidden <= 64\n" in text
+
+
+def test_verbose_shows_stages_with_their_lineage() -> None:
+    text = render([report(P)], Style(verbose=True), several=False)
+    assert "Stages:\n  h_d[i,j] = h[128*d0 + i, j]\n      %1 = stablehlo.dot_general  (train.py:50)\n" in text
+    assert "  g_d[i,j] = g[128*d0 + i, j]  (as before)\n" in text
+    assert "Stages:" not in render([report(P)], Style(), several=False)
+
+
+def test_long_terms_are_cut_unless_verbose() -> None:
+    long = replace(FINDING, found="x" * (LONGEST + 1) + "end")
+    text = render([report(U, finding=long)], Style(), several=False)
+    assert " ... " in text
+    assert "xend\n" in text
+    assert max(map(len, text.splitlines())) < LONGEST + 20
+    assert long.found in render([report(U, finding=long)], Style(verbose=True), several=False)
+
+
+def test_a_reason_stays_on_its_line() -> None:
+    result = replace(report(U).results[0], reason="one\n  two", finding=None)
+    assert "result[0]  one two  (train.py:57)\n" in render(
+        [replace(report(), results=(result,))], Style(), several=False
+    )
+
+
+def test_a_result_without_a_name() -> None:
+    result = replace(report(P).results[0], name="", index=7)
+    assert "PROVED   result 7\n" in render([replace(report(), results=(result,))], Style(), several=False)
+
+
+def test_no_results_is_not_proved() -> None:
+    assert render([report()], Style(), several=False).splitlines()[-1].startswith("UNKNOWN  0 results")
+
+
+def test_several_modules() -> None:
+    outcomes = [report(P, name="a"), Failure("b", "constants are missing"), Failure("c", "KeyError", internal=True)]
+    text = render(outcomes, Style(), several=True)
+    assert text.startswith("a\n\nPROVED   result[0]\n")
+    assert "\nb\n\nUNKNOWN  error: constants are missing\n" in text
+    assert "\nc\n\nUNKNOWN  internal error: KeyError\n" in text
+    assert text.endswith("\nUNKNOWN  3 modules: 1 proved, 2 not verified\n")
+
+
+def test_colors_surround_the_padded_verdict() -> None:
+    colored = render([report(P, U)], Style(color=True), several=False)
+    assert "\033[1;32mPROVED \033[0m  result[0]" in colored
+    plain = render([report(P, U)], Style(), several=False)
+    for code in ("\033[1;32m", "\033[1;33m", "\033[2m", "\033[0m"):
+        colored = colored.replace(code, "")
+    assert colored == plain
