@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -156,7 +156,8 @@ def _verify_all(
     with Bar(arguments.progress and sys.stderr.isatty()) as bar:
         for job in jobs:
             try:
-                yield _verify(job, arguments, verify, bar)
+                report = _verify(job, arguments, verify, bar)
+                yield replace(report, name=job.name) if several else report
             except InputError as error:
                 if not several:
                     raise

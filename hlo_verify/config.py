@@ -110,7 +110,10 @@ class Shardings:
         from hlo_verify.mesh import AxisReference
 
         if isinstance(value, str):
-            parsed = placements.parse_hlo_sharding(value, tensor.rank, devices)
+            try:
+                parsed = placements.parse_hlo_sharding(value, tensor.rank, devices)
+            except InputError as error:
+                raise InputError(f"{what}: {error}") from error
             if not isinstance(parsed, placements.Sharding):
                 raise InputError(f"{what}: {value!r} does not place the tensor")
             return parsed

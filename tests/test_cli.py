@@ -145,12 +145,12 @@ def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 
 class TestFolders:
     def test_every_pair_and_the_worst_verdict(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        prover = Prover(report(P, name="a"), report(U, name="b"))
+        prover = Prover(report(P), report(U))
         assert cli.main([str(fill(tmp_path, *SHARDY_CPU, *TPU))], verify=prover) == 3
         assert [(c["logical"].name, c["partitioned"].name) for c in prover.calls] == [SHARDY_CPU, TPU]
         out = capsys.readouterr().out
-        assert out.startswith("a\n\nPROVED   result[0]\n")
-        assert "\n\nb\n\nUNKNOWN  result[0]" in out
+        assert out.startswith("module_0000.jit_loss\n\nPROVED   result[0]\n")
+        assert "\n\nmodule_0011.jit_train_step.cl_813921542\n\nUNKNOWN  result[0]" in out
         assert out.splitlines()[-1] == "UNKNOWN  2 modules: 1 proved, 1 unknown"
 
     def test_one_failure_does_not_stop_the_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
