@@ -53,7 +53,7 @@ def read_elements(attribute: Any) -> Array:
         return _resource(attribute, shape, dtype)
     if 0 in shape:
         return np.zeros(shape, dtype)
-    if dtype.kind in "biuf" and dtype.isbuiltin:
+    if dtype.kind in "biuf" and dtype.isbuiltin == 1:  # numpy's own types
         elements = np.asarray(attribute)
         return elements if elements.dtype == dtype else elements.astype(dtype)
     if attribute.is_splat:
