@@ -151,7 +151,7 @@ def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None) -> Shard
     if sharding.is_unreduced():
         return unreduced(rank, devices or 1)
     if sharding.is_maximal():
-        device = int(next(iter(re.findall(r"device=(\d+)", str(sharding)))))
+        device = int(re.findall(r"device(?:_id)?=(\d+)", str(sharding))[0])
         return maximal(device, rank, device + 1 if devices is None else devices)
     return _from_tiles(sharding, text, rank, devices)
 
