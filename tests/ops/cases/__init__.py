@@ -1,0 +1,10 @@
+"""One table: for every operation that has a rule, how to draw a small program with it."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.ops.cases import elementwise
+from tests.ops.cases.drawing import Case
+
+CASES: dict[str, st.SearchStrategy[Case]] = {**elementwise.CASES}

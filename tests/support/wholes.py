@@ -1,0 +1,81 @@
+"""Definitions of whole dimensions, on arrays of Python numbers: reductions, sorts, and opaque functions.
+
+A rule takes the tensor, what each of its bodies is for every value of the bound variables, and the evaluator; it gives
+an array that the definition's last indices look up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.ops import reductions
+from hlo_verify.terms.term import Tensor
+
+if TYPE_CHECKING:
+    from tests.support.evaluate import Evaluator
+
+Array = npt.NDArray[Any]
+
+REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...]], Any]] = {
+    "sum": lambda body, axes: np.add.reduce(body, axis=axes),
+    "product": lambda body, axes: np.multiply.reduce(body, axis=axes),
+    "max": lambda body, axes: np.maximum.reduce(body, axis=axes),
+    "min": lambda body, axes: np.minimum.reduce(body, axis=axes),
+    "term": lambda body, axes: body,
+}
+
+
+def region(key: Any, arguments: list[Any], evaluator: Evaluator) -> list[Any]:
+    """The results of a reducer or comparator (a `reductions.reducer_key`) on scalars."""
+    from tests.support.evaluate import Evaluator
+
+    symbols = {s: s.dtype for s in reductions._placeholders.values()}
+    numbered = {int(s.name.removeprefix("a")): [] for s in symbols}
+    for s in symbols:
+        numbered[int(s.name.removeprefix("a"))].append(s)
+    tensors = {s: np.asarray(x, dtype=object) for n, x in enumerate(arguments) for s in numbered.get(n, [])}
+    inner = Evaluator({})
+    inner.tensors = {**evaluator.tensors, **tensors}
+    return [inner.poly(p, {})[()] for p in key]
+
+
+def _sort(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    key, _, n = source.attributes
+
+    def compare(i: int, j: int) -> int:
+        def less(a: int, b: int) -> bool:
+            return bool(region(key, [x for body in bodies for x in (body[a], body[b])], evaluator)[0])
+
+        return -1 if less(i, j) else 1 if less(j, i) else 0
+
+    order = sorted(range(len(bodies[0])), key=cmp_to_key(compare))
+    return bodies[n][order]
+
+
+def _top_k(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    largest, n, *_ = source.attributes
+    (body,) = bodies
+    order = sorted(range(len(body)), key=lambda i: (-body[i] if largest else body[i], i))
+    return body[order] if n == 0 else np.asarray(order, dtype=object)
+
+
+def _reduce(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    """A fold in row-major order, from the initial values."""
+    key, n = source.attributes
+    count = len(bodies) // 2
+    state = [body.flat[0] for body in bodies[count:]]
+    for row in zip(*(body.flat for body in bodies[:count]), strict=True):
+        state = region(key, [*state, *row], evaluator)
+    return np.asarray(state[n], dtype=object)
+
+
+WHOLES: dict[str, Callable[[Tensor, list[Array], Any], Any]] = {
+    "sort": _sort,
+    "top_k": _top_k,
+    "reduce": _reduce,
+}
