@@ -33,7 +33,8 @@ class Locations:
         return found
 
     def join(self, name: str) -> str:
-        if not self.prefix or name.split("/", 1)[0] == self.prefix.split("/", 1)[0]:
+        """A name as it is outside the call: absolute ones, which begin with the traced function, stay as they are."""
+        if not self.prefix or name.startswith("jit(") or name.split("/", 1)[0] == self.prefix.split("/", 1)[0]:
             return name
         return f"{self.prefix}/{name}" if name else self.prefix
 
