@@ -15,6 +15,8 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
     environment.update(zip(function.arguments, arguments, strict=True))
     for op in function.ops:
         values = interpret(op, [environment[v] for v in op.operands], context)
+        if context.observe is not None:
+            values = context.observe(op, values)
         environment.update(zip(op.results, values, strict=True))
     return [environment[v] for v in function.results]
 

@@ -13,6 +13,7 @@ from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value, position_var, positions
 from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import lineage, local_argument, placements
+from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
@@ -40,9 +41,10 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     ]
     shardings = _argument_shardings(logical, partitioned)
     loops = LoopBook(placements(device))
-    plain = Context(None, 1, 1, run, loops=loops)
+    stages = Stages(device)
+    plain = Context(None, 1, 1, run, loops=loops, observe=stages.record_logical)
     wanted = run(logical.main, [_whole(a) for a in arguments], plain)
-    local = Context(device, partitions, devices // partitions, run, side="partitioned", loops=loops)
+    local = Context(device, partitions, devices // partitions, run, side="partitioned", loops=loops, observe=stages.record_partitioned)
     shards = [
         local_argument(a, s, kind, device, a.name)
         for a, s, kind in zip(arguments, shardings, partitioned.main.argument_types, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,8 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named
-from hlo_verify.terms.term import Poly, Tensor, tensor
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import Apply, Poly, Read, Tensor, tensor
 
 WEIGHT_LIMIT = 40
 """A term heavier than this (atoms and their indices) is given a name."""
@@ -79,6 +81,8 @@ class Context:
     side: str = "logical"
     loops: Any = None
     """The logical module's loops (`control.LoopBook`)."""
+    observe: Callable[[Op, list[Value]], list[Value]] | None = None
+    """Sees every operation's results, and may give equal ones back."""
     iterations: list[Index] = field(default_factory=list)
     """The counters of the logical loops around."""
 
@@ -100,12 +104,22 @@ Rule = Callable[[Op, list[Value], Context], list[Value]]
 
 def lighten(term: Poly, dtype: str, limit: int = WEIGHT_LIMIT) -> Poly:
     """The term, by name if it is heavy."""
-    return named(term, dtype) if term.weight > limit else term
+    return _named(term, dtype) if term.weight > limit else term
 
 
 def factor(term: Poly, dtype: str) -> Poly:
     """The term as one light monomial, so that products of it stay small."""
-    return named(term, dtype) if len(term.items) > 1 or term.weight > 16 else term
+    return _named(term, dtype) if len(term.items) > 1 or term.weight > 16 else term
+
+
+def _named(term: Poly, dtype: str) -> Poly:
+    """The term by name. The name of an integer has no type: types of any width share the polynomial, and it wraps in each."""
+    return named(term, dtype if dtype == "i1" else "")
+
+
+def result(op: Op, term: Poly) -> list[Value]:
+    """The one result of an operation."""
+    return [Value(op.types[0], lighten(term, op.types[0].dtype))]
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
@@ -131,6 +145,42 @@ def whole(kind: str, attributes: Any, operands: Sequence[Value], result: TensorT
     return define(
         kind, bound, tuple(bodies), attributes=attributes, at=positions(result.shape), ordered=True, dtype=result.dtype
     )
+
+
+def operand_of_type(value: Value, dtype: str) -> Poly:
+    """The value's term for arithmetic in an element type, its own or a wider one that it is promoted to first."""
+    return value.term if value.type.dtype == dtype or not is_integer(value.type.dtype) else exact_integer(value)
+
+
+def exact_integer(value: Value) -> Poly:
+    """A polynomial whose value is the machine value itself, not merely equal to it modulo 2^n."""
+    dtype = value.type.dtype
+    e = algebra.as_index(value.term, *integer_range(dtype))
+    terms = [atom.term for atom, _ in e.items if isinstance(atom, expr.Opaque) and atom.kind == "value"]
+    if all(_is_machine_value(term) for term in terms):
+        return algebra.of_index(e)
+    return apply(f"wrap:{dtype}", (value.term,))
+
+
+def _is_machine_value(term: Poly) -> bool:
+    """Whether a term is what the machine holds: not a polynomial, or a definition of one, that may wrap."""
+    atom = term.atom
+    if atom is None:
+        return len(term.items) == 1 and all(a.boolean for a, _ in term.items[0][0])
+    if isinstance(atom, Read):
+        return atom.boolean or atom.tensor.kind not in ("sum", "product", "term")
+    return not (isinstance(atom, Apply) and atom.function == "power")
+
+
+ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")
+"""Element types with StableHLO's plain arithmetic (quantized types have another)."""
+
+
+def require_arithmetic(*dtypes: str) -> None:
+    """Refuse element types whose arithmetic is not that of numbers."""
+    for dtype in dtypes:
+        if not ARITHMETIC.fullmatch(dtype):
+            raise UnsupportedError(f"arithmetic of {dtype}")
 
 
 def is_float(dtype: str) -> bool:

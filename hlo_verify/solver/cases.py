@@ -25,8 +25,10 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly
 
-CASES = 200
-"""The most cases that one question is split into."""
+CASES = 120
+"""The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
+
+QUESTIONS = 300
 
 DEPTH = 4
 """How deep definitions are taken apart."""
@@ -168,7 +170,7 @@ def _split(p: Poly, state: _Split) -> bool:
     if p is ZERO:
         return True
     state.budget -= 1
-    if state.budget < 0:
+    if state.budget < 0 or state.integers.asked > QUESTIONS:
         return False
     guard = next((a for a in _atoms(p) if isinstance(a, Guard)), None)
     if guard is None:
@@ -236,6 +238,8 @@ def _cancels(p: Poly, state: _Split) -> bool:
     merged: dict[Index, Index] = {}
     for e in found:
         for other in representatives:
+            if integers.asked > QUESTIONS:
+                return False
             if _may_equal(e, other) and not state.possible(integers.of(e) != integers.of(other)):
                 merged[e] = other
                 break

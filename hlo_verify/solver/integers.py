@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms.term import Guard
 
-TIMEOUT_MS = 2000
+TIMEOUT_MS = 200
 """What one question to Z3 may take; a question without an answer counts as not proved."""
 
 
@@ -26,6 +26,7 @@ class Integers:
         self.context = z3.Context()
         self.solver = z3.SolverFor("QF_LIA", ctx=self.context)
         self.solver.set("timeout", TIMEOUT_MS)
+        self.asked = 0
         self._cuts: dict[Var, set[int]] = {}
         self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
         self._opaque: dict[int, z3.ArithRef] = {}
@@ -142,5 +143,6 @@ class Integers:
 
     def possible(self, *conditions: z3.BoolRef) -> bool:
         """Whether the conditions can hold together; True also if Z3 does not know."""
+        self.asked += 1
         answer: z3.CheckSatResult = self.solver.check(*conditions)
         return bool(answer != z3.unsat)

@@ -1,0 +1,174 @@
+"""Pass 4, stages: recognise partitioned values as shards of logical tensors, operation by operation.
+
+Most values are recognised by construction: equal functions have one definition, so a partitioned value
+is a read of the very tensor that the logical module defined. Where it is not (halo exchanges, padding,
+masks), the logical operation of the same origin says what is expected, its sharding where, and
+`solver.cases` decides. Either way the value becomes a cut point: later terms read the logical tensor.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import Location, Op
+from hlo_verify.ops.values import Value, positions
+from hlo_verify.passes.lineage import Lineage, lineage
+from hlo_verify.sharding import parse_sharding
+from hlo_verify.solver import cases
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Poly, Read, Tensor, tensor
+
+ATTEMPTS = 12
+"""The most candidates that one partitioned value is compared with."""
+
+
+ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
+"""Operations that may be the last of what the partitioner made of one logical operation of another kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation that was interpreted, with the values of its results."""
+
+    op: Op
+    values: tuple[Value, ...]
+
+
+@dataclass(slots=True)
+class Stages:
+    """What both modules computed, in order, and the cut points found by case distinction."""
+
+    device: Var
+    logical: list[Step] = field(default_factory=list)
+    partitioned: list[Step] = field(default_factory=list)
+    _known: set[Tensor] = field(default_factory=set)
+    _lost: dict[int, bool] = field(default_factory=dict)
+    _by_location: dict[Location, list[Step]] = field(default_factory=dict)
+    _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
+    _refused: set[tuple[int, int]] = field(default_factory=set)
+
+    def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
+        """Note an operation of the logical module."""
+        step = Step(op, tuple(values))
+        self.logical.append(step)
+        self._by_location.setdefault(op.location, []).append(step)
+        for value in values:
+            self._learn(value.term)
+        return values
+
+    def _learn(self, p: Poly) -> None:
+        for read in _reads(p):
+            self._known.add(read.tensor)
+
+    def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
+        """Note an operation of the partitioned module; its values, recognised where they need to be."""
+        values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
+        self.partitioned.append(Step(op, tuple(values)))
+        return values
+
+    def lost(self, p: Poly) -> bool:
+        """Whether a term reads something that the logical module does not define."""
+        found = self._lost.get(p.uid)
+        if found is None:
+            found = self._lost[p.uid] = any(
+                read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind == "opaque")
+                for read in _reads(p)
+            )
+        return found
+
+    def needs_match(self, p: Poly) -> bool:
+        """Whether a term is not obviously a function of logical values: it is lost, or guarded by the device."""
+        if self.lost(p):
+            return True
+        return self.device in p.free and any(
+            isinstance(a, Guard) and self.device in a.free for mono, _ in p.items for a, _ in mono
+        )
+
+    def expected(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
+        """A device's shard of a logical result by the operation's own sharding, if it has one."""
+        key = (id(step.op), n)
+        if key not in self._expected:
+            self._expected[key] = self._shard(step, n)
+        return self._expected[key]
+
+    def _shard(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
+        text = step.op.attributes.get("sharding")
+        if not isinstance(text, str):
+            return None
+        shardings = parse_sharding(text, [v.type.rank for v in step.values], self.device.size)
+        sharding = shardings[n]
+        if sharding is None or sharding.addends is not None or sharding.only is not None:
+            return None
+        where = lineage(step.values[n].shape, sharding, self.device)
+        return step.values[n].at(where.indices), where
+
+    def candidates(self, op: Op) -> list[Step]:
+        """Logical operations of the same origin: of the same kind, or any for what ends a resharding."""
+        steps = self._by_location.get(op.location, [])
+        same = [step for step in steps if step.op.name == op.name]
+        return [*same, *(step for step in steps[::-1] if step.op.name != op.name)] if op.name in ENDS else same
+
+    def _recognise(self, op: Op, value: Value) -> Value:
+        tried = 0
+        for step in self.candidates(op):
+            for n, whole in enumerate(step.values):
+                if len(whole.shape) != len(value.shape) or whole.type.dtype != value.type.dtype:
+                    continue
+                shard = self.expected(step, n)
+                if shard is None or shard[1].shape != value.shape or (value.term.uid, shard[0].uid) in self._refused:
+                    continue
+                expected, where = shard
+                tried += 1
+                if tried > ATTEMPTS:
+                    return value
+                if value.term is expected:
+                    return value
+                if self._plausible(value, expected, where) and cases.equal(value.term, expected, where.inside):
+                    return self._cut(op, value, expected, where)
+                self._refused.add((value.term.uid, expected.uid))
+        return value
+
+    def _plausible(self, value: Value, expected: Poly, where: Lineage) -> bool:
+        """Whether the two agree at a few points: a quick way to refuse."""
+        generator = random.Random(0)
+        difference = algebra.multiply(where.inside, algebra.subtract(value.term, expected))
+        if len(difference.items) > cases.TERMS:
+            return False
+        for _ in range(3):
+            point: dict[Var, Index] = {
+                v: expr.constant(generator.randrange(v.size)) for v in difference.free if v.size < expr.UNBOUNDED
+            }
+            here = algebra.substitute(difference, point)
+            if here is not ZERO and not any(read.tensor.bodies for read in _reads(here)):
+                if not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono):
+                    return False
+        return True
+
+    def _cut(self, op: Op, value: Value, expected: Poly, where: Lineage) -> Value:
+        if where.inside is ONE:
+            return Value(value.type, expected)
+        past = tensor("opaque", f"padding of {op.name}", value.type.dtype, value.shape, location=op.location)
+        arbitrary = algebra.read(past, (expr.of_var(self.device), *positions(value.shape)))
+        term = algebra.multiply(where.inside, expected)
+        return Value(value.type, algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary)))
+
+
+Observer = Callable[[Op, list[Value]], list[Value]]
+
+
+def _reads(p: Poly) -> set[Read]:
+    """The reads of a term, in the arguments of functions too."""
+    found: set[Read] = set()
+    todo = [p]
+    while todo:
+        for mono, _ in todo.pop().items:
+            for atom, _ in mono:
+                if isinstance(atom, Read):
+                    found.add(atom)
+                elif isinstance(atom, Apply):
+                    todo.extend(atom.args)
+    return found
