@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr
@@ -15,7 +16,7 @@ from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import lineage, local_argument, placements
 from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
-from hlo_verify.sharding import Sharding
+from hlo_verify.sharding import Sharding, replicated
 from hlo_verify.solver import cases
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Tensor, tensor
@@ -34,28 +35,34 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     device = expr.var("d", "", devices)
-    partitions = partitioned.partitions or devices
     arguments = [
         tensor("argument", name, kind.dtype, kind.shape)
         for name, kind in zip(logical.argument_names, logical.main.argument_types, strict=True)
     ]
-    shardings = _argument_shardings(logical, partitioned)
     loops = LoopBook(placements(device))
     stages = Stages(device)
-    plain = Context(None, 1, 1, run, loops=loops, observe=stages.record_logical)
+    plain = Context(None, 1, 1, run, loops=loops, mesh=device, observe=stages.record_logical)
     wanted = run(logical.main, [_whole(a) for a in arguments], plain)
-    local = Context(device, partitions, devices // partitions, run, side="partitioned", loops=loops, observe=stages.record_partitioned)
-    shards = [
-        local_argument(a, s, kind, device, a.name)
-        for a, s, kind in zip(arguments, shardings, partitioned.main.argument_types, strict=True)
-    ]
-    found = run(partitioned.main, shards, local)
+    replicas = partitioned.replicas
+    local = Context(
+        device, devices // replicas, replicas, run, side="partitioned", loops=loops, observe=stages.record_partitioned
+    )
+    if is_global(partitioned):
+        local = replace(local, device=None, mesh=device)
+        found = run(partitioned.main, _same(arguments, partitioned), local)
+        placed = [replicated(kind.rank, devices) for kind in partitioned.result_types]
+    else:
+        shards = [
+            local_argument(a, s, kind, device, a.name)
+            for a, s, kind in zip(
+                arguments, _argument_shardings(logical, partitioned), partitioned.main.argument_types, strict=True
+            )
+        ]
+        found = run(partitioned.main, shards, local)
+        placed = _result_shardings(logical, partitioned)
     results = []
     for n, name in enumerate(logical.result_names):
-        sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
-        if sharding is None:
-            raise InputError(f"result {name} has no sharding in either module; give one with --shardings")
-        results.append(_compare(n, name, wanted[n], found[n], sharding, device))
+        results.append(_compare(n, name, wanted[n], found[n], placed[n], device))
     return Report(
         logical.name,
         tuple(results),
@@ -64,6 +71,38 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
         time.perf_counter() - started,
         unsupported=tuple(f"{k}: {v}" for k, v in {**plain.unsupported, **local.unsupported}.items()),
     )
+
+
+def is_global(module: Module) -> bool:
+    """Whether a module is itself global, its devices' work done in manual regions (a lowered shard_map)."""
+    return any(op.name == "sdy.manual_computation" for op in module.main.ops)
+
+
+def _same(arguments: list[Tensor], partitioned: Module) -> list[Value]:
+    if len(arguments) != len(partitioned.main.argument_types):
+        raise InputError(_COUNT.format("argument", len(arguments), len(partitioned.main.argument_types)))
+    for argument, kind in zip(arguments, partitioned.main.argument_types, strict=True):
+        if argument.shape != kind.shape:
+            raise InputError(
+                f"argument {argument.name} is {list(argument.shape)} in the logical module and {list(kind.shape)} in "
+                "the other, which is global (its work is done in manual regions): they are not a pair"
+            )
+    return [_whole(a) for a in arguments]
+
+
+_COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
+
+
+def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
+    if len(logical.result_names) != len(partitioned.result_shardings):
+        raise InputError(_COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)))
+    shardings = []
+    for n, name in enumerate(logical.result_names):
+        sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
+        if sharding is None:
+            raise InputError(f"result {name} has no sharding in either module; give one with --shardings")
+        shardings.append(sharding)
+    return shardings
 
 
 def device_count(logical: Module, partitioned: Module) -> int:
@@ -83,10 +122,7 @@ def _whole(argument: Tensor) -> Value:
 
 def _argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     if len(logical.argument_names) != len(partitioned.argument_names):
-        raise InputError(
-            f"the logical module has {len(logical.argument_names)} arguments and the partitioned one "
-            f"{len(partitioned.argument_names)}: they are not a pair"
-        )
+        raise InputError(_COUNT.format("argument", len(logical.argument_names), len(partitioned.argument_names)))
     shardings = []
     for n, name in enumerate(logical.argument_names):
         sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]

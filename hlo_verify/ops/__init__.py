@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from hlo_verify.ops import collectives, contraction, control, elementwise, indexing, movement, opaque, reductions
+from hlo_verify.ops import (
+    bits,
+    collectives,
+    constants,
+    contraction,
+    control,
+    conversion,
+    elementwise,
+    indexing,
+    manual,
+    movement,
+    opaque,
+    reductions,
+)
 from hlo_verify.ops.values import Rule
 
 
@@ -18,12 +31,16 @@ def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
 
 RULES = _merge(
     movement.RULES,
+    constants.RULES,
     elementwise.RULES,
+    bits.RULES,
+    conversion.RULES,
     contraction.RULES,
     reductions.RULES,
     indexing.RULES,
     collectives.RULES,
     control.RULES,
     opaque.RULES,
+    manual.RULES,
 )
 """Rules by operation name."""

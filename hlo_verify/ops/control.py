@@ -205,8 +205,8 @@ def _logical_loop(op: Op, args: list[Value], context: Context, shape: _Shape) ->
 
 
 def _outer(context: Context) -> tuple[Index, ...]:
-    """The iteration counters of the loops around: an inner loop's tensors depend on them."""
-    return tuple(context.iterations)
+    """What a loop's tensors depend on besides their position: the device, in its own program, and loops around."""
+    return (*_devices(context), *context.iterations)
 
 
 def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:

@@ -81,6 +81,10 @@ class Context:
     side: str = "logical"
     loops: Any = None
     """The logical module's loops (`control.LoopBook`)."""
+    mesh: Var | None = None
+    """The devices, in a module that enters their programs in regions (`manual`)."""
+    annotations: dict[int, str] = field(default_factory=dict)
+    """The sharding annotation of each value of a module that has them."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""
     iterations: list[Index] = field(default_factory=list)
