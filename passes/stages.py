@@ -17,6 +17,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.lineage import Lineage, lineage
+from hlo_verify.report import Stage
 from hlo_verify.sharding import parse_sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms import algebra
@@ -43,6 +44,9 @@ class Stages:
     """What both modules computed, in order, and the cut points found by case distinction."""
 
     device: Var
+    decide: bool = True
+    """Whether values that are not recognised by construction are compared case by case."""
+    progress: Callable[[int], None] | None = None
     logical: list[Step] = field(default_factory=list)
     partitioned: list[Step] = field(default_factory=list)
     _known: set[Tensor] = field(default_factory=set)
@@ -55,6 +59,7 @@ class Stages:
         """Note an operation of the logical module."""
         step = Step(op, tuple(values))
         self.logical.append(step)
+        self._advance()
         self._by_location.setdefault(op.location, []).append(step)
         for value in values:
             self._learn(value.term)
@@ -66,9 +71,28 @@ class Stages:
 
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the partitioned module; its values, recognised where they need to be."""
-        values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
+        if self.decide:
+            values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
         self.partitioned.append(Step(op, tuple(values)))
+        self._advance()
         return values
+
+    def _advance(self) -> None:
+        done = len(self.logical) + len(self.partitioned)
+        if self.progress is not None and done % 64 == 0:
+            self.progress(done)
+
+    def report(self) -> tuple[Stage, ...]:
+        """The cut points of the partitioned module, in order."""
+        seen: set[Tensor] = set()
+        found = []
+        for step in self.partitioned:
+            for value in step.values:
+                atom = value.term.atom
+                if isinstance(atom, Read) and atom.tensor.bodies and atom.tensor in self._known:
+                    found.append(Stage(step.op.name, str(step.op.location), repr(atom), atom.tensor in seen))
+                    seen.add(atom.tensor)
+        return tuple(found)
 
     def lost(self, p: Poly) -> bool:
         """Whether a term reads something that the logical module does not define."""

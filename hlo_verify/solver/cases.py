@@ -282,4 +282,3 @@ def _same_definition(a: Read, b: Read, depth: int) -> bool:
         vanishes(algebra.subtract(body, algebra.substitute(other, mapping)), depth - 1)
         for body, other in zip(bodies, others, strict=True)
     )
-

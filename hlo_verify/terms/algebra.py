@@ -193,6 +193,10 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
     forms = {atom.form: atom for atom, _ in mono if isinstance(atom, Guard)}
     if not forms:
         return mono
+    if len(forms) > 1:
+        implied = _implied_guard(list(forms.values()))
+        if implied is not None:
+            return simplify_under_guards(tuple(item for item in mono if item[0] is not implied))
     result: dict[Atom, Number] = {}
     changed = False
     for atom, p in mono:
@@ -200,12 +204,63 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
         if isinstance(atom, Read) and any(_is_cut(e) for e in atom.indices):
             new = make_read(atom.tensor, tuple(_uncut(e, forms) for e in atom.indices))
             changed = changed or new is not atom
+        elif isinstance(atom, Guard) and _is_cut(atom.form) and len(forms) > 1:
+            form = _uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
+            if form is not atom.form:
+                rest = tuple(item for item in mono if item[0] is not atom)
+                return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
         result[new] = result.get(new, 0) + p
     return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
 
 
+def _implied_guard(held: list[Guard]) -> Guard | None:
+    """A guard that an equation among the others implies."""
+    for equation in held:
+        if equation.lo is None or equation.lo != equation.hi:
+            continue
+        for guard in held:
+            if guard is equation:
+                continue
+            for sign in (1, -1):  # guard.form = sign * equation.form + rest, and equation.form = equation.lo
+                rest = expr.add(guard.form, expr.scale(equation.form, -sign))
+                lo, hi = rest.lo + sign * equation.lo, rest.hi + sign * equation.lo
+                if (guard.lo is None or lo >= guard.lo) and (guard.hi is None or hi <= guard.hi):
+                    return guard
+    return None
+
+
+def _times_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
+    if isinstance(guard, bool):
+        return simplify_under_guards(mono) if guard else None
+    return multiply_monomials(mono, ((guard, 1),))
+
+
 def _is_cut(e: Index) -> bool:
-    return any(isinstance(a, Opaque) and a.kind in ("clamp", "mod", "div") for a, _ in e.items)
+    return any(isinstance(a, Opaque) and (a.kind in ("clamp", "mod", "div") or _is_sum(a)) for a, _ in e.items)
+
+
+def _is_sum(atom: Opaque) -> bool:
+    return atom.kind == "value" and len(atom.term.items) > 1
+
+
+def split_affine(p: Poly) -> tuple[Index, Poly]:
+    """The affine part of an integer term, and the rest."""
+    affine: dict[Monomial, Number] = {}
+    other: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        plain = not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1)
+        (affine if plain and isinstance(c, int) else other)[mono] = c
+    return as_index(build(affine), -expr.UNBOUNDED, expr.UNBOUNDED), build(other)
+
+
+def split_value(atom: Opaque) -> tuple[Index, Index] | None:
+    """The machine value of `t + e` as t and the affine e; None where the term has no such parts."""
+    if not _is_sum(atom):
+        return None
+    e, rest = split_affine(atom.term)
+    if rest is atom.term or not rest.items:
+        return None
+    return as_index(rest, atom.lo, atom.hi), e
 
 
 def _uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
@@ -213,7 +268,13 @@ def _uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
     parts = [expr.constant(e.const)]
     for atom, c in e.items:
         new = expr.of_atom(atom)
-        if isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
+        if isinstance(atom, Opaque) and _is_sum(atom):
+            parts_of = split_value(atom)
+            if parts_of is not None:
+                exact = expr.add(*parts_of)
+                lo, hi = _range_under(exact, forms)
+                new = exact if atom.lo <= lo and hi <= atom.hi else new
+        elif isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
             inner = _uncut(atom.exprs[0], forms)
             lo, hi = _range_under(inner, forms)
             if atom.kind == "clamp":

@@ -51,6 +51,11 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
             m = atom.args[0]  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
             form, lo, hi = atom.exprs[0], (None if lo is None else lo * m), (None if hi is None else hi * m + m - 1)
             continue
+        if lo is not None and hi is not None and len(form.items) == 1 and c == 1:
+            unwrapped = _unwrapped(atom, lo, hi)
+            if unwrapped is not None:
+                form = unwrapped
+                continue
         smaller = _drop_low_digits(form, lo, hi)
         if smaller is None:
             return make_guard(form, lo, hi)
@@ -92,6 +97,23 @@ def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound,
     if m <= 1 or m >= size or (size % m and not atom.top):
         return None
     return expr.floor_div(form, m), (None if lo is None else lo // m), (None if hi is None else (hi + 1) // m - 1)
+
+
+def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:
+    """The integer `t + e` in place of its machine value, where only values that do not wrap lie in `[lo, hi]`.
+
+    If the machine value w of `t + e` lies in `[lo, hi]`, then `w - e` lies in the type's range and equals t
+    modulo 2^n, so it is t; the converse is plain.
+    """
+    from hlo_verify.terms.algebra import split_value  # algebra is built on guards
+
+    if not isinstance(atom, expr.Opaque) or atom.kind != "value":
+        return None
+    parts = split_value(atom)
+    if parts is None:
+        return None
+    t, e = parts
+    return expr.add(t, e) if lo - e.hi >= atom.lo and hi - e.lo <= atom.hi else None
 
 
 def intersect(a: Guard, b: Guard) -> Guard | bool:

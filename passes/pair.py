@@ -1,0 +1,99 @@
+"""Two modules as a pair: how many devices, what their arguments and results have to do with one another."""
+
+from __future__ import annotations
+
+from hlo_verify.errors import InputError
+from hlo_verify.index.expr import Var
+from hlo_verify.ir import Module, TensorType
+from hlo_verify.ops.values import Value, positions
+from hlo_verify.passes.lineage import local_argument
+from hlo_verify.sharding import Sharding, replicated
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Tensor, tensor
+
+
+def is_global(module: Module) -> bool:
+    """Whether a module is itself global, its devices' work done in manual regions (a lowered shard_map)."""
+    return any(op.name == "sdy.manual_computation" for op in module.main.ops)
+
+
+def _same(arguments: list[Tensor], partitioned: Module) -> list[Value]:
+    if len(arguments) != len(partitioned.main.argument_types):
+        raise InputError(_COUNT.format("argument", len(arguments), len(partitioned.main.argument_types)))
+    for argument, kind in zip(arguments, partitioned.main.argument_types, strict=True):
+        if argument.shape != kind.shape:
+            raise InputError(
+                f"argument {argument.name} is {list(argument.shape)} in the logical module and {list(kind.shape)} in "
+                "the other, which is global (its work is done in manual regions): they are not a pair"
+            )
+    return [whole(a) for a in arguments]
+
+
+_COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
+
+
+def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
+    if len(logical.result_names) != len(partitioned.result_shardings):
+        raise InputError(_COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)))
+    shardings = []
+    for n, name in enumerate(logical.result_names):
+        sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
+        if sharding is None:
+            raise InputError(f"result {name} has no sharding in either module; give one with --shardings")
+        shardings.append(sharding)
+    return shardings
+
+
+def device_count(logical: Module, partitioned: Module) -> int:
+    """The number of devices that both modules agree on."""
+    partitions = partitioned.partitions or logical.partitions
+    if partitions is None:
+        raise InputError("neither module says for how many partitions it is; give --devices N")
+    return partitions * partitioned.replicas
+
+
+def whole(argument: Tensor) -> Value:
+    """An argument as the logical module sees it."""
+    kind = TensorType(argument.shape, argument.dtype)
+    return Value(kind, algebra.read(argument, positions(argument.shape)))
+
+
+def _argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
+    if len(logical.argument_names) != len(partitioned.argument_names):
+        raise InputError(_COUNT.format("argument", len(logical.argument_names), len(partitioned.argument_names)))
+    shardings = []
+    for n, name in enumerate(logical.argument_names):
+        sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]
+        if sharding is None:
+            raise InputError(f"argument {name} has no sharding in either module; give one with --shardings")
+        shardings.append(sharding)
+    return shardings
+
+
+def logical_arguments(logical: Module) -> list[Tensor]:
+    """The tensors that both modules' terms are about."""
+    return [
+        tensor("argument", name, kind.dtype, kind.shape)
+        for name, kind in zip(logical.argument_names, logical.main.argument_types, strict=True)
+    ]
+
+
+def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[Tensor], device: Var) -> list[Value]:
+    """What a device holds of the arguments; all of them, where the module is global itself."""
+    if is_global(partitioned):
+        return _same(arguments, partitioned)
+    shardings = _argument_shardings(logical, partitioned)
+    kinds = partitioned.main.argument_types
+    return [
+        local_argument(argument, sharding, kind, device, argument.name)
+        for argument, sharding, kind in zip(arguments, shardings, kinds, strict=True)
+    ]
+
+
+def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
+    """How the partitioned module's results make up the logical ones."""
+    if len(logical.main.results) != len(partitioned.main.results):
+        raise InputError(_COUNT.format("result", len(logical.main.results), len(partitioned.main.results)))
+    if is_global(partitioned):
+        return [replicated(kind.rank, devices) for kind in partitioned.result_types]
+    return _result_shardings(logical, partitioned)
