@@ -8,13 +8,14 @@ from typing import Any
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.ops.elementwise import exact_integer, product
+from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.movement import guarded_select
 from hlo_verify.ops.values import (
     Context,
     Rule,
     UnsupportedError,
     Value,
+    exact_integer,
     factor,
     is_integer,
     lighten,

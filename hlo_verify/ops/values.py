@@ -13,7 +13,7 @@ from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import Apply, Poly, Read, Tensor, tensor
+from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
 
 WEIGHT_LIMIT = 40
 """A term heavier than this (atoms and their indices) is given a name."""
@@ -159,21 +159,53 @@ def operand_of_type(value: Value, dtype: str) -> Poly:
 def exact_integer(value: Value) -> Poly:
     """A polynomial whose value is the machine value itself, not merely equal to it modulo 2^n."""
     dtype = value.type.dtype
-    e = algebra.as_index(value.term, *integer_range(dtype))
-    terms = [atom.term for atom, _ in e.items if isinstance(atom, expr.Opaque) and atom.kind == "value"]
-    if all(_is_machine_value(term) for term in terms):
-        return algebra.of_index(e)
+    lo, hi = integer_range(dtype)
+    bounds = _bounds(value.term)
+    if bounds is not None and lo <= bounds[0] and bounds[1] <= hi:
+        return value.term
+    constant = value.term.constant
+    if isinstance(constant, int):
+        return number((constant - lo) % (hi - lo + 1) + lo)
     return apply(f"wrap:{dtype}", (value.term,))
 
 
-def _is_machine_value(term: Poly) -> bool:
-    """Whether a term is what the machine holds: not a polynomial, or a definition of one, that may wrap."""
-    atom = term.atom
-    if atom is None:
-        return len(term.items) == 1 and all(a.boolean for a, _ in term.items[0][0])
+def _bounds(p: Poly) -> tuple[int, int] | None:
+    """An interval that the integers which p evaluates to surely lie in, with nothing wrapped."""
+    lo = hi = 0
+    for mono, c in p.items:
+        if not isinstance(c, int):
+            return None
+        if all(atom.boolean for atom, _ in mono):
+            least, greatest = (0, 1) if mono else (1, 1)
+        else:
+            found = _atom_bounds(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+            if found is None:
+                return None
+            least, greatest = found
+        lo += min(c * least, c * greatest)
+        hi += max(c * least, c * greatest)
+    return lo, hi
+
+
+def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
+    """Likewise for an atom: a machine value has its type's range; a definition of a polynomial may have wrapped."""
+    if isinstance(atom, Ix):
+        return atom.index.lo, atom.index.hi
     if isinstance(atom, Read):
-        return atom.boolean or atom.tensor.kind not in ("sum", "product", "term")
-    return not (isinstance(atom, Apply) and atom.function == "power")
+        if atom.tensor.kind in ("max", "min"):
+            return _bounds(atom.tensor.bodies[0])
+        polynomial = atom.tensor.kind in ("sum", "product", "term")
+        return None if polynomial else algebra.INTEGER_RANGES.get(atom.tensor.dtype)
+    if isinstance(atom, Apply):
+        if atom.function in ("maximum", "minimum"):
+            parts = [_bounds(arg) for arg in atom.args]
+            if any(part is None for part in parts):
+                return None
+            pick = max if atom.function == "maximum" else min
+            return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
+        named_type = re.fullmatch(r"(?:wrap|truncate):(\w+)|.*->(\w+)(?:,.*)?", atom.function)
+        return algebra.INTEGER_RANGES.get(named_type[1] or named_type[2]) if named_type else None
+    return 0, 1
 
 
 ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")

@@ -51,6 +51,8 @@ def call(name: str, args: tuple[Any, ...]) -> Any:
 
 @cache
 def _resolve(name: str) -> Function:
+    if name in NAMED:
+        return NAMED[name]
     head, _, signature = name.partition(":")
     signature, *attributes = signature.split(";") if ";" in signature else [signature]
     if "->" not in signature:
@@ -75,8 +77,8 @@ def _operation(name: str, types: list[str], result: str, options: dict[str, str]
         return GENERAL[name](types, result, options, *args)
     if is_integer(kind):
         return wrap(result, INTEGER[name](kind, *args)) if is_integer(result) else INTEGER[name](kind, *args)
-    if kind.startswith("complex"):
-        return complex(COMPLEX[name](*map(complex, args))) if name in COMPLEX else REAL_PARTS[name](*args)
+    if kind.startswith("complex") or kind == "complex":
+        return complex(COMPLEX[name](*map(np.complex128, args))) if name in COMPLEX else REAL_PARTS[name](*args)
     with np.errstate(all="ignore"):
         value = REAL[name](*(np.float64(x) for x in args))
     return int(value) if is_integer(result) else float(value)
@@ -96,6 +98,10 @@ def _integer_remainder(kind: str, a: int, b: int) -> int:
 
 def _unsigned(kind: str, a: int) -> int:
     return a % (1 << bits_of(kind))
+
+
+def _signed(kind: str, a: int) -> int:
+    return wrap(f"i{bits_of(kind)}", a)
 
 
 def _shift(kind: str, by: int) -> bool:
@@ -122,20 +128,9 @@ INTEGER: dict[str, Function] = {
     "count_leading_zeros": lambda t, a: bits_of(t) - _unsigned(t, a).bit_length(),
     "shift_left": lambda t, a, b: 0 if _shift(t, b) else a << b,
     "shift_right_logical": lambda t, a, b: 0 if _shift(t, b) else _unsigned(t, a) >> b,
-    "shift_right_arithmetic": lambda t, a, b: (-1 if a < 0 else 0) if _shift(t, b) else a >> b,
+    "shift_right_arithmetic": lambda t, a, b: _signed(t, a) >> (bits_of(t) if _shift(t, b) else b),
     "power": _integer_power,
 }
-
-
-def _compare(types: list[str], result: str, options: dict[str, str], a: Any, b: Any) -> int:
-    if options.get("order") == "total":
-        a, b = _total(a), _total(b)
-    return int({"EQ": a == b, "NE": a != b}[options["direction"]] if isinstance(a, complex) else _ordered(options, a, b))
-
-
-def _ordered(options: dict[str, str], a: Any, b: Any) -> bool:
-    tests = {"EQ": a == b, "NE": a != b, "GT": a > b, "GE": a >= b, "LT": a < b, "LE": a <= b}
-    return bool(tests[options["direction"]])
 
 
 def _total(x: Any) -> int:
@@ -151,7 +146,8 @@ def _cast(x: Any, dtype: str) -> Any:
 def _unpacked(scalar: Any, dtype: str) -> Any:
     if is_integer(dtype):
         return wrap(dtype, int(scalar))
-    return complex(scalar) if dtype.startswith("complex") else float(scalar)
+    with np.errstate(all="ignore"):  # NaN is converted too
+        return complex(scalar) if dtype.startswith("complex") else float(scalar)
 
 
 def _bitcast(types: list[str], result: str, options: dict[str, str], *args: Any) -> Any:
@@ -186,7 +182,6 @@ def _reduce_precision(types: list[str], result: str, options: dict[str, str], x:
 
 
 GENERAL: dict[str, Function] = {
-    "compare": _compare,
     "bitcast_convert": _bitcast,
     "convert": _convert,
     "next_after": _next_after,
@@ -243,7 +238,6 @@ REAL: dict[str, Function] = {
     "atanh": np.arctanh,
     "power": np.power,
     "remainder": np.fmod,
-    "complex": lambda x, y: complex(x, y),
 }
 
 COMPLEX: dict[str, Function] = {
@@ -296,7 +290,7 @@ SIMPLE: dict[str, Function] = {
     "is_finite": lambda x: int(math.isfinite(x)),
     "infinity": lambda: math.inf,
     "nan": lambda: math.nan,
-    "imaginary": lambda: 1j,
+    "complex": lambda x, y: complex(x, y),
     "power": lambda x, n: x ** int(n),
     "partial_windows_land": lambda: 1,
 }
@@ -311,3 +305,9 @@ def _truncate(dtype: str, x: Any) -> int:
 
 
 TYPED: dict[str, Function] = {"wrap": wrap, "truncate": _truncate}
+
+NAMED: dict[str, Function] = {
+    "less:total": lambda a, b: int(_total(a) < _total(b)),
+    "equal:total": lambda a, b: int(_total(a) == _total(b)),
+    "equal:complex": lambda a, b: int(complex(a) == complex(b)),
+}

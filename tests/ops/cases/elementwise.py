@@ -105,7 +105,8 @@ def convert(draw: Draw) -> Case:
         source = program.argument(values(draw, shape, old, domain or (0, 4)))
     else:
         source = operand(draw, program, shape, old, domain)
-    return Case(program.returns(program.op("convert", [source], [(shape, new)])))
+    refused = old in COMPLEX and new == "i1"
+    return Case(program.returns(program.op("convert", [source], [(shape, new)])), may_refuse=refused)
 
 
 @cases

@@ -1,0 +1,82 @@
+"""Logical operations, on truth values and on the bits of integers, and shifts."""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.ir import Op
+from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
+from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import number
+
+
+def _in_order(args: list[Value]) -> list[Value]:
+    """The operands of a commutative operation, in one order."""
+    return sorted(args, key=lambda v: v.term.uid)
+
+
+def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
+    if op.types[0].dtype == "i1":
+        return result(op, product(args[0].term, args[1].term, "i1"))
+    for value, mask in (args, args[::-1]):
+        e, m = as_index(value), as_index(mask)
+        if not m.items and m.const >= 0 and e.lo >= 0 and m.const & (m.const + 1) == 0:
+            return result(op, algebra.of_index(expr.modulo(e, m.const + 1)))
+    return uninterpreted(op, _in_order(args))
+
+
+def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
+    if op.types[0].dtype == "i1":
+        return result(op, disjunction(args[0].term, args[1].term))
+    return uninterpreted(op, _in_order(args))
+
+
+def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
+    if op.types[0].dtype == "i1":
+        a, b = (v.term for v in args)
+        return result(op, algebra.add(a, b, algebra.scale(product(a, b, "i1"), -2)))
+    return uninterpreted(op, _in_order(args))
+
+
+def _not(op: Op, args: list[Value], context: Context) -> list[Value]:
+    if op.types[0].dtype == "i1":
+        return result(op, algebra.logical_not(args[0].term))
+    integer_range(op.types[0].dtype)
+    return result(op, algebra.subtract(number(-1), args[0].term))  # modulo 2^n
+
+
+def _shift_left(op: Op, args: list[Value], context: Context) -> list[Value]:
+    by = as_index(args[1])
+    if not by.items and 0 <= by.const < _bits(op):
+        return result(op, algebra.scale(args[0].term, 1 << by.const))
+    return uninterpreted(op, args)
+
+
+def _bits(op: Op) -> int:
+    lo, hi = integer_range(op.types[0].dtype)
+    return (hi - lo).bit_length()
+
+
+def _shift_right(signed: bool) -> Rule:
+    """Division by a power of two, rounding down, where the sign bit is clear or (arithmetic shifts) copied."""
+
+    def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        e, by = as_index(args[0]), as_index(args[1])
+        lo, hi = integer_range(op.types[0].dtype)
+        plain = (e.lo >= 0 and e.hi <= hi // 2) if lo == 0 and signed else (e.lo >= 0 or signed)
+        if not by.items and 0 <= by.const < _bits(op) and plain:
+            return result(op, algebra.of_index(expr.floor_div(e, 1 << by.const)))
+        return uninterpreted(op, args)
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+    "not": _not,
+    "shift_left": _shift_left,
+    "shift_right_logical": _shift_right(signed=False),
+    "shift_right_arithmetic": _shift_right(signed=True),
+}

@@ -1,0 +1,80 @@
+"""Constants and iota."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.index import expr
+from hlo_verify.ir import Op
+from hlo_verify.ops.conversion import is_complex, make_complex
+from hlo_verify.ops.movement import linear_index
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, positions, require_arithmetic
+from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
+
+
+def _iota(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (kind,) = op.types
+    require_arithmetic(kind.dtype)
+    if kind.dtype == "i1":
+        raise UnsupportedError("iota of truth values")
+    k = op.attributes["iota_dimension"]
+    return [Value(kind, algebra.of_index(position(k, kind.shape[k])))]
+
+
+TABLE_LIMIT = 1 << 16
+"""The most elements of an integer constant that are treated as a table of indices."""
+TABLE_BOUND = 1 << 62
+"""Integers at least this large are in no such table, whose differences are computed in 64 bits."""
+
+_constants: dict[tuple[Any, ...], Tensor] = {}
+
+
+def _constant(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (kind,) = op.types
+    return [Value(kind, constant_term(op.attributes["value"], kind.dtype, kind.shape))]
+
+
+def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
+    """The element of a constant at its position."""
+    require_arithmetic(dtype)
+    if array.size == 0:
+        return number(0)
+    splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if splat or (array.size <= TABLE_LIMIT and (array == array.flat[0]).all()):
+        return literal(array.flat[0], dtype)
+    if dtype in algebra.INTEGER_RANGES and array.size <= TABLE_LIMIT:
+        values = tuple(int(v) for v in array.flat)
+        if all(abs(v) < TABLE_BOUND for v in values):
+            return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))
+    data = np.ascontiguousarray(array)
+    key = (dtype, shape, data.tobytes())
+    found = _constants.get(key)
+    if found is None:
+        skey = mix("constant", dtype, str(hash(key[2])))
+        found = Tensor("constant", f"constant{len(_constants)}", dtype, shape, next_uid(), skey, values=data)
+        _constants[key] = found
+    return algebra.read(found, positions(shape))
+
+
+def literal(value: Any, dtype: str) -> Poly:
+    """The exact value of a literal; infinities and NaN are symbols."""
+    if is_complex(dtype):
+        real, imaginary = literal(value.real, "f64"), literal(value.imag, "f64")
+        return make_complex(real, imaginary) if imaginary.items else real
+    if dtype in algebra.INTEGER_RANGES:
+        return number(int(value))
+    x = float(value)
+    if math.isinf(x):
+        return algebra.scale(apply("infinity", ()), 1 if x > 0 else -1)
+    if math.isnan(x):
+        return apply("nan", ())
+    return number(Fraction(x))
+
+
+RULES: dict[str, Rule] = {"iota": _iota, "constant": _constant}

@@ -1,0 +1,163 @@
+"""Changes of the element type: convert, bitcast_convert, reduce_precision, and complex numbers and their parts.
+
+Conversions between floating-point types are the identity (a named assumption). A bitcast is not: it is a
+function of the bits, so its name says the formats.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from hlo_verify.index import expr
+from hlo_verify.ir import Op
+from hlo_verify.ops.elementwise import uninterpreted
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    as_index,
+    exact_integer,
+    integer_range,
+    is_integer,
+    position,
+    positions,
+    require_arithmetic,
+    result,
+)
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import ONE, ZERO, Apply, Poly, make_poly, number
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")
+
+
+def _convert(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (source,) = args
+    old, new = source.type.dtype, op.types[0].dtype
+    require_arithmetic(old, new)
+    if is_complex(old) and not is_complex(new):
+        if new == "i1":
+            raise UnsupportedError("a truth value of a complex number")
+        source, old = Value(source.type, real_part(source.term)), "f64"
+    if old == new or old == "i1" or (not is_integer(old) and not is_integer(new) and new != "i1"):
+        return result(op, source.term)
+    if is_integer(old):
+        if new == "i1":
+            return result(op, algebra.logical_not(guards.interval(as_index(source), 0, 0)))
+        return result(op, exact_integer(source))
+    if new == "i1":
+        return result(op, algebra.logical_not(apply("zero", (source.term,))))
+    c = source.term.constant
+    if c is not None and integer_range(new)[0] <= c <= integer_range(new)[1]:
+        return result(op, number(math.trunc(c)))
+    return result(op, apply(f"truncate:{new}", (source.term,)))
+
+
+def bit_width(dtype: str) -> int:
+    """The number of bits of an element."""
+    if is_complex(dtype):
+        return 2 * bit_width(dtype[8:-1])
+    digits = re.match(r"[a-z]*(\d+)", dtype)
+    if digits is None:
+        raise UnsupportedError(f"the bits of {dtype}")
+    return 8 if dtype == "i1" else int(digits[1])
+
+
+def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """A function of the bits of one element, of a group of narrow ones, or the n-th part of a wide one."""
+    (kind,) = op.types
+    (source,) = args
+    old, new = source.type.dtype, kind.dtype
+    require_arithmetic(old, new)
+    wide, narrow = bit_width(old), bit_width(new)
+    if old == new:
+        return result(op, source.term)
+    if "i1" in (old, new) or is_complex(old) or is_complex(new):
+        raise UnsupportedError(f"bitcast_convert of {old} to {new}")
+    if wide == narrow:
+        return result(op, _of_bits(old, new, [source.term]))
+    rank = min(kind.rank, len(source.shape))
+    outer = list(positions(kind.shape[:rank]))
+    if wide < narrow:
+        parts = [source.at([*outer, expr.constant(n)]) for n in range(source.shape[-1])]
+        return result(op, _of_bits(old, new, parts))
+    which = position(rank, kind.shape[-1])
+    chosen = [
+        algebra.multiply(
+            guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], f",part={n}")
+        )
+        for n in range(kind.shape[-1])
+    ]
+    return result(op, algebra.add(*chosen))
+
+
+def _of_bits(old: str, new: str, parts: list[Poly], part: str = "") -> Poly:
+    """Integers of one width are congruent modulo 2^n, so their bits are equal."""
+    if is_integer(old) and is_integer(new) and not part and len(parts) == 1:
+        return parts[0]
+    kinds = ",".join([old] * len(parts))
+    return apply(f"bitcast_convert:{kinds}->{new}{part}", tuple(parts))
+
+
+def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value]:
+    attributes = {k: op.attributes[k] for k in ("exponent_bits", "mantissa_bits")}
+    return uninterpreted(op, args, **attributes)
+
+
+# Complex numbers: polynomials over the complex numbers, whose parts are taken monomial by monomial.
+
+
+def _complex(op: Op, args: list[Value], context: Context) -> list[Value]:
+    return result(op, make_complex(args[0].term, args[1].term))
+
+
+def make_complex(real: Poly, imaginary: Poly) -> Poly:
+    """`real + i * imaginary`, of which only the two functions below know the parts."""
+    return apply("complex", (real, imaginary))
+
+
+def real_part(p: Poly) -> Poly:
+    """The real part, which is linear over the rationals and truth values."""
+    return algebra.add(*(algebra.scale(_part_of_monomial(mono, 0), c) for mono, c in p.items))
+
+
+def imaginary_part(p: Poly) -> Poly:
+    """The imaginary part, likewise."""
+    return algebra.add(*(algebra.scale(_part_of_monomial(mono, 1), c) for mono, c in p.items))
+
+
+def _part_of_monomial(mono: tuple[tuple[object, object], ...], which: int) -> Poly:
+    gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))  # type: ignore[attr-defined, misc]
+    rest = make_poly(((tuple(item for item in mono if not item[0].boolean), 1),))  # type: ignore[attr-defined, misc]
+    atom = rest.atom
+    if rest is ONE:
+        part = (ONE, ZERO)[which]
+    elif isinstance(atom, Apply) and atom.function == "complex":
+        part = atom.args[which]
+    else:
+        part = apply(("real:complex->real", "imag:complex->real")[which], (rest,))
+    return algebra.multiply(gates, part)
+
+
+def _part(which: int) -> Rule:
+    def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        (source,) = args
+        if not is_complex(source.type.dtype):
+            return result(op, (source.term, ZERO)[which])
+        return result(op, (real_part, imaginary_part)[which](source.term))
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "convert": _convert,
+    "bitcast_convert": _bitcast_convert,
+    "reduce_precision": _reduce_precision,
+    "complex": _complex,
+    "real": _part(0),
+    "imag": _part(1),
+}
