@@ -255,6 +255,7 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         partitions=partitions,
         replicas=replicas or 1,
         path=path,
+        mlir=source.module,
     )
 
 

@@ -20,12 +20,16 @@ from hlo_verify.passes.lineage import Lineage, lineage
 from hlo_verify.report import Stage
 from hlo_verify.sharding import parse_sharding
 from hlo_verify.solver import cases
+from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Poly, Read, Tensor, tensor
 
 ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
 
+
+EFFORT = 4000
+"""The most questions to Z3 for all of a module's values together."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another kind."""
@@ -47,6 +51,7 @@ class Stages:
     decide: bool = True
     """Whether values that are not recognised by construction are compared case by case."""
     progress: Callable[[int], None] | None = None
+    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
     logical: list[Step] = field(default_factory=list)
     partitioned: list[Step] = field(default_factory=list)
     _known: set[Tensor] = field(default_factory=set)
@@ -151,7 +156,9 @@ class Stages:
                     return value
                 if value.term is expected:
                     return value
-                if self._plausible(value, expected, where) and cases.equal(value.term, expected, where.inside):
+                if self._plausible(value, expected, where) and cases.equal(
+                    value.term, expected, where.inside, self.effort
+                ):
                     return self._cut(op, value, expected, where)
                 self._refused.add((value.term.uid, expected.uid))
         return value
@@ -167,9 +174,9 @@ class Stages:
                 v: expr.constant(generator.randrange(v.size)) for v in difference.free if v.size < expr.UNBOUNDED
             }
             here = algebra.substitute(difference, point)
-            if here is not ZERO and not any(read.tensor.bodies for read in _reads(here)):
-                if not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono):
-                    return False
+            decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
+            if here is not ZERO and decided and not any(read.tensor.bodies for read in _reads(here)):
+                return False
         return True
 
     def _cut(self, op: Op, value: Value, expected: Poly, where: Lineage) -> Value:

@@ -19,7 +19,7 @@ import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.solver.integers import Integers
+from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import apply
@@ -28,7 +28,7 @@ from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, N
 CASES = 120
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
 
-QUESTIONS = 300
+QUESTIONS = 200
 
 DEPTH = 4
 """How deep definitions are taken apart."""
@@ -37,23 +37,31 @@ TERMS = 40
 """The most monomials of a question."""
 
 
-def equal(found: Poly, expected: Poly, inside: Poly = ONE) -> bool:
-    """Whether two terms are equal wherever `inside` (a product of guards) holds."""
+def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None = None) -> bool:
+    """Whether two terms are equal wherever `inside` (a product of guards) holds.
+
+    `total` is the effort that this and other comparisons may take together.
+    """
     if found is expected:
         return True
-    return vanishes(algebra.multiply(inside, algebra.subtract(found, expected)))
+    effort = Effort(QUESTIONS if total is None else min(QUESTIONS, total.left))
+    spent = effort.left
+    result = effort.left > 0 and vanishes(algebra.multiply(inside, algebra.subtract(found, expected)), effort)
+    if total is not None:
+        total.left -= spent - effort.left
+    return result
 
 
-def vanishes(p: Poly, depth: int = DEPTH) -> bool:
+def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
     if p is ZERO:
         return True
-    if len(p.items) > TERMS or depth < 0:
+    if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
     opened = _without_names(p)
     if opened is not None:
-        return vanishes(opened, depth - 1)
-    return _sums_vanish(p, depth) or _by_cases(p, depth)
+        return vanishes(opened, effort, depth - 1)
+    return _sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)
 
 
 def _atoms(p: Poly) -> Iterator[Atom]:
@@ -89,7 +97,7 @@ def _sum_of(mono: Monomial) -> Read | None:
     return sums[0] if len(sums) == 1 else None
 
 
-def _sums_vanish(p: Poly, depth: int) -> bool:
+def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself."""
     groups: dict[tuple[int, ...], list[tuple[Monomial, Number, Read]]] = {}
     rest: dict[Monomial, Number] = {}
@@ -102,8 +110,8 @@ def _sums_vanish(p: Poly, depth: int) -> bool:
     if not any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values()):
         return False
     return all(
-        any(vanishes(body, depth - 1) for body in _joined(sizes, parts)) for sizes, parts in groups.items()
-    ) and vanishes(algebra.build(rest), depth - 1)
+        any(vanishes(body, effort, depth - 1) for body in _joined(sizes, parts)) for sizes, parts in groups.items()
+    ) and vanishes(algebra.build(rest), effort, depth - 1)
 
 
 def _joined(sizes: tuple[int, ...], parts: list[tuple[Monomial, Number, Read]]) -> Iterator[Poly]:
@@ -151,8 +159,8 @@ class _Split:
         return self.integers.possible(*self.path, condition)
 
 
-def _by_cases(p: Poly, depth: int) -> bool:
-    return _split(p, _Split(Integers([e for a in _atoms(p) for e in _indices(a)]), depth, CASES, []))
+def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
+    return _split(p, _Split(Integers([e for a in _atoms(p) for e in _indices(a)], effort), depth, CASES, []))
 
 
 def _indices(atom: Atom) -> tuple[Index, ...]:
@@ -170,7 +178,7 @@ def _split(p: Poly, state: _Split) -> bool:
     if p is ZERO:
         return True
     state.budget -= 1
-    if state.budget < 0 or state.integers.asked > QUESTIONS:
+    if state.budget < 0 or state.integers.effort.left <= 0:
         return False
     guard = next((a for a in _atoms(p) if isinstance(a, Guard)), None)
     if guard is None:
@@ -238,7 +246,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
     merged: dict[Index, Index] = {}
     for e in found:
         for other in representatives:
-            if integers.asked > QUESTIONS:
+            if integers.effort.left <= 0:
                 return False
             if _may_equal(e, other) and not state.possible(integers.of(e) != integers.of(other)):
                 merged[e] = other
@@ -261,14 +269,14 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     reads = [a for a in dict.fromkeys(_atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
     for n, a in enumerate(reads):
         for b in reads[:n]:
-            if a.tensor is not b.tensor and _same_definition(a, b, state.depth):
+            if a.tensor is not b.tensor and _same_definition(a, b, state):
                 return _join_equal_definitions(_rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
     return p
 
 
-def _same_definition(a: Read, b: Read, depth: int) -> bool:
+def _same_definition(a: Read, b: Read, state: _Split) -> bool:
     x, y = a.tensor, b.tensor
-    if (x.kind, x.attributes) != (y.kind, y.attributes) or depth <= 0:
+    if (x.kind, x.attributes) != (y.kind, y.attributes) or state.depth <= 0:
         return False
     if [v.size for v in x.bound] != [v.size for v in y.bound]:
         return False
@@ -279,6 +287,6 @@ def _same_definition(a: Read, b: Read, depth: int) -> bool:
     second, others = unfold(b)
     mapping = {v: expr.of_var(w) for v, w in zip(second, first, strict=True)}
     return len(bodies) == len(others) and all(
-        vanishes(algebra.subtract(body, algebra.substitute(other, mapping)), depth - 1)
+        vanishes(algebra.subtract(body, algebra.substitute(other, mapping)), state.integers.effort, state.depth - 1)
         for body, other in zip(bodies, others, strict=True)
     )

@@ -8,6 +8,7 @@ of a term, is an integer of which only the range is known: what Z3 proves then h
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import z3
 
@@ -19,14 +20,20 @@ TIMEOUT_MS = 200
 """What one question to Z3 may take; a question without an answer counts as not proved."""
 
 
+@dataclass(slots=True)
+class Effort:
+    """How many questions may still be asked; past that, nothing more is proved."""
+
+    left: int
+
+
 class Integers:
     """A solver over the index variables of one question. Make it with every expression that will occur."""
 
-    def __init__(self, expressions: Iterable[Index]) -> None:
-        self.context = z3.Context()
-        self.solver = z3.SolverFor("QF_LIA", ctx=self.context)
+    def __init__(self, expressions: Iterable[Index], effort: Effort) -> None:
+        self.effort = effort
+        self.solver = z3.SolverFor("QF_LIA")
         self.solver.set("timeout", TIMEOUT_MS)
-        self.asked = 0
         self._cuts: dict[Var, set[int]] = {}
         self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
         self._opaque: dict[int, z3.ArithRef] = {}
@@ -56,7 +63,7 @@ class Integers:
             cuts = [1]
         pieces = []
         for n, low in enumerate(cuts):
-            piece = z3.Int(f"{v.kind}{v.uid}_{low}", self.context)
+            piece = z3.Int(f"{v.kind}{v.uid}_{low}")
             if v.size < expr.UNBOUNDED:
                 end = cuts[n + 1] if n + 1 < len(cuts) else None
                 top = (v.size - 1) // low if end is None else end // low - 1
@@ -69,7 +76,7 @@ class Integers:
 
     def number(self, value: int) -> z3.ArithRef:
         """A constant."""
-        return z3.IntVal(value, self.context)
+        return z3.IntVal(value)
 
     def of(self, e: Index) -> z3.ArithRef:
         """An index expression."""
@@ -109,7 +116,7 @@ class Integers:
         if m == 1:
             return x, self.number(0)
         key = expr.next_uid()
-        q, r = z3.Int(f"q{key}", self.context), z3.Int(f"r{key}", self.context)
+        q, r = z3.Int(f"q{key}"), z3.Int(f"r{key}")
         self.solver.add(x == m * q + r, r >= 0, r < m)
         return q, r
 
@@ -125,7 +132,7 @@ class Integers:
             x, (lo, hi) = self.of(atom.exprs[0]), atom.args
             found = z3.If(x < lo, self.number(lo), z3.If(x > hi, self.number(hi), x))
         else:
-            found = z3.Int(f"o{atom.uid}", self.context)
+            found = z3.Int(f"o{atom.uid}")
             if atom.lo > -expr.UNBOUNDED and atom.hi < expr.UNBOUNDED:
                 self.solver.add(found >= atom.lo, found <= atom.hi)
         self._opaque[atom.uid] = found
@@ -143,6 +150,8 @@ class Integers:
 
     def possible(self, *conditions: z3.BoolRef) -> bool:
         """Whether the conditions can hold together; True also if Z3 does not know."""
-        self.asked += 1
+        if self.effort.left <= 0:
+            return True
+        self.effort.left -= 1
         answer: z3.CheckSatResult = self.solver.check(*conditions)
         return bool(answer != z3.unsat)
