@@ -28,7 +28,10 @@ ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
 
 
-EFFORT = 4000
+FAILURES = 40
+"""After so many comparisons in a row without success, the module is taken to be wrong from there on."""
+
+EFFORT = 1500
 """The most questions to Z3 for all of a module's values together."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
@@ -58,6 +61,7 @@ class Stages:
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
+    _failures: int = 0
     _refused: set[tuple[int, int]] = field(default_factory=set)
 
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
@@ -156,10 +160,12 @@ class Stages:
                     return value
                 if value.term is expected:
                     return value
-                if self._plausible(value, expected, where) and cases.equal(
-                    value.term, expected, where.inside, self.effort
-                ):
+                if self._failures > FAILURES or not self._plausible(value, expected, where):
+                    continue
+                if cases.equal(value.term, expected, where.inside, self.effort):
+                    self._failures = 0
                     return self._cut(op, value, expected, where)
+                self._failures += 1
                 self._refused.add((value.term.uid, expected.uid))
         return value
 

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, permutations
 
 import z3
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
 
 CASES = 120
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
@@ -160,6 +161,8 @@ class _Split:
 
 
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
+    if not _is_open(p):
+        return False
     return _split(p, _Split(Integers([e for a in _atoms(p) for e in _indices(a)], effort), depth, CASES, []))
 
 
@@ -171,6 +174,24 @@ def _indices(atom: Atom) -> tuple[Index, ...]:
     if isinstance(atom, Guard):
         return (atom.form,)
     return ()
+
+
+def _is_open(p: Poly) -> bool:
+    """Whether cases could make a difference: normal forms without guards and opaque integers are final."""
+    for atom in _atoms(p):
+        if isinstance(atom, Guard):
+            return True
+        if any(not isinstance(part, Digit) for e in _indices(atom) for part, _ in e.items):
+            return True
+    sources = {a.tensor for a in _atoms(p) if isinstance(a, Read) and a.tensor.bodies}
+    return any(_comparable(a, b) for a in sources for b in sources if a.uid < b.uid)
+
+
+def _comparable(x: Tensor, y: Tensor) -> bool:
+    """Whether two definitions could be equal: of one kind, over equal ranges, of the same things."""
+    if (x.kind, x.attributes) != (y.kind, y.attributes) or _leaves(x) != _leaves(y):
+        return False
+    return [v.size for v in x.bound] == [v.size for v in y.bound]
 
 
 def _split(p: Poly, state: _Split) -> bool:
@@ -274,11 +295,24 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     return p
 
 
+@lru_cache(maxsize=1 << 16)
+def _leaves(source: Tensor) -> frozenset[Tensor | str]:
+    """The tensors and functions that a definition is made of, in the end."""
+    if not source.bodies:
+        return frozenset((source,))
+    found: set[Tensor | str] = set()
+    for body in source.bodies:
+        for atom in _atoms(body):
+            if isinstance(atom, Read):
+                found |= _leaves(atom.tensor)
+            elif isinstance(atom, Apply):
+                found.add(atom.function)
+    return frozenset(found)
+
+
 def _same_definition(a: Read, b: Read, state: _Split) -> bool:
     x, y = a.tensor, b.tensor
-    if (x.kind, x.attributes) != (y.kind, y.attributes) or state.depth <= 0:
-        return False
-    if [v.size for v in x.bound] != [v.size for v in y.bound]:
+    if state.depth <= 0 or not _comparable(x, y):
         return False
     extra = len(a.indices) - len(x.params)
     if extra != len(b.indices) - len(y.params) or (extra and a.indices[-extra:] != b.indices[-extra:]):
