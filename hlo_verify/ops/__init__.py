@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlo_verify.ir import Op
 from hlo_verify.ops import (
     bits,
     collectives,
@@ -9,6 +10,7 @@ from hlo_verify.ops import (
     contraction,
     control,
     conversion,
+    dynamic,
     elementwise,
     indexing,
     manual,
@@ -16,7 +18,8 @@ from hlo_verify.ops import (
     opaque,
     reductions,
 )
-from hlo_verify.ops.values import Rule
+from hlo_verify.ops.values import Context, Rule, Value
+from hlo_verify.terms.term import ZERO
 
 
 def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
@@ -25,8 +28,19 @@ def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
         for name, rule in family.items():
             if name in rules:
                 raise ImportError(f"two rules for {name}")
-            rules[name] = rule
+            rules[name] = _with_empty_results(rule)
     return rules
+
+
+def _with_empty_results(rule: Rule) -> Rule:
+    """A rule that need not think of results without any element: they have one term."""
+
+    def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
+        if op.types and all(0 in kind.shape for kind in op.types):
+            return [Value(kind, ZERO) for kind in op.types]
+        return rule(op, args, context)
+
+    return checked
 
 
 RULES = _merge(
@@ -41,6 +55,7 @@ RULES = _merge(
     collectives.RULES,
     control.RULES,
     opaque.RULES,
+    dynamic.RULES,
     manual.RULES,
 )
 """Rules by operation name."""

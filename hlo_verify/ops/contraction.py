@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index
-from hlo_verify.ir import Op
-from hlo_verify.ops.values import Context, Rule, Value, factor, lighten, position, positions
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import Op, TensorType
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    Value,
+    factor,
+    operand_of_type,
+    position,
+    positions,
+    require_arithmetic,
+    result,
+)
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE
+from hlo_verify.terms.sums import reduce_boolean, reduce_sum
+from hlo_verify.terms.term import ONE, ZERO, Poly
+
+
+def _contract(
+    op: Op, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]], inside: Poly
+) -> list[Value]:
+    """The sum over `bound` of the product of two operands, each at its indices, where `inside` holds.
+
+    Operands are promoted to the result's type first, as XLA does (StableHLO's interpreter does so for dot_general, while
+    it wraps the products of a convolution in their own type). Truth values are multiplied by `and` and added up by `or`.
+    """
+    dtype = op.types[0].dtype
+    require_arithmetic(dtype, *(value.type.dtype for value, _ in sides))
+    if any(v.size == 0 for v in bound) or inside is ZERO:
+        return result(op, ZERO)
+    body = inside
+    for value, indices in sides:
+        term = factor(operand_of_type(value, dtype), dtype)
+        body = algebra.multiply(body, Value(value.type, term).at(indices))
+    return result(op, reduce_boolean("or", bound, body) if dtype == "i1" else reduce_sum(bound, body))
 
 
 def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO dot_general: result dimensions are batch, lhs free, rhs free."""
-    (result,) = op.types
+    (kind,) = op.types
     numbers = op.attributes["dot_dimension_numbers"]
     lhs, rhs = args
     left: dict[int, Index] = {}
@@ -23,7 +55,7 @@ def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
         v = expr.fresh("f", lhs.shape[i])
         bound.append(v)
         left[i] = right[j] = expr.of_var(v)
-    where = list(positions(result.shape))
+    where = positions(kind.shape)
     n = 0
     for i, j in zip(numbers["lhs_batching_dimensions"], numbers["rhs_batching_dimensions"], strict=True):
         left[i] = right[j] = where[n]
@@ -33,62 +65,63 @@ def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
             if i not in side:
                 side[i] = where[n]
                 n += 1
-    dtype = result.dtype
-    a = Value(lhs.type, factor(lhs.term, dtype)).at([left[i] for i in range(len(lhs.shape))])
-    b = Value(rhs.type, factor(rhs.term, dtype)).at([right[j] for j in range(len(rhs.shape))])
-    return [Value(result, lighten(reduce_sum(bound, algebra.multiply(a, b)), dtype))]
+    sides = [(v, [side[i] for i in range(len(v.shape))]) for v, side in ((lhs, left), (rhs, right))]
+    return _contract(op, bound, sides, ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tap:
+    """One spatial dimension of a convolution: the window's variable, where it reads, and whether that is inside."""
+
+    window: Var
+    image: Index
+    kernel: Index
+    inside: Poly
+
+
+def _tap(op: Op, k: int, kind: TensorType, lhs: Value, rhs: Value) -> _Tap:
+    numbers, attributes = op.attributes["dimension_numbers"], op.attributes
+    size = rhs.shape[numbers["kernel_spatial_dimensions"][k]]
+    window = expr.fresh("f", size)
+    w = expr.of_var(window)
+    dim = numbers["output_spatial_dimensions"][k]
+    low = int(attributes["padding"][k][0])
+    start = expr.scale(position(dim, kind.shape[dim]), attributes["window_strides"][k])
+    at = expr.shift(expr.add(start, expr.scale(w, attributes["rhs_dilation"][k])), -low)
+    image, between = expr.floor_divmod(at, attributes["lhs_dilation"][k])
+    length = lhs.shape[numbers["input_spatial_dimensions"][k]]
+    inside = algebra.multiply(guards.interval(image, 0, length - 1), guards.interval(between, 0, 0))
+    reverse = attributes["window_reversal"][k]
+    return _Tap(window, image, expr.shift(expr.scale(w, -1), size - 1) if reverse else w, inside)
 
 
 def _convolution(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO convolution, with padding, dilations, reversal and groups."""
-    (result,) = op.types
+    (kind,) = op.types
     lhs, rhs = args
     numbers = op.attributes["dimension_numbers"]
-    spatial = len(numbers["input_spatial_dimensions"])
     groups, batch_groups = op.attributes.get("feature_group_count", 1), op.attributes.get("batch_group_count", 1)
-    strides = op.attributes.get("window_strides") or (1,) * spatial
-    padding = op.attributes.get("padding")
-    input_dilation = op.attributes.get("lhs_dilation") or (1,) * spatial
-    kernel_dilation = op.attributes.get("rhs_dilation") or (1,) * spatial
-    reversal = op.attributes.get("window_reversal") or (False,) * spatial
+    out_batch, out_feature = numbers["output_batch_dimension"], numbers["output_feature_dimension"]
+    batch, feature = position(out_batch, kind.shape[out_batch]), position(out_feature, kind.shape[out_feature])
+    channels = rhs.shape[numbers["kernel_input_feature_dimension"]]
+    channel = expr.fresh("f", channels)
     left: list[Index] = [expr.constant(0)] * len(lhs.shape)
     right: list[Index] = [expr.constant(0)] * len(rhs.shape)
-    out_batch, out_feature = numbers["output_batch_dimension"], numbers["output_feature_dimension"]
-    batch, feature = position(out_batch, result.shape[out_batch]), position(out_feature, result.shape[out_feature])
-    in_feature = rhs.shape[numbers["kernel_input_feature_dimension"]]
-    channel = expr.fresh("f", in_feature)
-    bound = [channel]
+    taps = [_tap(op, k, kind, lhs, rhs) for k in range(len(numbers["input_spatial_dimensions"]))]
     inside = ONE
-    for k in range(spatial):
-        size = rhs.shape[numbers["kernel_spatial_dimensions"][k]]
-        window = expr.fresh("f", size)
-        bound.append(window)
-        w = expr.of_var(window)
-        dim = numbers["output_spatial_dimensions"][k]
-        low = int(padding[k][0]) if padding is not None else 0
-        e = expr.shift(
-            expr.add(expr.scale(position(dim, result.shape[dim]), strides[k]), expr.scale(w, kernel_dilation[k])), -low
-        )
-        q, r = expr.floor_divmod(e, input_dilation[k])
-        in_dim = numbers["input_spatial_dimensions"][k]
-        inside = algebra.multiply(inside, guards.interval(q, 0, lhs.shape[in_dim] - 1))
-        inside = algebra.multiply(inside, guards.interval(r, 0, 0))
-        left[in_dim] = q
-        tap = expr.shift(expr.scale(w, -1), size - 1) if reversal[k] else w
-        right[numbers["kernel_spatial_dimensions"][k]] = tap
-    out_features = result.shape[out_feature]
-    group = expr.floor_div(feature, out_features // groups)
-    left[numbers["input_feature_dimension"]] = expr.add(expr.of_var(channel), expr.scale(group, in_feature))
-    batch_group = expr.floor_div(feature, out_features // batch_groups)
+    for k, tap in enumerate(taps):
+        inside = algebra.multiply(inside, tap.inside)
+        left[numbers["input_spatial_dimensions"][k]] = tap.image
+        right[numbers["kernel_spatial_dimensions"][k]] = tap.kernel
+    features = kind.shape[out_feature]
+    group = expr.floor_div(feature, features // groups)
+    batch_group = expr.floor_div(feature, features // batch_groups)
     per_group = lhs.shape[numbers["input_batch_dimension"]] // batch_groups
+    left[numbers["input_feature_dimension"]] = expr.add(expr.of_var(channel), expr.scale(group, channels))
     left[numbers["input_batch_dimension"]] = expr.add(batch, expr.scale(batch_group, per_group))
     right[numbers["kernel_input_feature_dimension"]] = expr.of_var(channel)
     right[numbers["kernel_output_feature_dimension"]] = feature
-    dtype = result.dtype
-    a = Value(lhs.type, factor(lhs.term, dtype)).at(left)
-    b = Value(rhs.type, factor(rhs.term, dtype)).at(right)
-    body = algebra.multiply(inside, algebra.multiply(a, b))
-    return [Value(result, lighten(reduce_sum(bound, body), dtype))]
+    return _contract(op, [channel, *(tap.window for tap in taps)], [(lhs, left), (rhs, right)], inside)
 
 
 RULES: dict[str, Rule] = {"dot_general": _dot_general, "convolution": _convolution}

@@ -53,8 +53,6 @@ def unravel(linear: Index, shape: tuple[int, ...]) -> list[Index]:
 def _reshape(op: Op, args: list[Value], context: Context) -> list[Value]:
     (result,) = op.types
     source = args[0]
-    if 0 in result.shape:
-        return [Value(result, ZERO)]
     return [Value(result, source.at(reshape_indices(source.shape, result.shape)))]
 
 
@@ -174,7 +172,7 @@ def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[V
 
 
 def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
-    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=False)]
+    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
 
 
 RULES: dict[str, Rule] = {

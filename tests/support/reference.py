@@ -5,6 +5,8 @@ As a script, the child: requests and answers are pickles on standard input and o
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import pickle
 import subprocess
 import sys
@@ -52,14 +54,25 @@ def evaluate(text: str, inputs: Sequence[Array]) -> list[Array]:
     try:
         answer = pickle.load(_child.stdout)
     except EOFError:
-        _child.stdin.close()
         said = _child.stderr.read().decode(errors="replace")
-        _child.wait()
+        _stop()
         raise InterpreterError(f"the interpreter aborted: {said[:600]}\n{text}") from None
     if isinstance(answer, str):
         raise InterpreterError(f"{answer}\n{text}")
     results: list[Array] = answer
     return results
+
+
+@atexit.register
+def _stop() -> None:
+    global _child
+    if _child is not None:
+        for pipe in (_child.stdin, _child.stdout, _child.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        _child.wait()
+        _child = None
 
 
 def _serve() -> None:

@@ -34,8 +34,14 @@ class Case:
     """Whether the rule may say that this is unsupported."""
 
 
+def cases(function: Callable[..., Case]) -> Callable[..., st.SearchStrategy[Case]]:
+    """A strategy from a function of `draw` and more."""
+    composite: Callable[..., st.SearchStrategy[Case]] = st.composite(function)
+    return composite
+
+
 def shapes(least: int = 0, most: int = 3, low: int = 1, high: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes of that many dimensions with sizes between `low` and `high`; once in a while one is 0."""
+    """Shapes of that many dimensions with sizes from `low` to `high`."""
     return st.lists(st.integers(low, high), min_size=least, max_size=most).map(tuple)
 
 

@@ -10,18 +10,12 @@ import scipy.special
 from hypothesis import strategies as st
 
 from hlo_verify.passes.elements import DTYPES
-from tests.ops.cases.drawing import COMPLEX, FLOATS, INTEGERS, SIGNED, Case, Draw, operand, shapes, values
+from tests.ops.cases.drawing import COMPLEX, FLOATS, INTEGERS, SIGNED, Case, Draw, cases, operand, shapes, values
 from tests.support.functions import is_integer
 from tests.support.modules import Program
 from tests.support.reference import reference
 
 Strategy = st.SearchStrategy[Case]
-
-
-def cases(function: Callable[..., Case]) -> Callable[..., Strategy]:
-    """A strategy from a function of `draw` and more."""
-    composite: Callable[..., Strategy] = st.composite(function)
-    return composite
 
 
 @cases
