@@ -96,3 +96,5 @@ class Module:
     """Number of partitions, where the module says so."""
     replicas: int = 1
     path: str = ""
+    mlir: Any = field(default=None, compare=False, repr=False)
+    """The MLIR module: an `Op.source` is valid only while it lives."""

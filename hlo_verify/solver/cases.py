@@ -29,7 +29,7 @@ from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, N
 CASES = 120
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
 
-QUESTIONS = 200
+QUESTIONS = 400
 
 DEPTH = 4
 """How deep definitions are taken apart."""

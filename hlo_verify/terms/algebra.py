@@ -204,6 +204,11 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
         if isinstance(atom, Read) and any(_is_cut(e) for e in atom.indices):
             new = make_read(atom.tensor, tuple(_uncut(e, forms) for e in atom.indices))
             changed = changed or new is not atom
+        elif isinstance(atom, Apply) and _has_cut(atom):
+            uncut = _uncut_atom(atom, forms)
+            if uncut.atom is not atom:
+                rest = tuple(item for item in mono if item[0] is not atom)
+                return _times_power(rest, uncut, p)
         elif isinstance(atom, Guard) and _is_cut(atom.form) and len(forms) > 1:
             form = _uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
             if form is not atom.form:
@@ -211,6 +216,50 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
                 return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
         result[new] = result.get(new, 0) + p
     return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
+
+
+_cut_applications: dict[int, bool] = {}
+
+
+def _has_cut(atom: Apply) -> bool:
+    """Whether a function's arguments read at clamped or divided indices."""
+    found = _cut_applications.get(atom.uid)
+    if found is None:
+        inner = [a for arg in atom.args for mono, _ in arg.items for a, _ in mono]
+        found = any(
+            (isinstance(a, Read) and any(_is_cut(e) for e in a.indices)) or (isinstance(a, Apply) and _has_cut(a))
+            for a in inner
+        )
+        _cut_applications[atom.uid] = found
+    return found
+
+
+def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
+    """The atom with every clamp or remainder removed that the guards make idle, in arguments too."""
+    from hlo_verify.terms.functions import apply  # the laws themselves use this module
+
+    if isinstance(atom, Read):
+        return read(atom.tensor, [_uncut(e, forms) for e in atom.indices])
+    if not isinstance(atom, Apply) or not _has_cut(atom):
+        return of_atom(atom)
+    args = []
+    for arg in atom.args:
+        total = ZERO
+        for mono, c in arg.items:
+            product: Poly = number(c)
+            for a, n in mono:
+                product = multiply(product, _power_of(_uncut_atom(a, forms), n))
+            total = add(total, product)
+        args.append(total)
+    return apply(atom.function, tuple(args))
+
+
+def _times_power(mono: Monomial, factor: Poly, n: Number) -> Monomial | None:
+    """The monomial times a power of a factor that is one monomial itself; unchanged factors stay atoms."""
+    powered = _power_of(factor, n)
+    if len(powered.items) != 1 or powered.items[0][1] != 1:
+        raise AssertionError("removing idle clamps keeps an atom an atom")
+    return multiply_monomials(mono, powered.items[0][0])
 
 
 def _implied_guard(held: list[Guard]) -> Guard | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from hlo_verify.terms.algebra import _plain, add, multiply, scale, subtract
+from hlo_verify.terms.algebra import _plain, add, build, multiply, scale, subtract
+from hlo_verify.terms.guards import interval
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
     Apply,
+    Guard,
     Monomial,
     Number,
     Poly,
@@ -29,13 +31,55 @@ Law = Callable[[tuple[Poly, ...]], Poly | None]
 
 
 def apply(function: str, args: tuple[Poly, ...]) -> Poly:
-    """`function(args)`, simplified by its law if it has one."""
+    """`function(args)`, simplified by its law if it has one.
+
+    A function of a step function is the step function of its values: `f([c]*a + [not c]*b)` is
+    `[c]*f(a) + [not c]*f(b)`.
+    """
+    for n, arg in enumerate(args):
+        pieces = _pieces(arg)
+        if pieces:
+            return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in pieces))
     law = LAWS.get(function)
     if law is not None:
         result = law(args)
         if result is not None:
             return result
     return of_atom(make_apply(function, args))
+
+
+PIECES = 4
+"""The most pieces of a step function that a function is applied to one by one."""
+
+
+def _pieces(p: Poly) -> list[tuple[Poly, Poly]]:
+    """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds."""
+    guard = next((a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)), None)
+    if guard is None or len(p.items) > 3 * PIECES:
+        return []
+    form = guard.form
+    cuts: set[int] = set()
+    parts: list[tuple[int | None, int | None, Monomial, Number]] = []
+    for mono, c in p.items:
+        own = next((a for a, _ in mono if isinstance(a, Guard) and a.form is form), None)
+        lo, hi = (own.lo, own.hi) if own is not None else (None, None)
+        cuts.update(x for x in (lo, None if hi is None else hi + 1) if x is not None)
+        parts.append((lo, hi, tuple(item for item in mono if item[0] is not own), c))
+    if len(cuts) >= PIECES:
+        return []
+    edges = [None, *sorted(cuts), None]
+    pieces = []
+    for start, end in zip(edges, edges[1:], strict=False):
+        last = None if end is None else end - 1
+        here = {mono: c for lo, hi, mono, c in parts if _covers(lo, hi, start, last)}
+        pieces.append((interval(form, start, last), build(here)))
+    return [(on, term) for on, term in pieces if on.items]
+
+
+def _covers(lo: int | None, hi: int | None, start: int | None, last: int | None) -> bool:
+    """Whether an interval holds all of a piece between two neighbouring cuts."""
+    above = lo is None or (start is not None and start >= lo)
+    return above and (hi is None or (last is not None and last <= hi))
 
 
 def _exponential(args: tuple[Poly, ...]) -> Poly | None:
