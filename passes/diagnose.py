@@ -1,44 +1,86 @@
 """Why a result is not proved: the first operation whose value was lost, and what it should have been.
 
-Logical operations carry the sharding that their result was to have. The first of them, on the way to the
-result, of which no partitioned operation of the same origin computed that shard is where the meaning was
-lost. Without such annotations, it is the first partitioned operation on the way to the result whose value
-is no function of logical tensors and was never recognised again.
+A partitioned value is known if it reads nothing that the logical module does not define and is a term of a
+shape that occurs there, wherever it is evaluated. From the result back through values that are not known, the
+earliest operation is where the meaning was lost: a partial sum that is never completed, a factor that is
+missing. Its logical counterpart, the operation of the same origin, says what was expected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlo_verify.ir import Location, Op
+from hlo_verify.ir import Op
 from hlo_verify.ir import Value as Name
-from hlo_verify.ops.values import Value
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.report import Finding
+from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly, Read, monomial_skey
 
 SHOWN = 400
 """The most characters of a term that a report prints."""
 
 
-def diagnose(stages: Stages, logical_result: Name, partitioned_result: Name, found: Poly, expected: Poly) -> Finding:
-    """The finding for one result that is not proved."""
-    step, wanted = _first_lost_logical(stages, logical_result, partitioned_result)
-    if step is None:
-        step = _first_lost(stages, partitioned_result)
-    if step is None:
-        cone = _cone(stages.partitioned, [partitioned_result])
-        step = cone[-1] if cone else None
+def diagnose(stages: Stages, logical: Name, partitioned: Name, found: Poly, expected: Poly) -> Finding:
+    """The finding for one result, a value of either module, that is not proved."""
+    step = _first_lost(stages, partitioned)
+    missing = _first_missing(stages, logical, partitioned)
+    if missing is not None and (step is None or not _is_apart(stages)):
+        return _explain(stages, missing, step, found, expected)
     if step is None:
         return Finding("the result is an argument", "", shown(found), shown(expected), nearest(found, expected))
-    value = step.values[0].term
+    value = step.values[0]
+    wanted = _wanted(stages, step)
+    if wanted is None:
+        return Finding(
+            statement(step.op), str(step.op.location), shown(value.term), shown(expected), nearest(found, expected)
+        )
     return Finding(
-        statement(step.op),
-        str(step.op.location),
-        shown(value),
-        shown(wanted if wanted is not None else expected),
-        nearest(value, wanted) if wanted is not None else nearest(found, expected),
+        statement(step.op), str(step.op.location), shown(value.term), shown(wanted), nearest(value.term, wanted)
     )
+
+
+def _is_apart(stages: Stages) -> bool:
+    """Whether the modules are two programs, of which the partitioned one's lines are what its author reads."""
+    return any(step.op.name == "sdy.manual_computation" for step in stages.partitioned)
+
+
+def _first_missing(stages: Stages, logical: Name, partitioned: Name) -> Step | None:
+    """The first logical operation on the way to the result whose value no device ever holds a part of."""
+    held = {value.term.skey for step in _cone(stages.partitioned, [partitioned]) for value in step.values}
+    for step in _cone(stages.logical, [logical]):
+        for value in step.values:
+            term = value.term
+            if term.constant is None and value.type.dtype not in algebra.INTEGER_RANGES and term.skey not in held:
+                return step
+    return None
+
+
+def _explain(stages: Stages, missing: Step, lost: Step | None, found: Poly, expected: Poly) -> Finding:
+    """The finding for a logical operation whose value is missing, beside what was computed instead."""
+    wanted = missing.values[0].term
+    shard = stages.expected(missing, 0)
+    if shard is not None:
+        wanted = shard[0]
+    if lost is None:
+        return Finding(statement(missing.op), str(missing.op.location), shown(found), shown(wanted))
+    value = lost.values[0].term
+    return Finding(
+        statement(lost.op),
+        str(missing.op.location),
+        shown(value),
+        shown(wanted),
+        nearest(value, wanted) or f"the value of {missing.op.name} ({missing.op.location}) is computed on no device",
+    )
+
+
+def _wanted(stages: Stages, step: Step) -> Poly | None:
+    """What the logical operation of the same kind and origin computes for such a shard."""
+    for candidate in stages.candidates(step.op):
+        shard = stages.expected(candidate, 0)
+        if shard is not None and shard[1].shape == step.values[0].shape and shard[0] is not step.values[0].term:
+            return shard[0]
+    return None
 
 
 def _cone(steps: list[Step], results: Iterable[Name]) -> list[Step]:
@@ -56,53 +98,22 @@ def _cone(steps: list[Step], results: Iterable[Name]) -> list[Step]:
     return cone[::-1]
 
 
-def _first_lost_logical(stages: Stages, logical: Name, partitioned: Name) -> tuple[Step | None, Poly | None]:
-    computed: dict[Location, list[Step]] = {}
-    cone = _cone(stages.partitioned, [partitioned])
-    for step in cone:
-        computed.setdefault(step.op.location, []).append(step)
-    terms = {value.term for step in cone for value in step.values}
-    for step in _cone(stages.logical, [logical]):
-        here = computed.get(step.op.location)
-        if here is None or step.op.name in ("constant", "iota", "broadcast_in_dim", "while"):
-            continue
-        shard = stages.expected(step, 0)
-        if shard is None or shard[0] in terms:
-            continue
-        same_shape = [s for s in here if s.values[0].shape == shard[1].shape]
-        if not same_shape or any(_agrees(s.values[0], shard[0], stages) for s in same_shape):
-            continue
-        blamed = [s for s in same_shape if s.op.name == step.op.name] or same_shape
-        return blamed[-1], shard[0]
-    return None, None
-
-
-def _agrees(value: Value, expected: Poly, stages: Stages) -> bool:
-    """Whether a value could be the expected one: it has the term, up to what lies outside of the tensor."""
-    return value.term is expected or any(
-        atom.tensor.kind == "opaque" and atom.tensor.name.startswith("padding")
-        for mono, _ in value.term.items
-        for atom, _ in mono
-        if isinstance(atom, Read)
-    )
-
-
 def _first_lost(stages: Stages, partitioned: Name) -> Step | None:
-    """The start of the chain of lost values that ends in the result."""
+    """The start of the chain of values that are not known and end in the result; the result's own if it is known."""
     cone = _cone(stages.partitioned, [partitioned])
     producers = {result: step for step in cone for result in step.op.results}
     last = producers.get(partitioned)
-    if last is None or not any(stages.lost(value.term) for value in last.values):
+    if last is None:
         return None
-    first, todo, seen = last, [last], {id(last)}
     order = {id(step): n for n, step in enumerate(cone)}
+    first, todo, seen = last, [last], {id(last)}
     while todo:
         step = todo.pop()
         if order[id(step)] < order[id(first)]:
             first = step
-        for operand in step.op.operands:
+        for operand in (*step.op.operands, *(name for region in step.op.regions for name in region.results)):
             source = producers.get(operand)
-            if source is not None and id(source) not in seen and any(stages.lost(v.term) for v in source.values):
+            if source is not None and id(source) not in seen and not any(stages.known(v) for v in source.values):
                 seen.add(id(source))
                 todo.append(source)
     return first

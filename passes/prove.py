@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,6 +28,7 @@ from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
+from hlo_verify.terms.memory import forget
 
 Progress = Callable[[int, int], None]
 
@@ -52,7 +55,24 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     The first walk recognises values by construction alone, which is fast and enough for most modules. Where
     a result is left over, a second walk also decides intermediate values case by case. `progress(done, of)`
     is told how many operations have been interpreted. Raises `InputError` where the modules are no pair.
+    One verification runs at a time in a process; terms of an earlier one are forgotten.
     """
+    with _one_at_a_time:
+        forget()
+        cases.forget()
+        collecting = gc.isenabled()
+        gc.disable()  # terms are interned and acyclic: a collector finds nothing and walks them all
+        try:
+            return _prove(logical, partitioned, progress)
+        finally:
+            if collecting:
+                gc.enable()
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)

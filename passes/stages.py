@@ -61,6 +61,7 @@ class Stages:
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
+    _shapes: set[int] = field(default_factory=set)
     _failures: int = 0
     _refused: set[tuple[int, int]] = field(default_factory=set)
 
@@ -72,7 +73,18 @@ class Stages:
         self._by_location.setdefault(op.location, []).append(step)
         for value in values:
             self._learn(value.term)
+            self._shapes.add(value.term.skey)
         return values
+
+    def known(self, value: Value) -> bool:
+        """Whether a value is a function of logical tensors that the logical module computes somewhere too.
+
+        Integers, constants and masks count as known: they are how offsets are computed, not what is lost.
+        """
+        term = value.term
+        if value.type.dtype in algebra.INTEGER_RANGES or term.constant is not None:
+            return True
+        return not self.lost(term) and term.skey in self._shapes
 
     def _learn(self, p: Poly) -> None:
         for read in _reads(p):

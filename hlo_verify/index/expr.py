@@ -107,6 +107,9 @@ _vars: dict[tuple[str, Any, int], Var] = {}
 _digits: dict[tuple[int, int, int], Digit] = {}
 _opaques: dict[tuple[Any, ...], Opaque] = {}
 _indices: dict[tuple[Any, ...], Index] = {}
+TABLES: tuple[dict[Any, Any], ...] = (_vars, _digits, _opaques, _indices)
+"""Everything interned here; see `terms.memory`."""
+
 _counter = 0
 
 

@@ -16,7 +16,9 @@ from hlo_verify.ops import (
     manual,
     movement,
     opaque,
+    ordering,
     reductions,
+    windows,
 )
 from hlo_verify.ops.values import Context, Rule, Value
 from hlo_verify.terms.term import ZERO
@@ -51,6 +53,8 @@ RULES = _merge(
     conversion.RULES,
     contraction.RULES,
     reductions.RULES,
+    windows.RULES,
+    ordering.RULES,
     indexing.RULES,
     collectives.RULES,
     control.RULES,

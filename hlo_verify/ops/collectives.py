@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
-from hlo_verify.ops.reductions import monoid, operand_term, reduce_terms
+from hlo_verify.ops.regions import monoid, operand_term, reduce_terms
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, factor, lighten, position_var, positions
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.ir import Op
-from hlo_verify.ops.reductions import combine, monoid
+from hlo_verify.ops.regions import combine, monoid, region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -88,7 +88,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         raise UnsupportedError("scatter of several operands")
     (result,) = op.types
     operand, indices, updates = args
-    kind = monoid(op.regions[0])
+    kind = monoid(op.regions[0], context)
     if kind != "sum":
         return _scatter_opaque(op, args, context)
     numbers = op.attributes["scatter_dimension_numbers"]
@@ -133,14 +133,13 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _scatter_opaque(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Scatter with another reducer: a function of its whole operands."""
-    from hlo_verify.ops.reductions import reducer_key
     from hlo_verify.ops.values import whole
 
     numbers = tuple(sorted((k, v) for k, v in op.attributes["scatter_dimension_numbers"].items()))
     unique = bool(op.attributes.get("unique_indices"))
-    if monoid(op.regions[0]) is None and not unique and len(set(op.regions[0].results)) != 1:
+    if monoid(op.regions[0], context) is None and not unique and len(set(op.regions[0].results)) != 1:
         raise UnsupportedError("scatter with a reducer that is not recognised")
-    key = (reducer_key(op.regions[0], context), numbers, unique)
+    key = (region_terms(op.regions[0], context), numbers, unique)
     return [Value(kind, whole("scatter", (key, n), args, kind)) for n, kind in enumerate(op.types)]
 
 

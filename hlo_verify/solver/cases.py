@@ -295,6 +295,11 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     return p
 
 
+def forget() -> None:
+    """Let go of the definitions looked at so far; see `terms.memory`."""
+    _leaves.cache_clear()
+
+
 @lru_cache(maxsize=1 << 16)
 def _leaves(source: Tensor) -> frozenset[Tensor | str]:
     """The tensors and functions that a definition is made of, in the end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
@@ -219,6 +220,9 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
 
 
 _cut_applications: dict[int, bool] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_cut_applications,)
+"""Everything remembered here; see `memory`."""
 
 
 def _has_cut(atom: Apply) -> bool:

@@ -34,6 +34,9 @@ from hlo_verify.terms.term import (
 
 _definitions: dict[tuple[Any, ...], Tensor] = {}
 
+TABLES: tuple[dict[Any, Any], ...] = (_definitions,)
+"""Everything interned here; see `memory`."""
+
 COMMUTATIVE = frozenset({"maximum", "minimum", "equal"})
 
 

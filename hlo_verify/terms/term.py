@@ -10,7 +10,6 @@ ignores free index expressions: it orders atoms the same way wherever they occur
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -272,6 +271,13 @@ ZERO = make_poly(())
 ONE = make_poly((((), 1),))
 
 
+def forget() -> None:
+    """Empty the table of interned terms but for the two constants that the code refers to."""
+    _interned.clear()
+    for constant in (ZERO, ONE):
+        _interned["poly", constant.items] = constant
+
+
 def number(value: Number) -> Poly:
     """A constant polynomial."""
     if isinstance(value, Fraction) and value.denominator == 1:
@@ -282,6 +288,3 @@ def number(value: Number) -> Poly:
 def of_atom(atom: Atom) -> Poly:
     """The polynomial of one atom."""
     return make_poly(((((atom, 1),), 1),))
-
-
-Intern = Callable[..., Any]

@@ -1,0 +1,208 @@
+"""What a reducer or comparator region computes: a recognised monoid, the best of pairs, or a function known by its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product as every
+from typing import Any
+
+from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.ops.elementwise import disjunction, product
+from hlo_verify.ops.values import (
+    Context,
+    UnsupportedError,
+    Value,
+    exact_integer,
+    is_integer,
+    operand_of_type,
+    positions,
+    require_arithmetic,
+)
+from hlo_verify.terms import algebra, sums
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import Poly, Tensor, make_read, mix, next_uid, of_atom
+
+MONOIDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "and", "or": "or"}
+_OF_TRUTH_VALUES = {"sum": "or", "product": "and", "max": "or", "min": "and"}
+
+_placeholders: dict[tuple[int, TensorType], Tensor] = {}
+
+
+def placeholder(n: int, kind: TensorType) -> Tensor:
+    """The symbol for the n-th argument of a region."""
+    found = _placeholders.get((n, kind))
+    if found is None:
+        found = Tensor("argument", f"a{n}", kind.dtype, kind.shape, next_uid(), mix("placeholder", n, str(kind)))
+        _placeholders[n, kind] = found
+    return found
+
+
+def _symbols(region: Function) -> list[Value]:
+    kinds = enumerate(region.argument_types)
+    return [Value(kind, of_atom(make_read(placeholder(n, kind), positions(kind.shape)))) for n, kind in kinds]
+
+
+def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
+    """The region's results as terms over its arguments' symbols: equal terms are equal functions.
+
+    Raises `UnsupportedError` where the region is not understood, or depends on more than its arguments.
+    """
+    inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
+    values = context.run(region, _symbols(region), inner)
+    if inner.unsupported:
+        raise UnsupportedError(f"a region that is not understood ({next(iter(inner.unsupported.values()))})")
+    inside = {position for kind in region.argument_types for e in positions(kind.shape) for position in e.free}
+    if any(not value.term.free <= inside for value in values):
+        raise UnsupportedError("a region that uses values of the program around it")
+    return tuple(value.term for value in values)
+
+
+def monoid(region: Function, context: Context) -> str | None:
+    """The reducer's name where a region of two arguments is one commutative, associative operation on them."""
+    return next(iter(monoids(region, context) or ()), None) if len(region.arguments) == 2 else None
+
+
+def monoids(region: Function, context: Context) -> tuple[str, ...] | None:
+    """The reducer of each result where result i is a recognised operation on arguments i and n + i alone."""
+    count = len(region.results)
+    if len(region.arguments) != 2 * count:
+        return None
+    if count == 1:
+        found = _plain_monoid(region)
+        if found is not None:
+            return (found,)
+    terms, symbols = region_terms(region, context), _symbols(region)
+    names = []
+    for n, term in enumerate(terms):
+        kind = _monoid_of(term, symbols[n], symbols[count + n])
+        if kind is None:
+            return None
+        names.append(kind)
+    return tuple(names)
+
+
+def _plain_monoid(region: Function) -> str | None:
+    """The common case, without interpreting the region."""
+    if len(region.ops) != 1 or region.ops[0].name not in MONOIDS or region.results != region.ops[0].results:
+        return None
+    op = region.ops[0]
+    dtype = region.argument_types[0].dtype
+    require_arithmetic(dtype)
+    if set(op.operands) != set(region.arguments) or len({kind.dtype for kind in (*region.argument_types, *op.types)}) > 1:
+        return None
+    kind = MONOIDS[op.name]
+    if dtype == "i1":
+        return _OF_TRUTH_VALUES.get(kind, kind)
+    return None if kind in ("and", "or") else kind
+
+
+def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:
+    if a.type != b.type or a.type.shape:
+        return None
+    dtype = a.type.dtype
+    kinds = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
+    if dtype.startswith("complex"):
+        kinds = ("sum", "product")
+    return next((kind for kind in kinds if combine(kind, a.term, b.term, dtype) is term), None)
+
+
+def combine(kind: str, a: Poly, b: Poly, dtype: str) -> Poly:
+    """`a ⊕ b` of a recognised monoid."""
+    if kind == "sum":
+        return algebra.add(a, b)
+    if kind == "product":
+        return product(a, b, dtype)
+    if kind == "and":
+        return product(a, b, "i1")
+    if kind == "or":
+        return disjunction(a, b)
+    return apply({"max": "maximum", "min": "minimum"}[kind], (a, b))
+
+
+def reduce_terms(kind: str, bound: Sequence[Any], term: Poly) -> Poly:
+    """The reduction of a term over variables by a recognised monoid."""
+    if kind == "sum":
+        return sums.reduce_sum(bound, term)
+    if kind == "product":
+        return sums.reduce_product(bound, term)
+    if kind in ("and", "or"):
+        return sums.reduce_boolean(kind, bound, term)
+    return sums.reduce_extremum(kind, bound, term)
+
+
+def operand_term(kind: str, value: Value, dtype: str | None = None) -> Poly:
+    """What a reducer of that kind works on, in its own element type: machine values where it compares integers."""
+    if kind in ("max", "min") and is_integer(value.type.dtype):
+        return exact_integer(value)
+    return operand_of_type(value, dtype or value.type.dtype)
+
+
+# The best of pairs
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+}
+
+
+def best_of_pairs(region: Function) -> str | None:
+    """`max` or `min` where a region of (value, index) pairs keeps the one with that value, of equal ones the least index.
+
+    The region may only compare, select and combine truth values. What it gives then depends on nothing but the order of
+    the two values and of the two indices, so that trying every order is a proof (without NaN).
+    """
+    if len(region.arguments) != 4 or len(region.results) != 2:
+        return None
+    orders = ((0, 0), (0, 1), (1, 0), (1, 1))
+    for kind, pick in (("max", max), ("min", min)):
+        for (x, y), (i, j) in every(orders, orders):
+            wanted = (pick(x, y), min(i, j) if x == y else (i if pick(x, y) == x else j))
+            if _choose(region, (x, i, y, j)) != wanted:
+                break
+        else:
+            return kind
+    return None
+
+
+def _choose(region: Function, arguments: tuple[int, ...]) -> tuple[int, ...] | None:
+    """What a region of comparisons and selections gives; None where it holds anything else."""
+    sorts = ["value", "index"] * 2
+    env = {
+        name: (n if kind.dtype != "i1" else bool(n), sort if kind.dtype != "i1" else "truth")
+        for name, n, sort, kind in zip(region.arguments, arguments, sorts, region.argument_types, strict=True)
+    }
+    for op in region.ops:
+        found = _step(op, [env.get(v) for v in op.operands])
+        if found is None:
+            return None
+        env[op.results[0]] = found
+    results = [env.get(v) for v in region.results]
+    return tuple(int(r[0]) for r in results if r is not None) if None not in results else None
+
+
+def _step(op: Op, operands: list[tuple[int, str] | None]) -> tuple[int, str] | None:
+    if any(operand is None for operand in operands) or len(op.results) != 1 or op.types[0].shape:
+        return None
+    values = [operand[0] for operand in operands if operand]
+    sorts = [operand[1] for operand in operands if operand]
+    if op.name == "constant" and op.types[0].dtype == "i1":
+        return bool(op.attributes["value"].flat[0]), "truth"
+    if op.name == "select" and sorts[0] == "truth" and sorts[1] == sorts[2]:
+        return (values[1] if values[0] else values[2]), sorts[1]
+    if len(set(sorts)) != 1:
+        return None
+    if op.name == "compare":
+        return _COMPARISONS[op.attributes["comparison_direction"]](*values), "truth"
+    if op.name in ("maximum", "minimum"):
+        return (max if op.name == "maximum" else min)(values), sorts[0]
+    if sorts[0] != "truth":
+        return None
+    if op.name == "not":
+        return not values[0], "truth"
+    logical = {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "xor": lambda a, b: a != b}
+    return (logical[op.name](*values), "truth") if op.name in logical else None

@@ -1,0 +1,19 @@
+"""Forgetting: the tables that make equal terms one object live as long as one verification.
+
+Hash-consing needs one table a process, not an argument of every function that builds a term. It would
+grow without end, so `forget` empties it before a verification starts; terms made earlier must not be
+mixed with later ones.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, definitions, term
+
+
+def forget() -> None:
+    """Empty the tables of interned terms, index expressions and definitions."""
+    for table in (expr.TABLES, definitions.TABLES, algebra.TABLES):
+        for entries in table:
+            entries.clear()
+    term.forget()
