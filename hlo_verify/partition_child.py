@@ -62,7 +62,9 @@ def _bytecode(module: Any) -> bytes:
 
 
 def uses_shardy(module: Any) -> bool:
-    """Whether JAX lowered the module for Shardy, not for GSPMD. A mesh alone says nothing: replica groups have them too.
+    """Whether JAX lowered the module for Shardy, not for GSPMD.
+
+    A mesh alone says nothing: replica groups have them too.
 
     Raises `InputError` for a module without any sharding: every device would compute all of it.
     """

@@ -164,7 +164,10 @@ def _nearest_read(a: Read, b: Read) -> str:
         if mine < theirs and theirs % mine == 0:
             digits = sorted({repr(atom) for e in a.indices for atom, _ in e.items if "d" in repr(atom)[:1]})
             over = f" over {', '.join(digits)}" if digits else ""
-            return f"a {a.tensor.kind} of {mine} terms where one of {theirs} is expected: the rest, {theirs // mine}-fold{over}, is missing"
+            return (
+                f"a {a.tensor.kind} of {mine} terms where one of {theirs} is expected: "
+                f"{theirs // mine} parts of it{over} are not joined"
+            )
         if mine > theirs:
             return f"a {a.tensor.kind} of {mine} terms where one of {theirs} is expected"
     return f"{a.tensor.name} where {b.tensor.name} is expected"

@@ -9,7 +9,6 @@ from hlo_verify.ir import Function, Op
 from hlo_verify.ops import RULES
 from hlo_verify.ops.values import Context, UnsupportedError, Value
 
-
 WHOLE = frozenset({"custom_call", "tuple", "get_tuple_element"})
 """Operations that may carry a manual annotation at the border of a region."""
 

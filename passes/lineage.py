@@ -77,8 +77,9 @@ def placements(device: Var) -> Place:
             parsed[id(logical)] = parse_sharding(text, [kind.rank for kind in logical.types], device.size)
         candidates = []
         annotated = parsed.get(id(logical), ())
-        if k < len(annotated) and annotated[k] is not None:
-            where = lineage(whole.shape, annotated[k], device)
+        sharding = annotated[k] if k < len(annotated) else None
+        if sharding is not None:
+            where = lineage(whole.shape, sharding, device)
             if where.shape == shard.shape:
                 candidates.append(Placement(where.indices, where.inside))
         if whole.shape == shard.shape:

@@ -137,8 +137,9 @@ def _compare(
     where = lineage(wanted.shape, sharding, stages.device)
     if where.shape != found.shape:
         raise InputError(
-            f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into {sharding.tiles} "
-            f"tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; check that the two modules are a pair"
+            f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into "
+            f"{sharding.tiles} tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; "
+            "check that the two modules are a pair"
         )
     expected = wanted.at(where.indices)
     if found.term is expected or (names is not None and cases.equal(found.term, expected, where.inside)):

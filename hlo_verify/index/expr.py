@@ -15,6 +15,7 @@ digits are left as they are: the form is then sound, and merely not unique.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from math import gcd
 from typing import Any
 
@@ -234,7 +235,7 @@ def _merge(live: list[tuple[Atom, int]]) -> list[tuple[Atom, int]]:
 
 def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[Atom, int]]:
     cuts = sorted({d.low for d, _ in digits} | {variable.size if d.top else d.low * d.radix for d, _ in digits})
-    if any(b % a for a, b in zip(cuts, cuts[1:], strict=False) if b != variable.size):
+    if any(b % a for a, b in pairwise(cuts) if b != variable.size):
         return list(digits)
     fine: dict[int, int] = {}
     for d, c in digits:
@@ -243,7 +244,7 @@ def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[
             if d.low <= cut < end:
                 fine[cut] = fine.get(cut, 0) + c * (cut // d.low)
     merged: list[tuple[int, int, int]] = []  # (low, end, coefficient)
-    for low, end in zip(cuts, cuts[1:], strict=False):
+    for low, end in pairwise(cuts):
         c = fine.get(low, 0)
         if not c:
             continue
@@ -334,8 +335,8 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     g = gcd(m, *(c for _, c in r.items))
     if g > 1:
         small, low = divmod(r.const, g)
-        q, rem = floor_divmod(_intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
-        return add(build(q_const, q_items), q), shift(scale(rem, g), low)
+        above, rem = floor_divmod(_intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
+        return add(build(q_const, q_items), above), shift(scale(rem, g), low)
     mod = opaque("mod", (r,), (m,), 0, m - 1)
     div = opaque("div", (r,), (m,), r.lo // m, r.hi // m)
     return build(q_const, [*q_items, (div, 1)]), of_atom(mod)
@@ -364,9 +365,9 @@ def clamp(e: Index, lo: int, hi: int) -> Index:
         return constant(lo)
     if e.lo >= hi:
         return constant(hi)
-    if len(e.items) == 1 and isinstance(e.items[0][0], Opaque):
-        inner, c = e.items[0]
-        if c == 1 and e.const == 0 and inner.kind == "clamp" and inner.args[0] <= lo and inner.args[1] >= hi:
+    if len(e.items) == 1 and e.items[0][1] == 1 and e.const == 0:
+        inner = e.items[0][0]
+        if isinstance(inner, Opaque) and inner.kind == "clamp" and inner.args[0] <= lo and inner.args[1] >= hi:
             return clamp(inner.exprs[0], lo, hi)
     return of_atom(opaque("clamp", (e,), (lo, hi), max(lo, e.lo), min(hi, e.hi)))
 

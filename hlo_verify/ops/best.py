@@ -1,7 +1,7 @@
 """The best of (value, index) pairs, as in argmax: the greatest or least value, and of equal ones the least index.
 
-Pairs in this order form a commutative, associative, idempotent monoid, so that the best of the bests of parts is the best
-of the whole, and the initial pair may take part any number of times.
+Pairs in this order form a commutative, associative, idempotent monoid, so that the best of the bests of parts is
+the best of the whole, and the initial pair may take part any number of times.
 """
 
 from __future__ import annotations

@@ -29,8 +29,9 @@ def _contract(
 ) -> list[Value]:
     """The sum over `bound` of the product of two operands, each at its indices, where `inside` holds.
 
-    Operands are promoted to the result's type first, as XLA does (StableHLO's interpreter does so for dot_general, while
-    it wraps the products of a convolution in their own type). Truth values are multiplied by `and` and added up by `or`.
+    Operands are promoted to the result's type first, as XLA does (StableHLO's interpreter does so for dot_general,
+    while it wraps the products of a convolution in their own type). Truth values are multiplied by `and`
+    and added up by `or`.
     """
     dtype = op.types[0].dtype
     require_arithmetic(dtype, *(value.type.dtype for value, _ in sides))

@@ -39,7 +39,8 @@ _UNCOUNTED = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop of the logical module: `state[j]` at the start of iteration `t`, `after[j]` one later, `final[j]` at the end."""
+    """A loop of the logical module: `state[j]` at the start of iteration `t`, `after[j]` one later,
+    `final[j]` at the end."""
 
     op: Op
     t: Var

@@ -16,7 +16,10 @@ from hlo_verify.terms.term import number
 
 
 def constant_elements(op: Op, value: Value) -> tuple[int, ...]:
-    """The elements of a constant tensor of integers, in row-major order. Raises `UnsupportedError` for any other operand."""
+    """The elements of a constant tensor of integers, in row-major order.
+
+    Raises `UnsupportedError` for any other operand.
+    """
     elements = []
     for where in product(*map(range, value.shape)):
         e = as_index(Value(value.type, value.at([expr.constant(k) for k in where])))

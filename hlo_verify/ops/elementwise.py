@@ -106,7 +106,10 @@ DEPENDS_ON_FORMAT = frozenset({"chlo.next_after"})
 
 
 def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
-    """The operation as a function of its name, attributes and machine types; real functions have one for every format."""
+    """The operation as a function of its name, attributes and machine types.
+
+    Real functions have one for every format.
+    """
     require_arithmetic(op.types[0].dtype, *(v.type.dtype for v in args))
     name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
     by_format = op.name in DEPENDS_ON_FORMAT

@@ -19,7 +19,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, Ix, Poly
+from hlo_verify.terms.term import ONE, Poly
 
 
 def _index_at(indices: Value, where: list[Index], vector: int, component: int) -> Value:
@@ -63,23 +63,11 @@ def equals(term: Poly, dtype: str, target: Index) -> Poly:
     lo, hi = integer_range(dtype)
     whole = algebra.as_index(term, lo, hi)
     if len(whole.items) == 1 and isinstance(whole.items[0][0], Opaque) and whole.items[0][0].term is term:
-        affine, other = _split_affine(term)
+        affine, other = algebra.split_affine(term)
         wanted = expr.subtract(target, affine)
         if lo <= wanted.lo and wanted.hi <= hi and other is not term:
             return guards.interval(expr.subtract(algebra.as_index(other, lo, hi), wanted), 0, 0)
     return guards.interval(expr.subtract(whole, target), 0, 0)
-
-
-def _split_affine(p: Poly) -> tuple[Index, Poly]:
-    """The affine part of an integer term, and the rest."""
-    affine, other = {}, {}
-    for mono, c in p.items:
-        is_affine = isinstance(c, int) and (
-            not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1)
-        )
-        (affine if is_affine else other)[mono] = c
-    e = algebra.as_index(algebra.build(affine), -expr.UNBOUNDED, expr.UNBOUNDED)
-    return e, algebra.build(other)
 
 
 def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -1,4 +1,4 @@
-"""What a reducer or comparator region computes: a recognised monoid, the best of pairs, or a function known by its terms."""
+"""What a reducer or comparator region computes: a monoid, the best of pairs, or a function known by its terms."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def _plain_monoid(region: Function) -> str | None:
     op = region.ops[0]
     dtype = region.argument_types[0].dtype
     require_arithmetic(dtype)
-    if set(op.operands) != set(region.arguments) or len({kind.dtype for kind in (*region.argument_types, *op.types)}) > 1:
+    if (
+        set(op.operands) != set(region.arguments)
+        or len({kind.dtype for kind in (*region.argument_types, *op.types)}) > 1
+    ):
         return None
     kind = MONOIDS[op.name]
     if dtype == "i1":
@@ -151,7 +154,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def best_of_pairs(region: Function) -> str | None:
-    """`max` or `min` where a region of (value, index) pairs keeps the one with that value, of equal ones the least index.
+    """`max` or `min` where a region of (value, index) pairs keeps the one with that value, then the least index.
 
     The region may only compare, select and combine truth values. What it gives then depends on nothing but the order of
     the two values and of the two indices, so that trying every order is a proof (without NaN).

@@ -117,7 +117,10 @@ def factor(term: Poly, dtype: str) -> Poly:
 
 
 def _named(term: Poly, dtype: str) -> Poly:
-    """The term by name. The name of an integer has no type: types of any width share the polynomial, and it wraps in each."""
+    """The term by name.
+
+    The name of an integer has no type: types of any width share the polynomial, and it wraps in each.
+    """
     return named(term, dtype if dtype == "i1" else "")
 
 

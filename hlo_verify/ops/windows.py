@@ -27,7 +27,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, ZERO, Poly, number
+from hlo_verify.terms.term import ONE, Poly, number
 
 
 @dataclass(frozen=True, slots=True)

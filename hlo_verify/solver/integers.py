@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import z3
 
@@ -59,7 +60,7 @@ class Integers:
         if found is not None:
             return found
         cuts = sorted(self._cuts.get(v, {1}))
-        if any(b % a for a, b in zip(cuts, cuts[1:], strict=False)):
+        if any(b % a for a, b in pairwise(cuts)):
             cuts = [1]
         pieces = []
         for n, low in enumerate(cuts):

@@ -411,9 +411,7 @@ def as_index(p: Poly, lo: int, hi: int) -> Index:
 
 def _value(p: Poly, lo: int, hi: int) -> Opaque:
     atom = p.atom
-    if atom is not None and atom.boolean:
-        lo, hi = 0, 1
-    elif p.items and all(a.boolean for a, _ in p.items[0][0]):
+    if p.items and all(a.boolean for a, _ in p.items[0][0]):
         lo, hi = 0, 1
     elif isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES:
         least, greatest = INTEGER_RANGES[atom.tensor.dtype]

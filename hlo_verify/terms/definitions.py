@@ -250,8 +250,8 @@ def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: _Keys) -> lis
         inside = [
             (mix(keys.colors[a.var], a.low, c), a) for a, c in e.items if isinstance(a, Digit) and a.var in keys.colors
         ]
-        for _, a in sorted(inside, key=lambda item: item[0]):
-            position.setdefault(a.var, len(position))
+        for _, digit in sorted(inside, key=lambda item: item[0]):
+            position.setdefault(digit.var, len(position))
         for a, _ in e.items:
             if isinstance(a, Opaque):
                 for x in a.exprs:

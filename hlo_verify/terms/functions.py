@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 from hlo_verify.terms.algebra import _plain, add, build, multiply, scale, subtract
 from hlo_verify.terms.guards import interval
@@ -14,6 +15,7 @@ from hlo_verify.terms.term import (
     ONE,
     ZERO,
     Apply,
+    Atom,
     Guard,
     Monomial,
     Number,
@@ -69,7 +71,7 @@ def _pieces(p: Poly) -> list[tuple[Poly, Poly]]:
         return []
     edges = [None, *sorted(cuts), None]
     pieces = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         last = None if end is None else end - 1
         here = {mono: c for lo, hi, mono, c in parts if _covers(lo, hi, start, last)}
         pieces.append((interval(form, start, last), build(here)))
@@ -104,17 +106,14 @@ def _inverse(args: tuple[Poly, ...]) -> Poly | None:
         return number(Fraction(1) / Fraction(p.constant)) if p.constant else None
     if len(p.items) == 1:
         mono, c = p.items[0]
-        factors: list[tuple[Poly, Number]] = []
+        product = number(Fraction(1) / Fraction(c))
         for atom, n in mono:
             if isinstance(atom, Apply) and atom.function == "exponential":
-                factors.append((of_atom(atom), _plain(-Fraction(n))))
+                factor: Atom = atom
+                n = _plain(-Fraction(n))
             else:
-                factors.append((of_atom(make_apply("inverse", (of_atom(atom),))), n))
-        product = number(Fraction(1) / Fraction(c))
-        for factor, n in factors:
-            inner = factor.atom
-            assert inner is not None
-            product = multiply(product, make_poly(((((inner, n),), 1),)))
+                factor = make_apply("inverse", (of_atom(atom),))
+            product = multiply(product, make_poly(((((factor, n),), 1),)))
         return product
     common = _common_exponentials(p)
     if common:
@@ -122,9 +121,8 @@ def _inverse(args: tuple[Poly, ...]) -> Poly | None:
         return multiply(apply("inverse", (rest,)), _exp_monomial(common, -1))
     lead = _leading(p)
     if lead != 1:
-        return scale(
-            of_atom(make_apply("inverse", (scale(p, Fraction(1) / Fraction(lead)),))), Fraction(1) / Fraction(lead)
-        )
+        k = Fraction(1) / Fraction(lead)
+        return scale(of_atom(make_apply("inverse", (scale(p, k),))), k)
     return None
 
 
@@ -157,7 +155,7 @@ def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
     if p is ONE:
         return ZERO
     if len(p.items) == 1:
-        mono, c = p.items[0]
+        mono, _ = p.items[0]
         common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
     else:
         common = _common_exponentials(p)
@@ -203,7 +201,7 @@ def _positive(args: tuple[Poly, ...]) -> Poly | None:
     p = args[0]
     if p.constant is not None:
         return ONE if p.constant > 0 else ZERO
-    lead = abs(_leading(p))
+    lead = abs(Fraction(_leading(p)))
     return None if lead == 1 else of_atom(make_apply("positive", (scale(p, Fraction(1) / Fraction(lead)),)))
 
 
@@ -218,7 +216,7 @@ def _zero(args: tuple[Poly, ...]) -> Poly | None:
 
 def _abs(args: tuple[Poly, ...]) -> Poly | None:
     c = args[0].constant
-    return None if c is None else number(abs(c))
+    return None if c is None else number(abs(Fraction(c)))
 
 
 def _equal(args: tuple[Poly, ...]) -> Poly | None:

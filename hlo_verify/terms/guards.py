@@ -175,9 +175,9 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             if sorted(steps, key=str) == sorted(pieces, key=str):
                 continue
             changed = True
-            for mono in members:
-                if mono is not None:
-                    del terms[mono]
+            for member in members:
+                if member is not None:
+                    del terms[member]
             for lo, hi, c in steps:
                 merged = with_guard(rest, interval_atom(form, lo, hi))
                 if merged is not None:

@@ -14,6 +14,7 @@ hold for any associative, commutative reducer, serve `max`, `min`, `and`, `or` a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
@@ -173,7 +174,7 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var],
     pieces: dict[Var, set[tuple[int, int]]] = {v: set() for v in bound}
     uses: dict[tuple[Var, int], set[tuple[int, int]]] = {}
     for e in found.values():
-        for atom, c in e.items:
+        for atom, _ in e.items:
             if isinstance(atom, Digit) and atom.var in variables:
                 end = atom.var.size if atom.top else atom.low * atom.radix
                 pieces[atom.var].add((atom.low, end))
@@ -191,7 +192,7 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var],
 def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:
     """Where to split a variable: all ends of its digits if they divide one another and its size, else nowhere."""
     points = sorted({low for low, _ in spans} | {end for _, end in spans} | {1, v.size})
-    if any(b % a for a, b in zip(points, points[1:], strict=False)):
+    if any(b % a for a, b in pairwise(points)):
         return [1]
     return points[:-1] if len(points) > 1 else [1]
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hlo_verify.index.expr import Index, Var, next_uid
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import next_uid as next_uid
 
 Number = int | Fraction
 
@@ -152,10 +153,7 @@ class Poly:
 
 
 def _show(mono: Monomial, c: Number) -> str:
-    if isinstance(c, Fraction):
-        shown = f"{float(c):.6g}"
-    else:
-        shown = str(c)
+    shown = f"{float(c):.6g}" if isinstance(c, Fraction) else str(c)
     parts = [repr(a) if p == 1 else f"{a!r}^{p if isinstance(p, int) else float(p):.6g}" for a, p in mono]
     if not parts:
         return shown

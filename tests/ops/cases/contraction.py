@@ -27,9 +27,7 @@ TYPES = (
 def dot_general(draw: Draw) -> Case:
     program = Program()
     left, right, kind = draw(st.sampled_from(TYPES))
-    batch, contracted, free_left, free_right = (
-        draw(st.lists(st.integers(1, 3), max_size=n)) for n in (1, 2, 2, 2)
-    )
+    batch, contracted, free_left, free_right = (draw(st.lists(st.integers(1, 3), max_size=n)) for n in (1, 2, 2, 2))
 
     def side(free: list[int]) -> tuple[list[int], list[int], list[int], list[int]]:
         labels = [("b", n) for n in range(len(batch))] + [("c", n) for n in range(len(contracted))]
@@ -117,7 +115,9 @@ def convolution(draw: Draw, dynamic: bool = False) -> Case:
     permutation = f"permutation = {listed([plain.index(x) for x in r_names.split(', ')])}"
     expected = reference(program.returns(program.op("transpose", [known], [(r_shape, kind)], permutation)))
     del program.lines[count:]
-    return Case(program.returns(program.op(name, args, [(r_shape, kind)], f"{numbers}[{r_names}]>, {attributes}")), expected)
+    return Case(
+        program.returns(program.op(name, args, [(r_shape, kind)], f"{numbers}[{r_names}]>, {attributes}")), expected
+    )
 
 
 CASES: dict[str, st.SearchStrategy[Case]] = {

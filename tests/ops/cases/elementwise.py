@@ -9,7 +9,6 @@ import numpy as np
 import scipy.special
 from hypothesis import strategies as st
 
-from hlo_verify.passes.elements import DTYPES
 from tests.ops.cases.drawing import COMPLEX, FLOATS, INTEGERS, SIGNED, Case, Draw, cases, operand, shapes, values
 from tests.support.functions import is_integer
 from tests.support.modules import Program

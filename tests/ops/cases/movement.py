@@ -200,9 +200,7 @@ def dynamic(draw: Draw, name: str) -> Case:
         low = [draw(st.integers(-n, 2)) for n in shape]
         high = [draw(st.integers(0, 2)) for _ in shape]
         inner = [draw(st.integers(0, 2)) for _ in shape]
-        result = tuple(
-            a + b + n + (n - 1) * i for n, a, b, i in zip(shape, low, high, inner, strict=True)
-        )
+        result = tuple(a + b + n + (n - 1) * i for n, a, b, i in zip(shape, low, high, inner, strict=True))
         args = [source, operand(draw, program, (), dtype), sizes(low), sizes(high), sizes(inner)]
         return Case(program.returns(program.op(name, args, [(result, dtype)])))
     first = [draw(st.integers(0, n)) for n in shape]
