@@ -130,7 +130,7 @@ class Program:
         return f"module @m {{\n{self.function()}}}\n"
 
     def split(self) -> tuple[str, list[Array]]:
-        """The text and inputs with every complex argument and result as two real ones: jaxlib's binding has no complex elements."""
+        """The text and inputs with every complex argument and result as two real ones: the binding has no complex."""
         inputs: list[Array] = []
         signature, before, after = [], [], []
         results: list[Ref] = []

@@ -1,4 +1,4 @@
-"""Strategies for operands: random shapes, types and values, plain or dressed as an expression that looks inside, wraps or folds."""
+"""Strategies for operands: random shapes, types and values, plain or inside of an expression that wraps or folds."""
 
 from __future__ import annotations
 
