@@ -27,7 +27,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, Poly, number
+from hlo_verify.terms.term import ONE, ZERO, Poly, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     best, first_wins = _selection(op)
     if monoid(op.regions[1], context) != "sum":
         raise UnsupportedError("select_and_scatter that scatters by something else than addition")
+    if init.term is not ZERO:  # the specification folds it in for every element, XLA once
+        raise UnsupportedError("select_and_scatter from an initial value that is not zero")
     chosen = _chosen_offset(op, operand, source.shape, best, first_wins)
     # Every window w and offset o within it, where the window's choice is o and this is where o lies.
     at = [expr.fresh("f", n) for n in source.shape]
@@ -116,7 +118,7 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
         lands = algebra.multiply(lands, guards.interval(expr.subtract(target, index), 0, 0))
     term = remap(factor(source.term, kind.dtype), source.shape, outer)
     added = sums.reduce_sum([*at, *view.bound], algebra.multiply(lands, term))
-    return [Value(kind, lighten(algebra.add(init.term, added), kind.dtype))]
+    return [Value(kind, lighten(added, kind.dtype))]
 
 
 def _selection(op: Op) -> tuple[str, bool]:

@@ -179,7 +179,7 @@ class _Scope:
         at_shape = np.broadcast_shapes(shape, *(x.shape for x in at))
         result = np.empty(shape, dtype=object)
         for where in np.ndindex(*shape):
-            result[where] = rule(source, [b[where] for b in bodies], self.evaluator)
+            result[where] = rule(source, [np.asarray(b[where], dtype=object) for b in bodies], self.evaluator)
         chosen = np.broadcast_to(result, at_shape)
         picked = np.empty(at_shape, dtype=object)
         spread = [np.broadcast_to(x, at_shape) for x in at]

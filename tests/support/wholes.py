@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify.ops import reductions
+from hlo_verify.ops import regions
 from hlo_verify.terms.term import Tensor
+from tests.support.functions import is_integer, wrap
 
 if TYPE_CHECKING:
     from tests.support.evaluate import Evaluator
@@ -31,10 +32,10 @@ REDUCTIONS: dict[str, Callable[[Array, tuple[int, ...]], Any]] = {
 
 
 def region(key: Any, arguments: list[Any], evaluator: Evaluator) -> list[Any]:
-    """The results of a reducer or comparator (a `reductions.reducer_key`) on scalars."""
+    """The results of a reducer or comparator (a `regions.region_terms`) on scalars."""
     from tests.support.evaluate import Evaluator
 
-    symbols = {s: s.dtype for s in reductions._placeholders.values()}
+    symbols = {s: s.dtype for s in regions._placeholders.values()}
     numbered = {int(s.name.removeprefix("a")): [] for s in symbols}
     for s in symbols:
         numbered[int(s.name.removeprefix("a"))].append(s)
@@ -58,8 +59,10 @@ def _sort(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
 
 
 def _top_k(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
-    largest, n, *_ = source.attributes
-    (body,) = bodies
+    largest, n, dtype, _ = source.attributes
+    body = bodies[0]
+    if is_integer(dtype):
+        body = np.array([wrap(dtype, x) for x in body], dtype=object)
     order = sorted(range(len(body)), key=lambda i: (-body[i] if largest else body[i], i))
     return body[order] if n == 0 else np.asarray(order, dtype=object)
 
@@ -74,8 +77,18 @@ def _reduce(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
     return np.asarray(state[n], dtype=object)
 
 
+def _best(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    """The index of the best of pairs, the least one of equal values."""
+    values, indices, first, place = bodies
+    sign = -1 if source.kind == "argmax" else 1
+    rows = [*zip(values.flat, indices.flat, strict=True), (first.flat[0], place.flat[0])]
+    return np.asarray(min(rows, key=lambda row: (sign * row[0], row[1]))[1], dtype=object)
+
+
 WHOLES: dict[str, Callable[[Tensor, list[Array], Any], Any]] = {
     "sort": _sort,
     "top_k": _top_k,
     "reduce": _reduce,
+    "argmax": _best,
+    "argmin": _best,
 }

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.ops.cases import contraction, elementwise, movement
+from tests.ops.cases import contraction, elementwise, movement, reductions
 from tests.ops.cases.drawing import Case
 
-CASES: dict[str, st.SearchStrategy[Case]] = {**elementwise.CASES, **movement.CASES, **contraction.CASES}
+CASES: dict[str, st.SearchStrategy[Case]] = {
+    **elementwise.CASES,
+    **movement.CASES,
+    **contraction.CASES,
+    **reductions.CASES,
+}
