@@ -28,11 +28,11 @@ ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
 
 
-FAILURES = 40
+FAILURES = 16
 """After so many comparisons in a row without success, the module is taken to be wrong from there on."""
 
-EFFORT = 1500
-"""The most questions to Z3 for all of a module's values together."""
+EFFORT = 2000
+"""The most steps of case distinction for all of a module's values and results together."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another kind."""

@@ -160,18 +160,14 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
             sources |= {r * partitions + target: r * partitions + source for r in range(replicas)}
         else:  # cross_replica
             sources |= {target * partitions + p: source * partitions + p for p in range(partitions)}
-    return [
-        Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)
-    ]
+    return [Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)]
 
 
 def _collective_broadcast(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Every member of a group receives its first member's value; a device in no group receives zeros."""
     device = device_of(context)
     sources = {member: group[0] for group in process_groups(op, context) for member in group}
-    return [
-        Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)
-    ]
+    return [Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)]
 
 
 RULES: dict[str, Rule] = {

@@ -57,6 +57,7 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
     if p is ZERO:
         return True
+    effort.left -= 1
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
     opened = _without_names(p)

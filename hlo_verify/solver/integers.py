@@ -23,7 +23,7 @@ TIMEOUT_MS = 200
 
 @dataclass(slots=True)
 class Effort:
-    """How many questions may still be asked; past that, nothing more is proved."""
+    """How many more steps (questions to Z3, terms looked at) there may be; past that, nothing more is proved."""
 
     left: int
 
