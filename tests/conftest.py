@@ -13,5 +13,7 @@ _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_
 settings.register_profile(
     "quick", max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=_CHECKS
 )
-settings.register_profile("thorough", max_examples=400, deadline=None, report_multiple_bugs=False, suppress_health_check=_CHECKS)
+settings.register_profile(
+    "thorough", max_examples=400, deadline=None, report_multiple_bugs=False, suppress_health_check=_CHECKS
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -18,6 +18,7 @@ from hlo_verify.ops import (
     opaque,
     ordering,
     reductions,
+    scatter,
     windows,
 )
 from hlo_verify.ops.values import Context, Rule, Value
@@ -56,6 +57,7 @@ RULES = _merge(
     windows.RULES,
     ordering.RULES,
     indexing.RULES,
+    scatter.RULES,
     collectives.RULES,
     control.RULES,
     opaque.RULES,

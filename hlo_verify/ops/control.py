@@ -28,11 +28,15 @@ from hlo_verify.ops.values import (
     positions,
 )
 from hlo_verify.solver import cases
+from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Guard, Poly, tensor
 
 UNROLL_LIMIT = 64
 """The most iterations of a loop without a counterpart that are unrolled."""
+
+EFFORT = 1000
+"""The most steps of case distinction for all loops together."""
 
 _UNCOUNTED = 1 << 40
 
@@ -70,6 +74,7 @@ class LoopBook:
 
     place: Place
     loops: list[Loop] = field(default_factory=list)
+    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
         if k in shape.invariant or k in shape.counters:
             continue
         for place in context.loops.place(loop.op, op, k, loop.state[k].type, kind):
-            if _agrees(args[k].term, loop.initial[k], place):
+            if _agrees(args[k].term, loop.initial[k], place, context.loops.effort):
                 places[k] = place
                 break
     now = expr.of_var(loop.t)
@@ -251,7 +256,9 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
                 arbitrary = algebra.read(unknown[k], (*_devices(context), now, *positions(kind.shape)))
                 state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
         after = _iterate(op, state, context)
-        wrong = [k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place)]
+        wrong = [
+            k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place, context.loops.effort)
+        ]
         if not wrong:
             break
         for k in wrong:
@@ -282,9 +289,9 @@ def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:
     return algebra.add(term, algebra.multiply(algebra.logical_not(place.inside), arbitrary))
 
 
-def _agrees(found: Poly, logical: Value, place: Placement) -> bool:
+def _agrees(found: Poly, logical: Value, place: Placement, effort: Effort) -> bool:
     """Whether a term is its shard of a logical value, where that exists."""
-    return cases.equal(found, logical.at(place.indices), place.inside)
+    return cases.equal(found, logical.at(place.indices), place.inside, effort)
 
 
 def _unrolled(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value]:

@@ -13,7 +13,7 @@ from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
+from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
 
 WEIGHT_LIMIT = 40
 """A term heavier than this (atoms and their indices) is given a name."""
@@ -143,15 +143,40 @@ def as_index(value: Value) -> Index:
 
 def whole(kind: str, attributes: Any, operands: Sequence[Value], result: TensorType) -> Poly:
     """A function of whole tensors, known only by its kind and attributes, at the result's position."""
+    every = [(value, range(len(value.shape))) for value in operands]
+    return function_of(kind, attributes, every, result, range(len(result.shape)))
+
+
+def function_of(
+    kind: str,
+    attributes: Any,
+    operands: Sequence[tuple[Value, Sequence[int]]],
+    result: TensorType,
+    own: Sequence[int],
+) -> Poly:
+    """A function of some dimensions of its operands, known only by its kind and attributes, at the result's position.
+
+    Each operand comes with the dimensions that the function is of; its others are, in order, dimensions of the result
+    that are not the function's `own`. Element types and sizes take part in telling functions apart.
+    """
+    where = positions(result.shape)
+    batch = [where[k] for k in range(result.rank) if k not in own]
     bound: list[Var] = []
     bodies = []
-    for value in operands:
-        own = [expr.fresh("f", size) for size in value.shape]
-        bodies.append(value.at([expr.of_var(v) for v in own]))
-        bound.extend(own)
-    return define(
-        kind, bound, tuple(bodies), attributes=attributes, at=positions(result.shape), ordered=True, dtype=result.dtype
-    )
+    for value, dims in operands:
+        others = iter(batch)
+        at: list[Index] = []
+        for k, size in enumerate(value.shape):
+            if k in dims:
+                bound.append(expr.fresh("f", size))
+                at.append(expr.of_var(bound[-1]))
+            else:
+                at.append(next(others))
+        bodies.append(value.at(at) if 0 not in value.shape else ZERO)
+    types = tuple((v.type.dtype, tuple(v.shape[k] for k in dims)) for v, dims in operands)
+    key = (attributes, types, (result.dtype, tuple(result.shape[k] for k in own)))
+    at_own = tuple(where[k] for k in own)
+    return define(kind, bound, tuple(bodies), attributes=key, at=at_own, ordered=True, dtype=result.dtype)
 
 
 def operand_of_type(value: Value, dtype: str) -> Poly:

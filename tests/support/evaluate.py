@@ -1,8 +1,9 @@
 """Terms evaluated with numbers: brute force, and nothing of the prover's algebra.
 
 An expression is evaluated for every combination of its variables at once: every variable stands for an
-array of integers, and the arrays broadcast. Elements are Python numbers (exact integers, fractions,
-floats of 64 bits), held in object arrays.
+array of integers, and the arrays broadcast. Elements are Python numbers, held in object arrays: exact integers
+and fractions, and floats where a function that is not rational was applied. Infinity is a number too, larger than all
+others: terms treat it as a symbol, which may be added and subtracted again.
 
 Guards come first: where a guard or a boolean of a product is 0, the product is 0, whatever the other
 factors are (an infinity, a NaN). What is read outside of a tensor is an arbitrary number, the same
@@ -11,6 +12,7 @@ whenever the same place is read, so that a read which no guard covers shows as a
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -39,7 +41,12 @@ def objects(values: Any) -> Array:
         return array.astype(np.int64 if array.dtype.name != "uint64" else np.uint64).astype(object)
     if array.dtype.kind == "c":
         return array.astype(np.complex128).astype(object)
-    return array.astype(np.float64).astype(object)
+    exact = np.frompyfunc(lambda x: Fraction(x) if math.isfinite(x) else x, 1, 1)
+    return np.asarray(exact(array.astype(np.float64)), dtype=object)
+
+
+class OpaqueError(Exception):
+    """A function of whole tensors that only its name is known of."""
 
 
 class Evaluator:
@@ -175,7 +182,9 @@ class _Scope:
         axes = tuple(range(len(shape), len(shape) + len(sizes)))
         if source.kind in REDUCTIONS:
             return np.asarray(REDUCTIONS[source.kind](bodies[0], axes), dtype=object)
-        rule = WHOLES[source.kind]
+        rule = WHOLES.get(source.kind)
+        if rule is None:
+            raise OpaqueError(source.kind)
         at_shape = np.broadcast_shapes(shape, *(x.shape for x in at))
         result = np.empty(shape, dtype=object)
         for where in np.ndindex(*shape):

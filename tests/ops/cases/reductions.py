@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hlo_verify.passes.elements import DTYPES
-from tests.ops.cases.drawing import Case, Draw, cases, operand, shapes, values
+from tests.ops.cases.drawing import Case, Draw, cases, operand, shapes
 from tests.ops.cases.movement import listed
 from tests.support.functions import bounds, is_integer
 from tests.support.modules import Program, Ref, tensor_type
@@ -123,7 +123,9 @@ def _argmax(draw: Draw, program: Program, shape: tuple[int, ...], result: list[i
     first = {"f32": np.float32(-np.inf if direction == "GT" else np.inf), "i1": np.bool_(direction != "GT")}
     if dtype not in first:
         first[dtype] = np.array(bounds(dtype)[0 if direction == "GT" else 1], DTYPES[dtype])
-    args.append(program.constant(np.asarray(first[dtype])) if draw(st.booleans()) else operand(draw, program, (), dtype))
+    args.append(
+        program.constant(np.asarray(first[dtype])) if draw(st.booleans()) else operand(draw, program, (), dtype)
+    )
     args.append(operand(draw, program, (), index))
     kinds = [(result, dtype), (result, index)]
     return Case(program.returns(program.op("reduce", args, kinds, attributes, pairs(dtype, index, direction, tie))))
@@ -163,7 +165,10 @@ def reduce_window(draw: Draw) -> Case:
         return _argmax_of_windows(draw, program, shape, result, attributes)
     region = not_a_monoid(dtype) if kind == "other" else reducer(name, dtype)
     name = "add" if kind == "other" else name
-    args = [_moderate(draw, program, shape, dtype, name), operand(draw, program, (), dtype, (-2, 2) if dtype in ("f32", "f64") else None)]
+    args = [
+        _moderate(draw, program, shape, dtype, name),
+        operand(draw, program, (), dtype, (-2, 2) if dtype in ("f32", "f64") else None),
+    ]
     return Case(program.returns(program.op("reduce_window", args, [(result, dtype)], attributes, region)))
 
 

@@ -1,0 +1,196 @@
+"""scatter: every update lands where its index says, or nowhere.
+
+`result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region overwrites,
+the same holds if no two updates land on one element; otherwise the result is a function of the whole operands.
+
+A window that lies partly outside is skipped as a whole by some of XLA's implementations, while StableHLO's
+specification applies the part that lies inside. Which of the two holds is a truth value of its own here, so that a
+proof holds for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.ir import Function, Op
+from hlo_verify.ops.indexing import equals, index_at
+from hlo_verify.ops.regions import combine, monoids, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    Value,
+    factor,
+    integer_range,
+    is_float,
+    lighten,
+    position,
+    remap,
+    whole,
+)
+from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import ONE, ZERO, Poly, number
+
+UNIQUE_LIMIT = 1 << 16
+"""The most updates whose places are computed one by one to see whether they differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """The updates that may land on an element: their index `at`, for every value of `bound`, where `lands`."""
+
+    bound: tuple[Var, ...]
+    at: tuple[Index, ...]
+    lands: Poly
+    places: tuple[Index, ...]
+    """Where an update goes in the dimensions that its index decides."""
+
+
+def landing(op: Op, operand: Value, indices: Value, updates: tuple[int, ...]) -> Landing:
+    """Which updates land at the positional variables of the operand.
+
+    Window dimensions that no index moves and batching dimensions give the update's index directly.
+    """
+    numbers = op.attributes["scatter_dimension_numbers"]
+    window_dims, inserted = numbers["update_window_dims"], numbers["inserted_window_dims"]
+    batching, vector = numbers["input_batching_dims"], numbers["index_vector_dim"]
+    to_operand = numbers["scatter_dims_to_operand_dims"]
+    shape = operand.shape
+    where = [position(k, n) for k, n in enumerate(shape)]
+    window_of = dict(
+        zip((k for k in range(len(shape)) if k not in inserted and k not in batching), window_dims, strict=True)
+    )
+    batch_dims = [d for d in range(len(updates)) if d not in window_dims]
+    known: dict[int, Index] = {}
+    lands = ONE
+    for k, d in window_of.items():
+        if k not in to_operand:
+            known[d] = where[k]
+            lands = algebra.multiply(lands, guards.interval(where[k], 0, updates[d] - 1))
+    for k, b in zip(batching, numbers["scatter_indices_batching_dims"], strict=True):
+        known[batch_dims[b if b < vector else b - 1]] = where[k]
+    bound = {d: expr.fresh("f", n) for d, n in enumerate(updates) if d not in known}
+    at = [known[d] if d in known else expr.of_var(bound[d]) for d in range(len(updates))]
+    for k in range(len(shape)):
+        if k in inserted and k not in to_operand:
+            lands = algebra.multiply(lands, guards.interval(where[k], 0, 0))
+    batch = [at[d] for d in batch_dims]
+    fits, places = ONE, []
+    for n, k in enumerate(to_operand):
+        start = index_at(indices, batch, vector, n)
+        offset = at[window_of[k]] if k in window_of else expr.constant(0)
+        lands = algebra.multiply(lands, equals(start.term, start.type.dtype, expr.subtract(where[k], offset)))
+        e = algebra.as_index(start.term, *integer_range(start.type.dtype))
+        places.append(expr.add(e, offset))
+        width = updates[window_of[k]] if k in window_of else 1
+        if width > 1:
+            fits = algebra.multiply(fits, guards.interval(e, 0, shape[k] - width))
+    if fits is not ONE:
+        partly = algebra.multiply(algebra.logical_not(fits), apply("positive:partial_windows_land", ()))
+        lands = algebra.multiply(lands, algebra.add(fits, partly))
+    return Landing(tuple(bound.values()), tuple(at), lands, tuple(places))
+
+
+def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
+    count = len(op.types)
+    operands, indices, updates = args[:count], args[count], args[count + 1 :]
+    if 0 in updates[0].shape:
+        return [Value(kind, v.term) for kind, v in zip(op.types, operands, strict=True)]
+    kinds = _reducers(op.regions[0], context)
+    place = landing(op, operands[0], indices, updates[0].shape)
+    if kinds is None or ("set" in kinds and not (op.attributes.get("unique_indices") or at_most_once(place))):
+        return _function_of_whole(op, args, context)
+    return [
+        Value(result, lighten(_landed(kind, place, operand, update, result.dtype), result.dtype))
+        for kind, operand, update, result in zip(kinds, operands, updates, op.types, strict=True)
+    ]
+
+
+def _reducers(region: Function, context: Context) -> tuple[str, ...] | None:
+    count = len(region.results)
+    if region.results == region.arguments[count:]:
+        return ("set",) * count
+    return monoids(region, context)
+
+
+def _landed(kind: str, place: Landing, operand: Value, update: Value, dtype: str) -> Poly:
+    """The result of one operand, at its positional variables."""
+    base = operand_term(kind, operand, dtype)
+    term = remap(factor(operand_term(kind, update, dtype), dtype), update.shape, place.at)
+    bound, lands = place.bound, place.lands
+    if kind == "sum":
+        return algebra.add(base, sums.reduce_sum(bound, algebra.multiply(lands, term)))
+    if kind == "set":
+        covered = sums.reduce_sum(bound, lands)
+        kept = algebra.multiply(algebra.logical_not(covered), factor(base, dtype))
+        return algebra.add(kept, sums.reduce_sum(bound, algebra.multiply(lands, term)))
+    neutral = _worst(kind, dtype) if kind in ("max", "min") else ZERO if kind == "or" else ONE
+    candidates = algebra.select(lands, term, neutral)
+    return combine(kind, base, reduce_terms(kind, bound, candidates), dtype)
+
+
+def _worst(kind: str, dtype: str) -> Poly:
+    if is_float(dtype):
+        return algebra.scale(apply("infinity", ()), -1 if kind == "max" else 1)
+    return number(integer_range(dtype)[0 if kind == "max" else 1])
+
+
+def at_most_once(place: Landing) -> bool:
+    """Whether no two updates that differ in their bound variables can land on one element."""
+    bound = [v for v in place.bound if v.size > 1]
+    if not bound:
+        return True
+    return _injective(place.places, bound) or _differ(place.places, bound)
+
+
+def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
+    """Whether every variable shows in a place that differs for any two values of the variables in it.
+
+    A sum of multiples of variables takes no value twice where each multiple exceeds all smaller ones together.
+    """
+    shown: set[Var] = set()
+    for e in places:
+        parts = [(abs(c), a) for a, c in e.items if not a.free.isdisjoint(bound)]
+        if any(not isinstance(a, Digit) or a.low != 1 or not a.top for _, a in parts):
+            continue
+        reach = 0
+        for c, a in sorted(parts, key=lambda part: part[0]):
+            if c <= reach:
+                break
+            reach += c * a.hi
+        else:
+            shown |= {a.var for _, a in parts if isinstance(a, Digit)}
+    return shown >= set(bound)
+
+
+def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
+    """Whether all places differ, computed one by one where they depend on nothing else."""
+    sizes = [v.size for v in bound]
+    if int(np.prod(sizes, dtype=object)) > UNIQUE_LIMIT or any(not e.free <= set(bound) for e in places):
+        return False
+    if any(a.free and not isinstance(a, Digit) for e in places for a, _ in e.items):
+        return False
+    axes = dict(zip(bound, np.ogrid[tuple(slice(n) for n in sizes)], strict=True))
+    columns = []
+    for e in places:
+        total = np.full(sizes, e.const, dtype=np.int64)
+        for a, c in e.items:
+            assert isinstance(a, Digit)
+            total = total + c * (axes[a.var] // a.low % a.radix)
+        columns.append(total.reshape(-1))
+    return bool(columns) and len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
+
+
+def _function_of_whole(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """A scatter that overwrites in no known order, or whose reducer is not recognised."""
+    numbers = tuple(sorted((k, v) for k, v in op.attributes["scatter_dimension_numbers"].items()))
+    key = (region_terms(op.regions[0], context), numbers, bool(op.attributes.get("unique_indices")))
+    return [Value(kind, whole("scatter", (*key, n), args, kind)) for n, kind in enumerate(op.types)]
+
+
+RULES: dict[str, Rule] = {"scatter": _scatter}
