@@ -1,0 +1,166 @@
+"""Pairs that differ, however little, are never proved.
+
+Found by trying to break the prover: each is a module, and another that computes something else.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify.errors import InputError
+
+REPLICATED = "{replicated}"
+VECTOR = "tensor<4xf32>"
+
+
+def _module(arguments: str, result: str, body: str, devices: int = 2) -> str:
+    return (
+        f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+        f"  func.func public @main({arguments}) -> ({result}) {{\n{body}\n  }}\n}}\n"
+    )
+
+
+def _on(sharding: str) -> str:
+    return f'{{mhlo.sharding = "{sharding}"}}'
+
+
+def _proved(logical: str, partitioned: str) -> bool:
+    try:
+        return hlo_verify.verify(logical, partitioned).verdict is hlo_verify.Verdict.PROVED
+    except InputError:
+        return False
+
+
+def _replicated(types: list[str], result: str, logical: str, partitioned: str) -> tuple[str, str]:
+    """Two bodies over the same arguments `%a0, %a1, ...`, everything replicated."""
+    names = [f"%a{n}: {kind}" for n, kind in enumerate(types)]
+    placed = ", ".join(f"{name} {_on(REPLICATED)}" for name in names)
+    return (
+        _module(placed, f"{result} {_on(REPLICATED)}", logical),
+        _module(", ".join(names), result, partitioned),
+    )
+
+
+def _loop(bound: int, *, test: str = "", tested: str = "%i", start: int = 0, step: int = 1) -> str:
+    """`x = x * (x + x)` while `tested < bound`."""
+    return f"""
+    %start = stablehlo.constant dense<{start}> : tensor<i32>
+    %step = stablehlo.constant dense<{step}> : tensor<i32>
+    %r:2 = stablehlo.while(%i = %start, %x = %a0) : tensor<i32>, {VECTOR}
+    cond {{
+      {test}
+      %k = stablehlo.constant dense<{bound}> : tensor<i32>
+      %p = stablehlo.compare LT, {tested}, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %w = stablehlo.add %x, %x : {VECTOR}
+      %y = stablehlo.multiply %x, %w : {VECTOR}
+      %j = stablehlo.add %i, %step : tensor<i32>
+      stablehlo.return %j, %y : tensor<i32>, {VECTOR}
+    }}
+    return %r#1 : {VECTOR}"""
+
+
+def _number(name: str, value: int) -> str:
+    return f"%{name} = stablehlo.constant dense<{value}> : tensor<i32>\n"
+
+
+TESTS = {
+    "square": "%q = stablehlo.multiply %i, %i : tensor<i32>",
+    "quotient": _number("n", 2) + "%q = stablehlo.divide %i, %n : tensor<i32>",
+    "remainder of a shifted counter": _number("n", 8)
+    + _number("by", 3)
+    + "%m = stablehlo.add %i, %by : tensor<i32>\n%q = stablehlo.remainder %m, %n : tensor<i32>",
+    "shift": _number("n", 1) + "%q = stablehlo.shift_left %i, %n : tensor<i32>",
+    "bits": "%q = stablehlo.popcnt %i : tensor<i32>",
+    "table": "%t = stablehlo.constant dense<[0, 9, 1, 2, 3, 4, 5, 6]> : tensor<8xi32>\n"
+    "%m = stablehlo.dynamic_slice %t, %i, sizes = [1] : (tensor<8xi32>, tensor<i32>) -> tensor<1xi32>\n"
+    "%q = stablehlo.reshape %m : (tensor<1xi32>) -> tensor<i32>",
+}
+
+
+@pytest.mark.parametrize("test", TESTS.values(), ids=TESTS.keys())
+def test_the_number_of_iterations_is_that_of_the_condition(test: str) -> None:
+    """A condition on a function of the counter does not hold for as many iterations as its bound says."""
+    assert not _proved(*_replicated([VECTOR], VECTOR, _loop(5), _loop(5, test=test, tested="%q")))
+
+
+def test_the_number_of_iterations_counts_from_the_start_by_the_step() -> None:
+    assert not _proved(*_replicated([VECTOR], VECTOR, _loop(10), _loop(10, start=3)))
+    assert not _proved(*_replicated([VECTOR], VECTOR, _loop(6), _loop(6, step=2)))
+    assert _proved(*_replicated([VECTOR], VECTOR, _loop(7), _loop(10, start=3)))
+    assert _proved(*_replicated([VECTOR], VECTOR, _loop(5), _loop(9, step=2)))
+
+
+@pytest.mark.parametrize(("whole", "shard"), [("i32", "i8"), ("f32", "i32"), ("i8", "ui8")])
+def test_element_types_of_arguments_and_results_agree(whole: str, shard: str) -> None:
+    def body(kind: str) -> str:
+        return f"%q = stablehlo.add %a0, %a0 : tensor<4x{kind}>\nreturn %q : tensor<4x{kind}>"
+
+    at = _on(REPLICATED)
+    logical = _module(f"%a0: tensor<4x{whole}> {at}", f"tensor<4x{whole}> {at}", body(whole))
+    assert not _proved(logical, _module(f"%a0: tensor<4x{shard}>", f"tensor<4x{shard}>", body(shard)))
+
+
+def test_the_element_type_of_a_result_agrees() -> None:
+    at = _on(REPLICATED)
+    narrow = "%q = stablehlo.convert %a0 : (tensor<4xi32>) -> tensor<4xi8>\nreturn %q : tensor<4xi8>"
+    logical = _module(f"%a0: tensor<4xi32> {at}", f"tensor<4xi32> {at}", "return %a0 : tensor<4xi32>")
+    assert not _proved(logical, _module("%a0: tensor<4xi32>", "tensor<4xi8>", narrow))
+
+
+UNREDUCED = "{devices=[1,2]<=[2] last_tile_dims={unreduced}}"
+
+
+@pytest.mark.parametrize(
+    ("argument", "result"),
+    [("{maximal device=0}", REPLICATED), (UNREDUCED, REPLICATED), (REPLICATED, UNREDUCED)],
+)
+def test_addends_and_single_devices_are_not_replicas(argument: str, result: str) -> None:
+    body = f"return %a0 : {VECTOR}"
+    logical = _module(f"%a0: {VECTOR} {_on(argument)}", f"{VECTOR} {_on(result)}", body)
+    assert not _proved(logical, _module(f"%a0: {VECTOR}", VECTOR, body))
+
+
+def test_both_modules_are_for_one_number_of_devices() -> None:
+    placed = _on("{devices=[2,2]<=[4] last_tile_dim_replicate}")
+    logical = _module(f"%a0: {VECTOR} {placed}", f"{VECTOR} {placed}", f"return %a0 : {VECTOR}", 4)
+    assert not _proved(logical, _module("%a0: tensor<2xf32>", "tensor<2xf32>", "return %a0 : tensor<2xf32>"))
+
+
+def _scatter(index: str) -> str:
+    return f"""
+    %i = stablehlo.convert %a1 : (tensor<3x1xi32>) -> tensor<3x1x{index}>
+    %r = "stablehlo.scatter"(%a0, %i, %a2) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %m = stablehlo.maximum %x, %y : tensor<f32>
+      stablehlo.return %m : tensor<f32>
+    }}) : (tensor<8xf32>, tensor<3x1x{index}>, tensor<3xf32>) -> tensor<8xf32>
+    return %r : tensor<8xf32>"""
+
+
+@pytest.mark.parametrize(("one", "other"), [("i32", "i8"), ("ui8", "i8")])
+def test_indices_that_wrap_scatter_elsewhere(one: str, other: str) -> None:
+    types = ["tensor<8xf32>", "tensor<3x1xi32>", "tensor<3xf32>"]
+    assert not _proved(*_replicated(types, "tensor<8xf32>", _scatter(one), _scatter(other)))
+
+
+LAWS = {
+    "division": ("%r = stablehlo.divide %a0, %a1", "%r = stablehlo.divide %a1, %a0"),
+    "negated maximum": (
+        "%m = stablehlo.maximum %a0, %a1 : {0}\n%r = stablehlo.negate %m",
+        "%p = stablehlo.negate %a0 : {0}\n%q = stablehlo.negate %a1 : {0}\n%r = stablehlo.maximum %p, %q",
+    ),
+    "logarithm of negative numbers": (
+        "%m = stablehlo.multiply %a0, %a0 : {0}\n%r = stablehlo.log %m",
+        "%p = stablehlo.log %a0 : {0}\n%r = stablehlo.add %p, %p",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), LAWS.values(), ids=LAWS.keys())
+def test_laws_hold_only_where_they_do(one: str, other: str) -> None:
+    bodies = [f"{body.format(VECTOR)} : {VECTOR}\nreturn %r : {VECTOR}" for body in (one, other)]
+    assert not _proved(*_replicated([VECTOR, VECTOR], VECTOR, *bodies))
