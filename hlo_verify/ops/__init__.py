@@ -18,6 +18,7 @@ from hlo_verify.ops import (
     opaque,
     ordering,
     reductions,
+    scan,
     scatter,
     windows,
 )
@@ -56,6 +57,7 @@ RULES = _merge(
     reductions.RULES,
     windows.RULES,
     ordering.RULES,
+    scan.RULES,
     indexing.RULES,
     scatter.RULES,
     collectives.RULES,

@@ -24,6 +24,7 @@ from hlo_verify.ops.values import (
     as_index,
     factor,
     integer_range,
+    is_integer,
     lighten,
     positions,
 )
@@ -38,7 +39,7 @@ UNROLL_LIMIT = 64
 EFFORT = 1000
 """The most steps of case distinction for all loops together."""
 
-_UNCOUNTED = 1 << 40
+_UNCOUNTED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,9 @@ def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
             continue
         start = args[k].term.constant
         step = _step(producers.get(result), argument, producers, context)
-        if isinstance(start, int) and step is not None and args[k].shape == ():
-            counters[k] = (start, step)
-    t = expr.var("t", "count", _UNCOUNTED)
+        if isinstance(start, int) and step and args[k].shape == () and is_integer(args[k].type.dtype):
+            counters[k] = (as_index(args[k]).const, step)
+    t = expr.var("t", "count", _steps_that_fit(counters, op))
     values = []
     for k, value in enumerate(args):
         if k in counters:
@@ -134,6 +135,15 @@ def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
         raise UnsupportedError("a loop counter that overflows")
     return _Shape(trips, frozenset(invariant), counters)
+
+
+def _steps_that_fit(counters: dict[int, tuple[int, int]], op: Op) -> int:
+    """For how many iterations no counter overflows: the trip count is below, or the loop is not understood."""
+    steps = _UNCOUNTED
+    for k, (start, step) in counters.items():
+        lo, hi = integer_range(op.types[k].dtype)
+        steps = min(steps, ((hi - start) // step if step > 0 else (start - lo) // -step) + 1)
+    return steps
 
 
 def _fits(dtype: str, value: int) -> bool:
@@ -163,14 +173,13 @@ def _step(op: Op | None, argument: int, producers: dict[int, Op], context: Conte
 
 
 def _count(test: Poly, t: Var) -> int | None:
-    """The number of iterations for which a condition on t holds from the first on."""
+    """The number of iterations for which a condition holds: only `t <= n` with t itself says so exactly."""
     constant = test.constant
     if constant is not None:
         return 0 if constant == 0 else None
     atom = test.atom
     if isinstance(atom, Guard) and atom.free == {t} and atom.lo is None and atom.hi is not None:
-        e = atom.form
-        if len(e.items) == 1 and e.items[0][1] == 1:
+        if atom.form is expr.of_var(t):
             return atom.hi + 1
     return None
 

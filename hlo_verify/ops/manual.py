@@ -20,6 +20,9 @@ from hlo_verify.terms import algebra
 
 def enter(value: Value, sharding: Sharding, device: Var) -> list[Index]:
     """The global index of every element of a device's shard; only even shardings have a meaning here."""
+    if sharding.addends is not None or sharding.only is not None:
+        raise UnsupportedError("a manual region with unreduced or single-device operands")
+    sharding = sharding.spread(device.size)
     indices = []
     for k, (size, tiles) in enumerate(zip(value.shape, sharding.tiles, strict=True)):
         if size % tiles:
@@ -31,6 +34,7 @@ def enter(value: Value, sharding: Sharding, device: Var) -> list[Index]:
 
 def owner(sharding: Sharding, wanted: list[Index], device: Var) -> Index:
     """The device with the wanted shard coordinates that shares every other digit with this one."""
+    sharding = sharding.spread(device.size)
     d = expr.of_var(device)
     moved = d
     coordinates = [tables.fit(sharding.coordinates[:, k], device) for k in range(len(wanted))]

@@ -1,42 +1,169 @@
-"""Deterministic functions of whole tensors: known only by their name, attributes and operands."""
+"""Deterministic functions known only by their name, attributes and operands, and custom calls.
+
+Dimensions that such a function maps over pass through: a Cholesky decomposition is a function of the last two.
+What draws new numbers, or exchanges data with the world around the module, has no meaning here.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hlo_verify.ir import Op
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, whole
+from hlo_verify.ops.ordering import top_k
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, function_of, whole
+from hlo_verify.terms.term import ZERO
 
 
-def _attributes(op: Op, names: tuple[str, ...]) -> Any:
+def _attributes(op: Op, *names: str) -> Any:
     return tuple((name, str(op.attributes.get(name))) for name in names)
 
 
-def _whole(*names: str) -> Rule:
+def _last(value: Value, count: int) -> range:
+    return range(len(value.shape) - count, len(value.shape))
+
+
+def _cholesky(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (kind,), (a,) = op.types, args
+    key = _attributes(op, "lower")
+    return [Value(kind, function_of("cholesky", key, [(a, _last(a, 2))], kind, _last(a, 2)))]
+
+
+def _triangular_solve(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """Every column of b (every row, where a stands on its right) by itself."""
+    (kind,), (a, b) = op.types, args
+    key = _attributes(op, "left_side", "lower", "unit_diagonal", "transpose_a")
+    rank = len(b.shape)
+    own = [rank - 2 if op.attributes["left_side"] else rank - 1]
+    return [Value(kind, function_of("triangular_solve", key, [(a, _last(a, 2)), (b, own)], kind, own))]
+
+
+def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
+    (kind,), (x,) = op.types, args
+    count = len(op.attributes["fft_length"])
+    key = _attributes(op, "fft_type", "fft_length")
+    return [Value(kind, function_of("fft", key, [(x, _last(x, count))], kind, _last(x, count)))]
+
+
+def _rng_bit_generator(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """A function of the generator's state and of the shape that it fills."""
+    key = (_attributes(op, "rng_algorithm"), tuple(map(str, op.types)))
+    return [Value(kind, whole(op.name, (key, n), args, kind)) for n, kind in enumerate(op.types)]
+
+
+def _token(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """Tokens order operations and hold nothing."""
+    return [Value(kind, ZERO) for kind in op.types]
+
+
+def _without_meaning(reason: str) -> Rule:
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        shapes = tuple(str(kind) for kind in op.types)
-        key = (_attributes(op, names), shapes)
-        return [Value(kind, whole(op.name, (*key, n), args, kind)) for n, kind in enumerate(op.types)]
+        raise UnsupportedError(f"{op.name} {reason}")
 
     return rule
 
 
-def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:
-    target = op.attributes.get("call_target_name")
-    if target == "Sharding":
-        return [Value(op.types[0], args[0].term)]
-    if target in CUSTOM_CALLS:
-        return CUSTOM_CALLS[target](op, args, context)
-    raise UnsupportedError(f"custom_call to {target}, which has no registered meaning")
-
+# Custom calls
 
 CUSTOM_CALLS: dict[str, Rule] = {}
-"""Meanings of custom calls by target name; `hlo_verify.register_custom_call` adds to it."""
+"""Meanings of custom calls by target name."""
+
+
+def register_custom_call(target: str, rule: Rule) -> None:
+    """Give custom calls to a target a meaning.
+
+    The rule gets the operation (`hlo_verify.ir.Op`: attributes, result types), its operands as values (`.term` is the
+    element at the positional variables, `.at(indices)` at others) and the context; it returns a value for each result,
+    or raises `hlo_verify.ops.values.UnsupportedError`. It must be exact: a proof may lean on it. `deterministic` makes
+    a rule for a kernel of which nothing is known but that equal operands give equal results. Raises `ValueError` for a
+    target that has a meaning already.
+    """
+    if target in CUSTOM_CALLS:
+        raise ValueError(f"custom_call to {target} has a meaning already")
+    CUSTOM_CALLS[target] = rule
+
+
+_ABOUT_THE_CALL = frozenset({"api_version", "sharding", "operand_layouts", "result_layouts", "frontend_attributes"})
+
+
+def deterministic(trailing: int | None = None) -> Rule:
+    """The rule for a custom call whose results depend on nothing but its operands and attributes.
+
+    `trailing` is the number of last dimensions, of each operand and result, that the kernel works on; the ones before
+    are batch dimensions, the same for all, which it maps over. None: it may mix all dimensions.
+    """
+
+    def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        if op.attributes.get("has_side_effect"):
+            raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')}, which has a side effect")
+        if op.regions or "output_operand_aliases" in op.attributes:
+            raise UnsupportedError(
+                f"custom_call to {op.attributes.get('call_target_name')} with computations or aliases"
+            )
+        key = tuple(sorted((k, str(v)) for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL))
+        results = []
+        for n, kind in enumerate(op.types):
+            own = range(kind.rank) if trailing is None else range(kind.rank - trailing, kind.rank)
+            dims = [(v, _last(v, len(v.shape) if trailing is None else trailing)) for v in args]
+            batch = kind.shape[: own.start]
+            if own.start < 0 or any(v.shape[: d.start] != batch for v, d in dims):
+                raise UnsupportedError(
+                    f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
+                )
+            results.append(Value(kind, function_of("custom_call", (*key, ("result", str(n))), dims, kind, own)))
+        return results
+
+    return rule
+
+
+def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
+    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+
+
+def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """TopK as XLA has it (its comparator, where there is one, orders the values alone) and as JAX exports it."""
+    attributes = op.attributes.get("attributes")
+    if isinstance(attributes, dict) and isinstance(attributes.get("largest"), bool):
+        return top_k(op, args, attributes["largest"])
+    if not op.regions:
+        return top_k(op, args, True)
+    (region,) = op.regions
+    compare = region.ops[0] if len(region.ops) == 1 else None
+    if compare is None or compare.name != "compare" or region.results != compare.results:
+        raise UnsupportedError("custom_call to TopK with a comparator that is not one comparison")
+    direction = compare.attributes["comparison_direction"]
+    if compare.operands != region.arguments[:2] or direction not in ("GT", "LT"):
+        raise UnsupportedError("custom_call to TopK with a comparator that is no order of the values")
+    return top_k(op, args, direction == "GT")
+
+
+IDENTITIES = (
+    "Sharding LayoutConstraint MoveToHost MoveToDevice annotate_device_placement xla.sdy.FuncResultSharding "
+    "xla.sdy.PropagationBarrier"
+).split()
+
+for _target in IDENTITIES:
+    register_custom_call(_target, _identity)
+for _target in ("TopK", "mhlo.topk"):
+    register_custom_call(_target, _top_k)
+
+
+def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:
+    target = op.attributes.get("call_target_name")
+    if target not in CUSTOM_CALLS:
+        raise UnsupportedError(f"custom_call to {target}, which has no registered meaning")
+    return CUSTOM_CALLS[target](op, args, context)
+
 
 RULES: dict[str, Rule] = {
-    "cholesky": _whole("lower"),
-    "triangular_solve": _whole("left_side", "lower", "unit_diagonal", "transpose_a"),
-    "fft": _whole("fft_type", "fft_length"),
-    "rng_bit_generator": _whole("rng_algorithm"),
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+    "fft": _fft,
+    "rng_bit_generator": _rng_bit_generator,
     "custom_call": _custom_call,
+    "after_all": _token,
+    "rng": _without_meaning("draws new numbers every time"),
+    "infeed": _without_meaning("reads data from outside of the module"),
+    "recv": _without_meaning("reads data from outside of the module"),
+    "outfeed": _without_meaning("hands data to the world outside, which no result shows"),
+    "send": _without_meaning("hands data to the world outside, which no result shows"),
 }

@@ -14,6 +14,8 @@ from hlo_verify.ops.values import (
     UnsupportedError,
     Value,
     exact_integer,
+    integer_range,
+    is_float,
     is_integer,
     operand_of_type,
     positions,
@@ -21,7 +23,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import Poly, Tensor, make_read, mix, next_uid, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
 MONOIDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "and", "or": "or"}
 _OF_TRUTH_VALUES = {"sum": "or", "product": "and", "max": "or", "min": "and"}
@@ -101,7 +103,7 @@ def _plain_monoid(region: Function) -> str | None:
 
 
 def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:
-    if a.type != b.type or a.type.shape:
+    if a.type != b.type:
         return None
     dtype = a.type.dtype
     kinds = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
@@ -139,6 +141,21 @@ def operand_term(kind: str, value: Value, dtype: str | None = None) -> Poly:
     if kind in ("max", "min") and is_integer(value.type.dtype):
         return exact_integer(value)
     return operand_of_type(value, dtype or value.type.dtype)
+
+
+def neutral(kind: str, dtype: str) -> Poly:
+    """What a recognised monoid leaves everything as it is with; infinities where no finite number does."""
+    if kind in ("max", "min"):
+        if is_float(dtype):
+            return algebra.scale(apply("infinity", ()), -1 if kind == "max" else 1)
+        return number(integer_range(dtype)[0 if kind == "max" else 1])
+    return ZERO if kind in ("sum", "or") else ONE
+
+
+def running(region: Function, term: Poly) -> str | None:
+    """The reducer that combines an input with a carry of the same type, where a term of a scan's body is that."""
+    a, b = _symbols(region)
+    return _monoid_of(term, a, b) if len(region.arguments) == 2 else None
 
 
 # The best of pairs

@@ -1,7 +1,8 @@
 """scatter: every update lands where its index says, or nowhere.
 
-`result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region overwrites,
-the same holds if no two updates land on one element; otherwise the result is a function of the whole operands.
+`result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region
+overwrites, the same holds if no two updates land on one element; otherwise the result is a function of the whole
+operands.
 
 A window that lies partly outside is skipped as a whole by some of XLA's implementations, while StableHLO's
 specification applies the part that lies inside. Which of the two holds is a truth value of its own here, so that a
@@ -19,14 +20,13 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ir import Function, Op
 from hlo_verify.ops.indexing import equals, index_at
-from hlo_verify.ops.regions import combine, monoids, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.regions import combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
     Value,
     factor,
     integer_range,
-    is_float,
     lighten,
     position,
     remap,
@@ -34,7 +34,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, ZERO, Poly, number
+from hlo_verify.terms.term import ONE, Poly
 
 UNIQUE_LIMIT = 1 << 16
 """The most updates whose places are computed one by one to see whether they differ."""
@@ -129,15 +129,8 @@ def _landed(kind: str, place: Landing, operand: Value, update: Value, dtype: str
         covered = sums.reduce_sum(bound, lands)
         kept = algebra.multiply(algebra.logical_not(covered), factor(base, dtype))
         return algebra.add(kept, sums.reduce_sum(bound, algebra.multiply(lands, term)))
-    neutral = _worst(kind, dtype) if kind in ("max", "min") else ZERO if kind == "or" else ONE
-    candidates = algebra.select(lands, term, neutral)
+    candidates = algebra.select(lands, term, neutral(kind, dtype))
     return combine(kind, base, reduce_terms(kind, bound, candidates), dtype)
-
-
-def _worst(kind: str, dtype: str) -> Poly:
-    if is_float(dtype):
-        return algebra.scale(apply("infinity", ()), -1 if kind == "max" else 1)
-    return number(integer_range(dtype)[0 if kind == "max" else 1])
 
 
 def at_most_once(place: Landing) -> bool:

@@ -11,22 +11,19 @@ from hlo_verify.ir import Op
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.movement import guarded_select, linear_index
 from hlo_verify.ops.reductions import fold
-from hlo_verify.ops.regions import combine, monoid, monoids, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.regions import combine, monoid, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
     UnsupportedError,
     Value,
     factor,
-    integer_range,
-    is_float,
     lighten,
     operand_of_type,
     positions,
     remap,
 )
 from hlo_verify.terms import algebra, guards, sums
-from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, number
 
 
@@ -152,10 +149,7 @@ def _chosen_offset(op: Op, operand: Value, shape: tuple[int, ...], best: str, fi
     """The offset that each window selects, at the positional variables of `shape`."""
     view = window(op, operand.shape, positions(shape))
     dtype = operand.type.dtype
-    if is_float(dtype):
-        worst = algebra.scale(apply("infinity", ()), -1 if best == "max" else 1)
-    else:
-        worst = number(integer_range(dtype)[0 if best == "max" else 1])
+    worst = neutral(best, dtype)
     count = _offsets(op)
     offset = _offset(op, view.bound)
     if not first_wins:  # number offsets from the end
