@@ -48,7 +48,8 @@ def _is_apart(stages: Stages) -> bool:
 def _first_missing(stages: Stages, logical: Name, partitioned: Name) -> Step | None:
     """The first logical operation on the way to the result whose value no device ever holds a part of."""
     held = {value.term.skey for step in _cone(stages.partitioned, [partitioned]) for value in step.values}
-    for step in _cone(stages.logical, [logical]):
+    steps = _cone(stages.logical, [logical])
+    for step in [step for step in steps if step.op.location.frames] or steps:
         for value in step.values:
             term = value.term
             if term.constant is None and value.type.dtype not in algebra.INTEGER_RANGES and term.skey not in held:
@@ -109,7 +110,8 @@ def _first_lost(stages: Stages, partitioned: Name) -> Step | None:
     first, todo, seen = last, [last], {id(last)}
     while todo:
         step = todo.pop()
-        if order[id(step)] < order[id(first)]:
+        earlier = order[id(step)] < order[id(first)]
+        if (earlier and step.op.location.frames) or not first.op.location.frames:
             first = step
         for operand in (*step.op.operands, *(name for region in step.op.regions for name in region.results)):
             source = producers.get(operand)

@@ -13,7 +13,7 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops.control import Place, Placement
-from hlo_verify.ops.values import Value, position, positions
+from hlo_verify.ops.values import Value, is_float, position, positions
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
@@ -37,8 +37,21 @@ def shard_shape(shape: tuple[int, ...], sharding: Sharding) -> tuple[int, ...]:
     return tuple(-(-size // tiles) for size, tiles in zip(shape, sharding.tiles, strict=True))
 
 
+def is_sharded(sharding: Sharding) -> bool:
+    """Whether every device holds a shard of the tensor's values: not an addend, and not only one device."""
+    return sharding.addends is None and sharding.only is None
+
+
+def same_elements(logical: str, partitioned: str) -> bool:
+    """Whether element types agree; between floating-point types a conversion is the identity, by assumption."""
+    return logical == partitioned or (is_float(logical) and is_float(partitioned))
+
+
 def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
-    """The lineage of a tensor of that logical shape under a sharding."""
+    """The lineage of a tensor of that logical shape under a sharding that gives every device a shard of it."""
+    if not is_sharded(sharding):
+        raise ValueError("an unreduced or single-device tensor has no lineage")
+    sharding = sharding.spread(device.size)
     local = shard_shape(shape, sharding)
     indices = []
     inside = ONE
@@ -53,6 +66,14 @@ def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
 
 def local_argument(argument: Tensor, sharding: Sharding, kind: TensorType, device: Var, name: str) -> Value:
     """A device's shard of an argument; elements past the end of the logical tensor are arbitrary."""
+    if not same_elements(argument.dtype, kind.dtype):
+        raise InputError(
+            f"argument {name} has elements of type {argument.dtype} in the logical module and {kind.dtype} in the "
+            "partitioned one: they are not a pair"
+        )
+    if not is_sharded(sharding):
+        unknown = tensor("opaque", f"{name}, which is not sharded", kind.dtype, kind.shape)
+        return Value(kind, algebra.read(unknown, (expr.of_var(device), *positions(kind.shape))))
     where = lineage(argument.shape, sharding, device)
     if where.shape != kind.shape:
         raise InputError(
@@ -78,7 +99,7 @@ def placements(device: Var) -> Place:
         candidates = []
         annotated = parsed.get(id(logical), ())
         sharding = annotated[k] if k < len(annotated) else None
-        if sharding is not None:
+        if sharding is not None and is_sharded(sharding):
             where = lineage(whole.shape, sharding, device)
             if where.shape == shard.shape:
                 candidates.append(Placement(where.indices, where.inside))

@@ -6,7 +6,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.ops.values import Value, positions
-from hlo_verify.passes.lineage import local_argument
+from hlo_verify.passes.lineage import local_argument, same_elements
 from hlo_verify.sharding import Sharding, replicated
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Tensor, tensor
@@ -21,10 +21,10 @@ def _same(arguments: list[Tensor], partitioned: Module) -> list[Value]:
     if len(arguments) != len(partitioned.main.argument_types):
         raise InputError(_COUNT.format("argument", len(arguments), len(partitioned.main.argument_types)))
     for argument, kind in zip(arguments, partitioned.main.argument_types, strict=True):
-        if argument.shape != kind.shape:
+        if argument.shape != kind.shape or not same_elements(argument.dtype, kind.dtype):
             raise InputError(
-                f"argument {argument.name} is {list(argument.shape)} in the logical module and {list(kind.shape)} in "
-                "the other, which is global (its work is done in manual regions): they are not a pair"
+                f"argument {argument.name} is {argument.dtype}{list(argument.shape)} in the logical module and {kind} "
+                "in the other, which is global (its work is done in manual regions): they are not a pair"
             )
     return [whole(a) for a in arguments]
 
@@ -49,7 +49,13 @@ def device_count(logical: Module, partitioned: Module) -> int:
     partitions = partitioned.partitions or logical.partitions
     if partitions is None:
         raise InputError("neither module says for how many partitions it is; give --devices N")
-    return partitions * partitioned.replicas
+    devices = partitions * partitioned.replicas
+    elsewhere = (logical.partitions or 1) * logical.replicas
+    if elsewhere not in (1, devices):
+        raise InputError(
+            f"the logical module is for {elsewhere} devices and the partitioned one for {devices}: they are not a pair"
+        )
+    return devices
 
 
 def whole(argument: Tensor) -> Value:

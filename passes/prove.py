@@ -15,7 +15,7 @@ from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.diagnose import diagnose
 from hlo_verify.passes.interpret import run
-from hlo_verify.passes.lineage import lineage, placements
+from hlo_verify.passes.lineage import is_sharded, lineage, placements, same_elements
 from hlo_verify.passes.pair import (
     device_count,
     is_global,
@@ -134,6 +134,13 @@ def _compare(
 ) -> Result:
     """The verdict for one result; with `names` (its values in both modules), also why it is not proved."""
     wanted, found = values
+    if not same_elements(wanted.type.dtype, found.type.dtype):
+        raise InputError(
+            f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
+            "the partitioned one: they are not a pair"
+        )
+    if not is_sharded(sharding):
+        return Result(n, name, Verdict.UNKNOWN, "unreduced and single-device results are not understood yet")
     where = lineage(wanted.shape, sharding, stages.device)
     if where.shape != found.shape:
         raise InputError(

@@ -42,7 +42,6 @@ NOT_YET_PROVED = {
     "conv_spatial": "transposed strided convolutions over halos are compared in more cases than are tried",
     "encoder_uneven": "softmax over padded keys",
     "gspmd_encoder_uneven": "softmax over padded keys",
-    "masks_iota": "argmax over a split dimension",
 }
 """Good pairs that are not proved yet, and why. A strict xfail: proving one must take it off this list."""
 

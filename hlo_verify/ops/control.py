@@ -173,14 +173,16 @@ def _step(op: Op | None, argument: int, producers: dict[int, Op], context: Conte
 
 
 def _count(test: Poly, t: Var) -> int | None:
-    """The number of iterations for which a condition holds: only `t <= n` with t itself says so exactly."""
+    """The number of iterations for which a condition holds: only `t div low <= n` with t itself says so exactly."""
     constant = test.constant
     if constant is not None:
         return 0 if constant == 0 else None
-    atom = test.atom
-    if isinstance(atom, Guard) and atom.free == {t} and atom.lo is None and atom.hi is not None:
-        if atom.form is expr.of_var(t):
-            return atom.hi + 1
+    guard = test.atom
+    if not isinstance(guard, Guard) or guard.lo is not None or guard.hi is None or len(guard.form.items) != 1:
+        return None
+    digit, c = guard.form.items[0]
+    if c == 1 and isinstance(digit, expr.Digit) and digit.var is t and digit.top:
+        return digit.low * (guard.hi + 1)  # t div low <= hi
     return None
 
 

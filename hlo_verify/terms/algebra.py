@@ -207,9 +207,9 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             changed = changed or new is not atom
         elif isinstance(atom, Apply) and _has_cut(atom):
             uncut = _uncut_atom(atom, forms)
-            if uncut.atom is not atom:
+            if uncut.atom is not atom and len(uncut.items) == 1 and uncut.items[0][1] == 1:
                 rest = tuple(item for item in mono if item[0] is not atom)
-                return _times_power(rest, uncut, p)
+                return multiply_monomials(rest, _power_of(uncut, p).items[0][0])
         elif isinstance(atom, Guard) and _is_cut(atom.form) and len(forms) > 1:
             form = _uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
             if form is not atom.form:
@@ -256,14 +256,6 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
             total = add(total, product)
         args.append(total)
     return apply(atom.function, tuple(args))
-
-
-def _times_power(mono: Monomial, factor: Poly, n: Number) -> Monomial | None:
-    """The monomial times a power of a factor that is one monomial itself; unchanged factors stay atoms."""
-    powered = _power_of(factor, n)
-    if len(powered.items) != 1 or powered.items[0][1] != 1:
-        raise AssertionError("removing idle clamps keeps an atom an atom")
-    return multiply_monomials(mono, powered.items[0][0])
 
 
 def _implied_guard(held: list[Guard]) -> Guard | None:

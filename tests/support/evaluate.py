@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +48,13 @@ def objects(values: Any) -> Array:
 
 class OpaqueError(Exception):
     """A function of whole tensors that only its name is known of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """An array as one element of another."""
+
+    array: Any
 
 
 class Evaluator:
@@ -186,14 +194,14 @@ class _Scope:
         if rule is None:
             raise OpaqueError(source.kind)
         at_shape = np.broadcast_shapes(shape, *(x.shape for x in at))
-        result = np.empty(shape, dtype=object)
+        results = np.empty(shape, dtype=object)
         for where in np.ndindex(*shape):
-            result[where] = rule(source, [np.asarray(b[where], dtype=object) for b in bodies], self.evaluator)
-        chosen = np.broadcast_to(result, at_shape)
+            results[where] = _Box(rule(source, [np.asarray(b[where], dtype=object) for b in bodies], self.evaluator))
+        chosen = np.broadcast_to(results, at_shape)
         picked = np.empty(at_shape, dtype=object)
         spread = [np.broadcast_to(x, at_shape) for x in at]
         for where in np.ndindex(*at_shape):
-            picked[where] = _look_up(objects(chosen[where]), [np.asarray(x[where]) for x in spread], source)[()]
+            picked[where] = _look_up(objects(chosen[where].array), [np.asarray(x[where]) for x in spread], source)[()]
         return picked
 
 

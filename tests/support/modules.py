@@ -33,7 +33,7 @@ def type_of(array: Array) -> str:
 
 
 def tensor_type(shape: Sequence[int], dtype: str) -> str:
-    return f"tensor<{''.join(f'{n}x' for n in shape)}{dtype}>"
+    return dtype if dtype.startswith("!") else f"tensor<{''.join(f'{n}x' for n in shape)}{dtype}>"
 
 
 def _number(x: Any) -> str:

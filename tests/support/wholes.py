@@ -6,6 +6,7 @@ an array that the definition's last indices look up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
@@ -85,10 +86,44 @@ def _best(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
     return np.asarray(min(rows, key=lambda row: (sign * row[0], row[1]))[1], dtype=object)
 
 
+def _options(source: Tensor) -> dict[str, str]:
+    return dict(source.attributes[0])
+
+
+def _cholesky(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    factor = np.linalg.cholesky(bodies[0].astype(np.float64))
+    return factor if _options(source)["lower"] == "True" else factor.T
+
+
+def _triangular_solve(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    options = _options(source)
+    a, b = (body.astype(np.float64) for body in bodies)
+    a = np.tril(a) if options["lower"] == "True" else np.triu(a)
+    if options["unit_diagonal"] == "True":
+        a = a * (1 - np.eye(len(a))) + np.eye(len(a))
+    if options["transpose_a"] == "TRANSPOSE":
+        a = a.T
+    return np.linalg.solve(a if options["left_side"] == "True" else a.T, b)
+
+
+def _fft(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
+    options = _options(source)
+    length = [int(n) for n in re.findall(r"\d+", options["fft_length"])]
+    data = bodies[0].astype(np.complex128)
+    if options["fft_type"] == "IRFFT":
+        return np.fft.irfftn(data, s=length, axes=range(data.ndim))
+    if options["fft_type"] == "RFFT":
+        return np.fft.rfftn(data.real)
+    return np.fft.fftn(data) if options["fft_type"] == "FFT" else np.fft.ifftn(data)
+
+
 WHOLES: dict[str, Callable[[Tensor, list[Array], Any], Any]] = {
     "sort": _sort,
     "top_k": _top_k,
     "reduce": _reduce,
     "argmax": _best,
     "argmin": _best,
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+    "fft": _fft,
 }
