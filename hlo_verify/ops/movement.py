@@ -186,8 +186,6 @@ RULES: dict[str, Rule] = {
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,
     "optimization_barrier": _identity,
-    "mhlo.copy": _identity,
     "sdy.sharding_constraint": _identity,
     "sdy.reshard": _identity,
-    "sdy.propagation_barrier": _identity,
 }

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.interpret import run
@@ -196,7 +197,9 @@ def ours(text: str, inputs: Sequence[Array], *, partitions: int = 1, replicas: i
     device = expr.var("d", "", devices) if devices > 1 else None
     outer: dict[Var, int] = {} if device is None else {device: devices}
     leading = () if device is None else (expr.of_var(device),)
-    context = Context(device, partitions, replicas, run, side="partitioned" if device else "logical")
+    # On the partitioned side loops without a counterpart are unrolled.
+    loops = LoopBook(lambda *_: [])
+    context = Context(device, partitions, replicas, run, side="partitioned", loops=loops)
     arguments, tensors = [], {}
     for n, (kind, data) in enumerate(zip(module.main.argument_types, inputs, strict=True)):
         symbol = tensor("argument", f"x{n}", kind.dtype, kind.shape)

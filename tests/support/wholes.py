@@ -90,6 +90,16 @@ def _options(source: Tensor) -> dict[str, str]:
     return dict(source.attributes[0])
 
 
+def _operands(source: Tensor, bodies: list[Array]) -> list[Array]:
+    """Each operand of a `values.function_of` over its own variables; every body comes over those of all."""
+    operands, start = [], 0
+    for body, (_, sizes) in zip(bodies, source.attributes[1], strict=True):
+        own = range(start, start + len(sizes))
+        operands.append(body[tuple(slice(None) if k in own else 0 for k in range(body.ndim))])
+        start += len(sizes)
+    return operands
+
+
 def _cholesky(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
     factor = np.linalg.cholesky(bodies[0].astype(np.float64))
     return factor if _options(source)["lower"] == "True" else factor.T
@@ -97,7 +107,7 @@ def _cholesky(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
 
 def _triangular_solve(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
     options = _options(source)
-    a, b = (body.astype(np.float64) for body in bodies)
+    a, b = (body.astype(np.float64) for body in _operands(source, bodies))
     a = np.tril(a) if options["lower"] == "True" else np.triu(a)
     if options["unit_diagonal"] == "True":
         a = a * (1 - np.eye(len(a))) + np.eye(len(a))

@@ -166,15 +166,6 @@ def barrier(draw: Draw) -> Case:
 
 
 @cases
-def same(draw: Draw, name: str, attributes: str = "") -> Case:
-    """An operation that gives back its operand; the interpreter does not know it."""
-    program = Program()
-    args = [operand(draw, program, draw(shapes()), element(draw))]
-    expected = reference(program.returns(args))
-    return Case(program.returns(program.op(name, args, [(args[0].shape, args[0].dtype)], attributes)), expected)
-
-
-@cases
 def dynamic(draw: Draw, name: str) -> Case:
     """An operation whose shape or attributes are operands, here constants."""
     program, dtype = Program(), element(draw)
@@ -234,7 +225,6 @@ CASES: dict[str, st.SearchStrategy[Case]] = {
     "dynamic_slice": dynamic_slice(),
     "dynamic_update_slice": dynamic_update_slice(),
     "optimization_barrier": barrier(),
-    "mhlo.copy": same("mhlo.copy"),
     **{name: dynamic(name) for name in DYNAMIC},
     "get_dimension_size": get_dimension_size(),
 }
