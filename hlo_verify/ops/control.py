@@ -36,7 +36,7 @@ from hlo_verify.terms.term import Guard, Poly, tensor
 UNROLL_LIMIT = 64
 """The most iterations of a loop without a counterpart that are unrolled."""
 
-EFFORT = 1000
+EFFORT = 300
 """The most steps of case distinction for all loops together."""
 
 _UNCOUNTED = 1 << 30
