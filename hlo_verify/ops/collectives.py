@@ -68,7 +68,7 @@ def _light(kind: str, value: Value, dtype: str) -> Poly:
 def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     kind = _reducer(op, context)
     device = device_of(context)
-    groups = even_groups(op, context)
+    groups = even_groups(op, context, ordered=False)
     return [
         Value(result, lighten(reduce_over_group(kind, _light(kind, value, result.dtype), groups, device), result.dtype))
         for result, value in zip(op.types, args, strict=True)

@@ -229,7 +229,7 @@ UNINTERPRETED = (
     "popcnt round_nearest_afz round_nearest_even rsqrt sign sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
     "chlo.atan chlo.atanh chlo.bessel_i1e chlo.cosh chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma "
     "chlo.next_after chlo.polygamma chlo.sinh chlo.square chlo.tan chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh "
-    "mhlo.atanh mhlo.cosh mhlo.erf mhlo.log1p mhlo.sinh mhlo.tan"
+    "mhlo.atanh mhlo.cosh mhlo.erf mhlo.sinh mhlo.tan"
 ).split()
 
 
@@ -239,7 +239,17 @@ def _elementwise_function(op: Op, args: list[Value], context: Context) -> list[V
     return uninterpreted(op, args)
 
 
+def _map(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """The region on the elements at each position."""
+    region = op.regions[0]
+    if any(kind.shape for inner in region.ops for kind in inner.types):
+        raise UnsupportedError("map of a region that makes tensors")
+    scalars = [Value(kind, v.term) for kind, v in zip(region.argument_types, args, strict=True)]
+    return result(op, context.run(region, scalars, context)[0].term)
+
+
 RULES: dict[str, Rule] = {
+    "map": _map,
     "add": _add,
     "subtract": _subtract,
     "multiply": _multiply,

@@ -39,11 +39,12 @@ def channel(op: Op) -> int:
     return int(found["handle"] if isinstance(found, dict) else found)
 
 
-def process_groups(op: Op, context: Context) -> list[list[int]]:
+def process_groups(op: Op, context: Context, ordered: bool = True) -> list[list[int]]:
     """The groups of a collective as lists of device numbers (StableHLO, "Collective ops").
 
     The mode follows from the operation, `channel_id` and `use_global_device_ids`: cross_replica, cross_partition,
-    cross_replica_and_partition (groups of replicas over all partitions), or flattened ids.
+    cross_replica_and_partition (groups of replicas over all partitions), or flattened ids. `ordered` says that the
+    order within a group matters.
     """
     rows = [[int(n) for n in row if n >= 0] for row in op.attributes["replica_groups"]]
     rows = [row for row in rows if row]
@@ -55,6 +56,11 @@ def process_groups(op: Op, context: Context) -> list[list[int]]:
         groups = [[r * partitions + p for p in row] for r in range(replicas) for row in rows]
     elif channel(op) > 0:  # cross_replica_and_partition
         rows = rows or [list(range(replicas))]
+        if ordered and partitions > 1 and any(len(row) > 1 for row in rows):
+            # The specification goes through the replicas of each partition, XLA through the partitions of each replica.
+            raise UnsupportedError(
+                f"{op.name} over replicas and partitions, whose order within a group is not agreed on"
+            )
         groups = [[r * partitions + p for r in row for p in range(partitions)] for row in rows]
     else:  # cross_replica
         rows = rows or [list(range(replicas))]
@@ -65,9 +71,9 @@ def process_groups(op: Op, context: Context) -> list[list[int]]:
     return groups
 
 
-def even_groups(op: Op, context: Context) -> Members:
+def even_groups(op: Op, context: Context, ordered: bool = True) -> Members:
     """Groups of one size that cover every device, as rows."""
-    groups = process_groups(op, context)
+    groups = process_groups(op, context, ordered)
     if len({len(group) for group in groups}) != 1:
         raise UnsupportedError("replica groups of different sizes")
     if sum(map(len, groups)) != context.partitions * context.replicas:

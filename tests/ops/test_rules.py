@@ -28,7 +28,7 @@ def check(case: Case) -> None:
     text, inputs = case.program.text, case.program.inputs
     wanted = case.expected if case.expected is not None else reference(case.program)
     try:
-        answer = ours(text, inputs)
+        answer = ours(text, inputs, partitions=case.partitions, replicas=case.replicas)
     except IndexError:  # see tests/index/test_tables.py: a table read outside of its values, under a guard that is 0
         reject()
     if answer.unsupported:

@@ -18,7 +18,7 @@ TOLERANCE = {"f64": 1e-9, "f32": 2e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
 def _limited(x: Any) -> Any:
-    if isinstance(x, complex) or abs(x) < INFINITY / 2:
+    if isinstance(x, complex) or x != x or abs(x) < INFINITY / 2:
         return x
     return math.inf if x > 0 else -math.inf
 

@@ -228,7 +228,7 @@ REAL: dict[str, Function] = {
     "erf_inv": scipy.special.erfinv,
     "lgamma": scipy.special.gammaln,
     "digamma": scipy.special.digamma,
-    "polygamma": lambda n, x: scipy.special.polygamma(int(n), x),
+    "polygamma": lambda n, x: scipy.special.polygamma(int(n), x) if n == int(n) else np.float64(math.nan),
     "zeta": scipy.special.zeta,
     "bessel_i1e": scipy.special.i1e,
     "square": np.square,

@@ -80,6 +80,8 @@ class Program:
     lines: list[str] = field(default_factory=list)
     results: list[Ref] = field(default_factory=list)
     count: int = 0
+    devices: bool = False
+    """Whether inputs have a first dimension for devices."""
 
     def _name(self) -> str:
         self.count += 1
@@ -123,7 +125,10 @@ class Program:
         return self
 
     def function(self, name: str = "main") -> str:
-        signature = ", ".join(f"%a{k}: {type_of(x)}" for k, x in enumerate(self.inputs))
+        skipped = 1 if self.devices else 0
+        signature = ", ".join(
+            f"%a{k}: {tensor_type(x.shape[skipped:], NAMES[x.dtype])}" for k, x in enumerate(self.inputs)
+        )
         return _function(name, signature, self.lines, self.results)
 
     @property
@@ -187,19 +192,19 @@ class Answer:
     unsupported: dict[str, str]
 
 
-def ours(text: str, inputs: Sequence[Array], *, partitions: int = 1, replicas: int = 1) -> Answer:
+def ours(text: str, inputs: Sequence[Array], *, partitions: int = 0, replicas: int = 1) -> Answer:
     """The results of `main` by our rules, evaluated.
 
-    On several devices, inputs and results have a leading dimension for devices.
+    With `partitions`, inputs and results have a leading dimension for devices.
     """
     devices = partitions * replicas
-    module = load(text, devices=devices)
-    device = expr.var("d", "", devices) if devices > 1 else None
+    module = load(text, devices=max(devices, 1))
+    device = expr.var("d", "", devices) if devices else None
     outer: dict[Var, int] = {} if device is None else {device: devices}
     leading = () if device is None else (expr.of_var(device),)
     # On the partitioned side loops without a counterpart are unrolled.
     loops = LoopBook(lambda *_: [])
-    context = Context(device, partitions, replicas, run, side="partitioned", loops=loops)
+    context = Context(device, max(partitions, 1), replicas, run, side="partitioned", loops=loops)
     arguments, tensors = [], {}
     for n, (kind, data) in enumerate(zip(module.main.argument_types, inputs, strict=True)):
         symbol = tensor("argument", f"x{n}", kind.dtype, kind.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.ops.cases import contraction, control, elementwise, indexing, movement, opaque, reductions
+from tests.ops.cases import collectives, contraction, control, elementwise, indexing, movement, opaque, reductions
 from tests.ops.cases.drawing import Case
 
 CASES: dict[str, st.SearchStrategy[Case]] = {
@@ -15,4 +15,5 @@ CASES: dict[str, st.SearchStrategy[Case]] = {
     **indexing.CASES,
     **opaque.CASES,
     **control.CASES,
+    **collectives.CASES,
 }

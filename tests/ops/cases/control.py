@@ -70,12 +70,27 @@ def same(draw: Draw, name: str, attributes: str = "") -> Case:
     return Case(program.returns(program.op(name, [x], [(x.shape, x.dtype)], attributes)), expected)
 
 
+@cases
+def manual_computation(draw: Draw) -> Case:
+    """Only that it is refused outside of a module with devices; shard_map programs test its meaning."""
+    program = Program()
+    x = program.argument(values(draw, (2,), "f32"))
+    attributes = (
+        'in_shardings = #sdy.sharding_per_value<[<mesh<["x"=2]>, [{"x"}]>]>, manual_axes = #sdy<manual_axes{"x"}>, '
+        'out_shardings = #sdy.sharding_per_value<[<mesh<["x"=2]>, [{"x"}]>]>'
+    )
+    region = '{ ^bb0(%x: tensor<1xf32>): "sdy.return"(%x) : (tensor<1xf32>) -> () }'
+    results = program.op("sdy.manual_computation", [x], [((2,), "f32")], attributes, region)
+    return Case(program.returns(results), [], may_refuse=True)
+
+
 SHARDING = 'sharding = #sdy.sharding<mesh<["x"=2]>, [{}]>'
 
 CASES: dict[str, st.SearchStrategy[Case]] = {
     "case": case(),
     "if": if_(),
     "while": while_(),
+    "sdy.manual_computation": manual_computation(),
     "sdy.sharding_constraint": same("sdy.sharding_constraint", SHARDING),
     "sdy.reshard": same("sdy.reshard", SHARDING),
 }

@@ -32,6 +32,9 @@ class Case:
     expected: list[Array] | None = None
     may_refuse: bool = False
     """Whether the rule may say that this is unsupported."""
+    partitions: int = 0
+    """Where not 0, inputs and results have a first dimension for devices, `replicas` times this many."""
+    replicas: int = 1
 
 
 def cases(function: Callable[..., Case]) -> Callable[..., st.SearchStrategy[Case]]:

@@ -207,6 +207,24 @@ def magnitude(draw: Draw) -> Case:
     return Case(program.returns(program.op("abs", [operand(draw, program, shape, dtype)], [(shape, result)])))
 
 
+@cases
+def map_(draw: Draw) -> Case:
+    program = Program()
+    shape, dtype = draw(shapes(least=1)), draw(st.sampled_from(("f32", "i8")))
+    args = [operand(draw, program, shape, dtype) for _ in range(2)]
+    kind = f"tensor<{dtype}>"
+    region = (
+        f"{{ ^bb0(%x: {kind}, %y: {kind}): %s = stablehlo.add %x, %y : {kind} %m = stablehlo.maximum %s, %y : {kind} "
+        f'"stablehlo.return"(%m) : ({kind}) -> () }}'
+    )
+    attributes = f"dimensions = array<i64: {', '.join(map(str, range(len(shape))))}>"
+    return Case(program.returns(program.op("map", args, [(shape, dtype)], attributes, region)))
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    return np.where(n == np.floor(n), scipy.special.polygamma(np.floor(n).astype(int), x), np.nan)
+
+
 ANY = (*INTEGERS, *FLOATS)
 BITS = (*INTEGERS, "i1")
 POSITIVE, UNIT, WIDE = (0.25, 4.0), (-0.75, 0.75), (-4.0, 4.0)
@@ -294,5 +312,9 @@ CASES: dict[str, Strategy] = {
     "mhlo.asinh": science("mhlo.asinh", np.arcsinh),
     "mhlo.acosh": science("mhlo.acosh", np.arccosh, (1.0, 4.0)),
     "mhlo.atanh": science("mhlo.atanh", np.arctanh, UNIT),
+    "chlo.bessel_i1e": science("chlo.bessel_i1e", scipy.special.i1e),
+    "chlo.zeta": scientific("chlo.zeta", scipy.special.zeta, (1.5, 4.0), 2),
+    "chlo.polygamma": scientific("chlo.polygamma", _polygamma, (1.0, 3.0), 2),
+    "map": map_(),
     "chlo.next_after": scientific("chlo.next_after", np.nextafter, WIDE, 2),
 }
