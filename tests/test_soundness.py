@@ -164,3 +164,24 @@ LAWS = {
 def test_laws_hold_only_where_they_do(one: str, other: str) -> None:
     bodies = [f"{body.format(VECTOR)} : {VECTOR}\nreturn %r : {VECTOR}" for body in (one, other)]
     assert not _proved(*_replicated([VECTOR, VECTOR], VECTOR, *bodies))
+
+
+def _reduced(body: str, size: int, reducer: str) -> str:
+    return f"""
+    %z = stablehlo.constant dense<1.0> : tensor<f32>
+    {body}
+    %r = stablehlo.reduce(%x init: %z) applies stablehlo.{reducer} across dimensions = [0]
+      : (tensor<{size}xf32>, tensor<f32>) -> tensor<f32>
+    return %r : tensor<f32>"""
+
+
+@pytest.mark.parametrize("reducer", ["add", "multiply"])
+@pytest.mark.parametrize("dims", ["1", "0"])
+def test_repeated_elements_are_reduced_as_often_as_they_occur(reducer: str, dims: str) -> None:
+    """A digit of the reduced dimension on which nothing depends repeats what the others give."""
+    twice = f"""
+    %b = stablehlo.broadcast_in_dim %a0, dims = [{dims}] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %x = stablehlo.reshape %b : (tensor<2x2xf32>) -> tensor<4xf32>"""
+    once = "%x = stablehlo.reshape %a0 : (tensor<2xf32>) -> tensor<2xf32>"
+    bodies = _reduced(twice, 4, reducer), _reduced(once, 2, reducer)
+    assert not _proved(*_replicated(["tensor<2xf32>"], "tensor<f32>", *bodies))

@@ -237,6 +237,8 @@ def _join(
     for v in bound:
         if v not in mapping:
             new_bound.append(v)
+        else:  # digits that do not occur still count: sum v<4. f(v mod 2) = 2 * sum v<2. f(v)
+            new_bound.extend(expr.fresh("f", sizes[v, low]) for low in cuts[v] if (v, low) not in uses)
     substitution = algebra.Substitution(mapping)
     return new_bound, tuple(substitution.poly(body) for body in bodies)
 
