@@ -7,7 +7,6 @@ clear error instead of an AttributeError in the middle of a proof.
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
 
 KNOWN_GOOD = "jaxlib 0.10.2 (Python 3.11) and jaxlib 0.12.0.1 (Python 3.12 and newer)"
@@ -48,10 +47,9 @@ stablehlo: Any = _stablehlo
 __all__ = [
     "KNOWN_GOOD",
     "artifact_to_module",
-    "hlo_shardings",
+    "hlo_sharding",
     "hlo_text_to_proto",
     "ir",
-    "is_tuple_sharding",
     "jaxlib_version",
     "make_context",
     "parse_module",
@@ -120,13 +118,10 @@ def proto_to_stablehlo(proto: bytes) -> bytes:
     return bytes(_hlo_to_stablehlo(proto))
 
 
-def hlo_shardings(text: str) -> list[Any]:
-    """The leaves of an HloSharding's text, in version 1 or 2. Raises an exception of jaxlib's."""
+def hlo_sharding(text: str) -> Any:
+    """An HloSharding, no tuple's, in version 1 or 2, from text that `sharding_text.leaves` gave.
+
+    Other text may abort the process; so do the methods of a tuple's sharding. Raises an exception of jaxlib's.
+    """
     sharding = _HloSharding.from_string(text)
-    # The methods of a leaf abort the process when they meet a tuple, so the text decides.
-    leaves = sharding.tuple_elements() if is_tuple_sharding(text) else [sharding]
-    return [_named_to_tiled(leaf) if "mesh" in str(leaf) else leaf for leaf in leaves]
-
-
-def is_tuple_sharding(text: str) -> bool:
-    return re.match(r"\s*\{\s*(\{|\})", text) is not None
+    return _named_to_tiled(sharding) if "mesh" in str(sharding) else sharding

@@ -13,6 +13,9 @@ import numpy.typing as npt
 from hlo_verify import jaxlib_api
 from hlo_verify.errors import InputError
 
+LIMIT = 1 << 20
+"""The most devices that a mesh or a sharding may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class AxisReference:
@@ -39,8 +42,28 @@ class Mesh:
     def size(self) -> int:
         return math.prod(size for _, size in self.axes)
 
-    def digits(self, references: Iterable[AxisReference]) -> tuple[int, npt.NDArray[np.int64]]:
-        """The mixed-radix number that `references` (outermost first) form: its radix, and its value for each device."""
+    def check(self, references: Iterable[AxisReference]) -> None:
+        """Raise `InputError` unless the axes are the mesh's, their parts divide them, and none is used twice."""
+        sizes = dict(self.axes)
+        taken: dict[str, list[tuple[int, int]]] = {}
+        for reference in references:
+            name = reference.name
+            if name not in sizes:
+                raise InputError(f"a sharding names the axis {name!r}, which its mesh {self} does not have")
+            before, size = reference.before, sizes[name] if reference.size is None else reference.size
+            if min(before, size) < 1 or sizes[name] % (before * size):
+                raise InputError(f"a sharding takes {name!r}:({before}){size}, which is no part of its mesh {self}")
+            if any(before < end and start < before * size for start, end in taken.get(name, ())):
+                raise InputError(f"a sharding uses the axis {name!r} of its mesh {self} twice")
+            if size > 1:
+                taken.setdefault(name, []).append((before, before * size))
+
+    def digits(self, references: Sequence[AxisReference]) -> tuple[int, npt.NDArray[np.int64]]:
+        """The mixed-radix number that `references` (outermost first) form: its radix, and its value for each device.
+
+        Raises `InputError` where they are no axes of the mesh (see `check`).
+        """
+        self.check(references)
         positions = np.arange(self.size, dtype=np.int64)
         if self.device_ids:
             positions = np.argsort(np.asarray(self.device_ids, np.int64))
@@ -50,8 +73,6 @@ class Mesh:
             stride *= size
         radix, value = 1, np.zeros(self.size, np.int64)
         for reference in references:
-            if reference.name not in strides:
-                raise InputError(f"a sharding names the axis {reference.name!r}, which its mesh {self} does not have")
             stride, whole = strides[reference.name]
             size = whole if reference.size is None else reference.size
             after = whole // (reference.before * size)
@@ -86,8 +107,12 @@ def read_mesh(attribute: Any, axis_type: Any = jaxlib_api.sdy.MeshAxisAttr) -> M
     axes = tuple((str(axis.name), int(axis.size)) for axis in map(axis_type, attribute.axes))
     ids = () if attribute.device_ids is None else tuple(int(device) for device in attribute.device_ids)
     if not axes and len(ids) == 1:
+        if not 0 <= ids[0] < LIMIT:
+            raise InputError(f"a sharding puts a tensor on device {ids[0]}; {LIMIT} devices at most are understood")
         return Mesh((), (), ids[0])
     mesh = Mesh(axes, ids)
+    if mesh.size > LIMIT:
+        raise InputError(f"the mesh {mesh} has {mesh.size} devices; {LIMIT} at most are understood")
     if ids and sorted(ids) != list(range(mesh.size)):
         raise InputError(f"a mesh must name each of its {mesh.size} devices once: {mesh}")
     return mesh

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify import jaxlib_api
+from hlo_verify import jaxlib_api, sharding_text
 from hlo_verify.errors import InputError
 from hlo_verify.mesh import AxisReference, Mesh, read_axes, read_mesh
 
@@ -89,6 +89,7 @@ def place(
 ) -> Sharding:
     """The placement that mesh axes for each dimension (outermost first) and `summed`, the unreduced axes, give."""
     rank = len(dimensions)
+    mesh.check([axis for axes in (*dimensions, summed) for axis in axes])
     if mesh.only is not None:
         return maximal(mesh.only, rank, mesh.only + 1 if devices is None else devices)
     if not mesh.axes:
@@ -116,7 +117,7 @@ def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None
     devices, or whose devices are not each there once.
     """
     leaves = _read_hlo(text)
-    if not jaxlib_api.is_tuple_sharding(text):
+    if not sharding_text.is_tuple(text):
         return _from_hlo(leaves[0], text, rank if isinstance(rank, int) else rank[0], devices)
     ranks = [rank] * len(leaves) if isinstance(rank, int) else rank
     if len(ranks) != len(leaves):
@@ -125,9 +126,10 @@ def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None
 
 
 def _read_hlo(text: str) -> list[Any]:
-    # shard_as and shard_like tie the propagation of shardings and place nothing.
     try:
-        return jaxlib_api.hlo_shardings(re.sub(r",?\s*shard_(as|like)\s+\d+", "", text))
+        return [jaxlib_api.hlo_sharding(leaf) for leaf in sharding_text.leaves(text)]
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"not a sharding: {text!r} ({str(error).splitlines()[0]})") from error
 
@@ -247,7 +249,7 @@ def parse_sharding(text: str, ranks: Sequence[int], devices: int | None) -> tupl
     if text.startswith("#sdy."):
         parsed = parse_sdy_sharding(text, devices)
     else:
-        parsed = parse_hlo_sharding(text, ranks if jaxlib_api.is_tuple_sharding(text) else ranks[0], devices)
+        parsed = parse_hlo_sharding(text, ranks if sharding_text.is_tuple(text) else ranks[0], devices)
     if not isinstance(parsed, tuple):
         return (parsed,) * len(ranks)
     if len(parsed) != len(ranks) or any(isinstance(p, tuple) for p in parsed):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hlo_verify import jaxlib_api
+from hlo_verify import jaxlib_api, sharding_text
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes import proto
@@ -176,6 +176,7 @@ def read_hlo_text(text: str) -> Source:
     # AWS Neuron's tools print a default that XLA's parser does not accept.
     text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
     header = text[: text.find("\n")]
+    sharding_text.check_all(text)
     try:
         serialized = jaxlib_api.hlo_text_to_proto(text)
     except Exception as error:

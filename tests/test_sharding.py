@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.errors import InputError
-from hlo_verify.jaxlib_api import hlo_shardings
+from hlo_verify.jaxlib_api import hlo_sharding
 from hlo_verify.mesh import AxisReference, Mesh
 from hlo_verify.passes.load import load
 from hlo_verify.sharding import Sharding, parse_hlo_sharding, parse_sdy_sharding, parse_sharding
@@ -92,7 +92,7 @@ TILED = [
 
 @pytest.mark.parametrize("text", TILED)
 def test_a_tile_assignment_is_jaxlibs(text: str) -> None:
-    (leaf,) = hlo_shardings(text)
+    leaf = hlo_sharding(text)
     assignment = np.array(leaf.tile_assignment_devices()).reshape(leaf.tile_assignment_dimensions())
     sharding = one(parse_hlo_sharding(text, 2, None))
     assert sharding.tiles == assignment.shape[:2]
