@@ -101,7 +101,10 @@ def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, prog
     total = len(logical.main.ops) + len(partitioned.main.ops)
     stages = Stages(device, decide, (lambda done: progress(min(done, total), total)) if progress else None)
     plain = Context(None, 1, 1, run, loops=loops, mesh=device, observe=stages.record_logical)
-    wanted = run(logical.main, [whole(a) for a in arguments], plain)
+    stages.arguments = [whole(a) for a in arguments]
+    mentioned = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
+    stages.placements = [sharding for each in mentioned for sharding in each if sharding is not None]
+    wanted = run(logical.main, stages.arguments, plain)
     replicas = partitioned.replicas
     local = Context(
         device, devices // replicas, replicas, run, side="partitioned", loops=loops, observe=stages.record_partitioned

@@ -18,7 +18,7 @@ from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.lineage import Lineage, lineage
 from hlo_verify.report import Stage
-from hlo_verify.sharding import parse_sharding
+from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
@@ -55,8 +55,14 @@ class Stages:
     """Whether values that are not recognised by construction are compared case by case."""
     progress: Callable[[int], None] | None = None
     effort: Effort = field(default_factory=lambda: Effort(EFFORT))
+    arguments: list[Value] = field(default_factory=list)
+    """The logical module's arguments."""
+    placements: list[Sharding] = field(default_factory=list)
+    """How arguments and results are sharded."""
     logical: list[Step] = field(default_factory=list)
     partitioned: list[Step] = field(default_factory=list)
+    cuts: set[int] = field(default_factory=set)
+    """The uids of terms that were found to be shards by case distinction."""
     _known: set[Tensor] = field(default_factory=set)
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
@@ -203,7 +209,9 @@ class Stages:
         past = tensor("opaque", f"padding of {op.name}", value.type.dtype, value.shape, location=op.location)
         arbitrary = algebra.read(past, (expr.of_var(self.device), *positions(value.shape)))
         term = algebra.multiply(where.inside, expected)
-        return Value(value.type, algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary)))
+        term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
+        self.cuts.add(term.uid)
+        return Value(value.type, term)
 
 
 Observer = Callable[[Op, list[Value]], list[Value]]
