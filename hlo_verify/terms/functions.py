@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 
+from hlo_verify.index.expr import Index
 from hlo_verify.terms.algebra import _plain, add, build, multiply, scale, subtract
 from hlo_verify.terms.guards import interval
 from hlo_verify.terms.term import (
@@ -55,7 +56,11 @@ PIECES = 4
 
 
 def _pieces(p: Poly) -> list[tuple[Poly, Poly]]:
-    """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds."""
+    """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds.
+
+    Every piece has guards on fewer forms than the term, so that taking pieces of pieces ends: merging what is left
+    of a sum can bring back a form.
+    """
     guard = next((a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)), None)
     if guard is None or len(p.items) > 3 * PIECES:
         return []
@@ -75,7 +80,14 @@ def _pieces(p: Poly) -> list[tuple[Poly, Poly]]:
         last = None if end is None else end - 1
         here = {mono: c for lo, hi, mono, c in parts if _covers(lo, hi, start, last)}
         pieces.append((interval(form, start, last), build(here)))
+    count = len(_forms(p))
+    if any(len(_forms(term)) >= count for _, term in pieces):
+        return []
     return [(on, term) for on, term in pieces if on.items]
+
+
+def _forms(p: Poly) -> set[Index]:
+    return {a.form for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)}
 
 
 def _covers(lo: int | None, hi: int | None, start: int | None, last: int | None) -> bool:
