@@ -185,3 +185,23 @@ def test_repeated_elements_are_reduced_as_often_as_they_occur(reducer: str, dims
     once = "%x = stablehlo.reshape %a0 : (tensor<2xf32>) -> tensor<2xf32>"
     bodies = _reduced(twice, 4, reducer), _reduced(once, 2, reducer)
     assert not _proved(*_replicated(["tensor<2xf32>"], "tensor<f32>", *bodies))
+
+
+def _carried(kind: str) -> str:
+    """A sort that carries 0, 100, 200, 300 along, which wrap in `i8`."""
+    return f"""
+    %i = stablehlo.iota dim = 0 : tensor<4x{kind}>
+    %h = stablehlo.constant dense<100> : tensor<4x{kind}>
+    %w = stablehlo.multiply %i, %h : tensor<4x{kind}>
+    %s:2 = "stablehlo.sort"(%a0, %w) <{{dimension = 0 : i64, is_stable = true}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>, %p: tensor<{kind}>, %q: tensor<{kind}>):
+      %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }}) : ({VECTOR}, tensor<4x{kind}>) -> ({VECTOR}, tensor<4x{kind}>)
+    %r = stablehlo.convert %s#1 : (tensor<4x{kind}>) -> {VECTOR}
+    return %r : {VECTOR}"""
+
+
+@pytest.mark.parametrize(("one", "other"), [("i8", "i32"), ("i32", "i8"), ("ui8", "i8")])
+def test_integers_are_sorted_in_their_own_type(one: str, other: str) -> None:
+    assert not _proved(*_replicated([VECTOR], VECTOR, _carried(one), _carried(other)))

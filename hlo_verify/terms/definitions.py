@@ -228,7 +228,7 @@ def define(
     rebuild = _Rebuild(keys, rename)
     canonical = tuple(rebuild.poly(body) for body in bodies)
     sizes = tuple(v.size for v in order)
-    key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), dtype == "i1")
+    key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
     found = _definitions.get(key)
     if found is None:
         skey = mix(kind, str(attributes), *sizes, *(keys.poly(b) for b in bodies))
@@ -238,6 +238,11 @@ def define(
         found.bodies = canonical
         _definitions[key] = found
     return algebra.read(found, (*rebuild.slots, *at))
+
+
+def _integer(dtype: str) -> str:
+    """The element type, as far as it takes part in telling definitions apart: integers have the range of theirs."""
+    return dtype if dtype in algebra.INTEGER_RANGES else ""
 
 
 def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: _Keys) -> list[Var]:
