@@ -189,8 +189,8 @@ def _is_open(p: Poly) -> bool:
 
 
 def _comparable(x: Tensor, y: Tensor) -> bool:
-    """Whether two definitions could be equal: of one kind, over equal ranges, of the same things."""
-    if (x.kind, x.attributes) != (y.kind, y.attributes) or _leaves(x) != _leaves(y):
+    """Whether two definitions could be equal: of one kind and type, over equal ranges, of the same things."""
+    if (x.kind, x.attributes, x.dtype) != (y.kind, y.attributes, y.dtype) or _leaves(x) != _leaves(y):
         return False
     return [v.size for v in x.bound] == [v.size for v in y.bound]
 
