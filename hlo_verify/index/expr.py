@@ -414,7 +414,10 @@ def table(values: tuple[int, ...], e: Index) -> Index:
 
 
 def lookup(values: tuple[int, ...], e: Index) -> Index:
-    """`values[e]`: a number where e is constant, arithmetic where the values can be fitted, else a table."""
+    """`values[e]`: a number where e is constant, arithmetic where the values can be fitted, else a table.
+
+    Outside of the table it is any number: such reads are guarded.
+    """
     from hlo_verify.index.tables import fit_lookup  # fitting is arithmetic on expressions itself
 
-    return constant(values[e.const]) if not e.items else fit_lookup(values, e)
+    return fit_lookup(values, e) if e.items else constant(values[min(max(e.const, 0), len(values) - 1)])

@@ -16,9 +16,15 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
+LARGE = 1 << 62
+"""Integers at least this large are not fitted: their differences may not fit into 64 bits."""
+
+
 def fit(values: Ints, variable: Var, known: Bools | None = None) -> Index:
     """An expression equal to `values[v]` for every value v of the variable (where `known`, if given)."""
     values = np.asarray(values, dtype=np.int64)
+    if values.min() <= -LARGE or values.max() >= LARGE:
+        return expr.table(tuple(int(v) for v in values), expr.of_var(variable))
     if known is not None and not known.any():
         return expr.constant(0)
     first = int(values[known][0]) if known is not None else int(values[0])
@@ -41,13 +47,18 @@ FITTED_SIZE = 1 << 16
 
 
 def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
-    """`values[e]`, as arithmetic where e depends on one variable and its values can be fitted."""
-    if len(e.free) == 1:
+    """`values[e]`, as arithmetic where e depends on one variable and its values can be fitted.
+
+    Where e lies outside of the table it is any number.
+    """
+    if len(e.free) == 1 and all(-LARGE < v < LARGE for v in values):
         (variable,) = e.free
         if variable.size <= FITTED_SIZE:
             positions = evaluate(e, variable)
             if positions is not None:
-                return fit(np.asarray(values, dtype=np.int64)[positions], variable)
+                inside = (positions >= 0) & (positions < len(values))
+                chosen = np.asarray(values, dtype=np.int64)[np.clip(positions, 0, len(values) - 1)]
+                return fit(chosen, variable, inside)
     return expr.table(values, e)
 
 
@@ -114,8 +125,8 @@ def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
 
 
 def evaluate(e: Index, variable: Var) -> Ints | None:
-    """The values of e for every value of its one variable; None where e depends on anything else."""
-    if not e.free <= {variable}:
+    """The values of e for every value of its one variable; None where e depends on anything else, or is large."""
+    if not e.free <= {variable} or e.lo <= -LARGE or e.hi >= LARGE:
         return None
     total = np.full(variable.size, e.const, dtype=np.int64)
     v = np.arange(variable.size, dtype=np.int64)
@@ -133,7 +144,8 @@ def evaluate(e: Index, variable: Var) -> Ints | None:
         elif atom.kind == "clamp":
             total += c * np.clip(inner, atom.args[0], atom.args[1])
         else:
-            total += c * np.asarray(atom.args[0], dtype=np.int64)[inner]
+            values = np.asarray(atom.args[0], dtype=np.int64)
+            total += c * values[np.clip(inner, 0, len(values) - 1)]
     return total
 
 

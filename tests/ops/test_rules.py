@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.ops import RULES
@@ -27,10 +27,7 @@ def test_rule_agrees_with_reference(name: str, data: st.DataObject) -> None:
 def check(case: Case) -> None:
     text, inputs = case.program.text, case.program.inputs
     wanted = case.expected if case.expected is not None else reference(case.program)
-    try:
-        answer = ours(text, inputs, partitions=case.partitions, replicas=case.replicas)
-    except IndexError:  # see tests/index/test_tables.py: a table read outside of its values, under a guard that is 0
-        reject()
+    answer = ours(text, inputs, partitions=case.partitions, replicas=case.replicas)
     if answer.unsupported:
         assert case.may_refuse, answer.unsupported
         return

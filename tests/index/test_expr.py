@@ -1,0 +1,103 @@
+"""Index expressions stand for the numbers that they were built from, for every value of their variables."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from tests.support.evaluate import Evaluator
+from tests.support.expressions import Space, affine, assert_equal, evaluated, index, space
+
+
+@given(data=st.data())
+def test_values(data: st.DataObject) -> None:
+    where = space(data.draw)
+    e = index(data.draw, where, 3)
+    assert_equal(evaluated(e.it, where), e.values, e.it)
+
+
+@given(data=st.data())
+def test_range_holds_every_value(data: st.DataObject) -> None:
+    where = space(data.draw)
+    e = index(data.draw, where)
+    assert all(e.it.lo <= x <= e.it.hi for x in e.values.flat)
+
+
+@given(data=st.data())
+def test_quotient_and_remainder(data: st.DataObject) -> None:
+    where = space(data.draw)
+    e, m = index(data.draw, where), data.draw(st.integers(1, 24))
+    q, r = expr.floor_divmod(e.it, m)
+    assert_equal(evaluated(q, where), e.values // m, (e.it, m))
+    assert_equal(evaluated(r, where), e.values % m, (e.it, m))
+    assert expr.add(expr.scale(q, m), r) is e.it or evaluated(expr.add(expr.scale(q, m), r), where).tolist() == (
+        e.values.tolist()
+    )
+
+
+@given(data=st.data())
+def test_equal_affine_expressions_are_one_object(data: st.DataObject) -> None:
+    """Where all cuts divide one another."""
+    variables = tuple(expr.var("x", n, data.draw(st.sampled_from((2, 4, 8, 16)))) for n in range(2))
+    where = Space(variables)
+    parts = []
+    for v in variables:
+        for low in (1, 2, 4, 8):
+            if low < v.size:
+                parts.append((v, low, data.draw(st.integers(-3, 3))))
+    bits = expr.build(0, [i for v, low, c in parts for i in scaled(expr.digit_of(expr.of_var(v), low, 2), c)])
+    # The same function, put together the other way round and with digits joined at random.
+    other = expr.constant(0)
+    for v, low, c in data.draw(st.permutations(parts)):
+        other = expr.add(other, expr.scale(expr.modulo(expr.floor_div(expr.of_var(v), low), 2), c))
+    assert other is bits
+    assert_equal(evaluated(bits, where), sum(c * (where.grid[v] // low % 2) for v, low, c in parts) + where.spread(0))
+
+
+def scaled(e: expr.Index, c: int) -> list[tuple[expr.Atom, int]]:
+    return [(a, k * c) for a, k in e.items]
+
+
+@given(data=st.data())
+def test_digits_join_to_the_variable(data: st.DataObject) -> None:
+    v = expr.var("x", "joined", data.draw(st.sampled_from((6, 8, 12, 24, 30))))
+    low = data.draw(st.sampled_from([n for n in range(1, v.size + 1) if v.size % n == 0]))
+    whole = expr.of_var(v)
+    assert expr.add(expr.scale(expr.floor_div(whole, low), low), expr.modulo(whole, low)) is whole
+
+
+@given(data=st.data())
+def test_substitution(data: st.DataObject) -> None:
+    inner, outer = space(data.draw, kind="y"), space(data.draw)
+    e = index(data.draw, outer)
+    mapping, places = {}, []
+    for v in outer.variables:
+        new = index(data.draw, inner, 1)
+        mapping[v] = expr.modulo(new.it, v.size)
+        places.append((new.values % v.size).astype(int))
+    found = expr.substitute(e.it, mapping)
+    assert_equal(evaluated(found, inner), e.values[tuple(places)], (e.it, mapping))
+
+
+@given(data=st.data())
+def test_substitution_outside_of_a_variables_range_is_a_function(data: st.DataObject) -> None:
+    """Whatever an expression means there, it is one function: substituting in steps gives the same."""
+    inner = space(data.draw, kind="y", most=1)
+    v = expr.var("x", "outside", data.draw(st.sampled_from((4, 6, 12))))
+    middle = expr.var("z", "outside", 24)
+    e = expr.add(expr.of_var(v), expr.constant(data.draw(st.integers(-3, 3))))
+    step = expr.shift(expr.of_var(middle), -6)
+    place = affine(data.draw, inner)
+    inside = expr.modulo(place.it, 24)
+    at_once = expr.substitute(e, {v: expr.substitute(step, {middle: inside})})
+    in_steps = expr.substitute(expr.substitute(e, {v: step}), {middle: inside})
+    assert evaluated(at_once, inner).tolist() == evaluated(in_steps, inner).tolist()
+
+
+def test_unbounded_parameters_take_negative_values() -> None:
+    v = expr.var("s", "test", expr.UNBOUNDED)
+    e = expr.floor_div(expr.shift(expr.of_var(v), -3), 4)
+    for x in range(-9, 9):
+        assert Evaluator({}).index(e, {v: x})[()] == (x - 3) // 4
+        assert expr.substitute(e, {v: expr.constant(x)}) is expr.constant((x - 3) // 4)

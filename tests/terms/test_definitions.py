@@ -1,0 +1,78 @@
+"""A definition is what it was made of, wherever it is read; equal definitions are one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import define, named, unfold
+from hlo_verify.terms.term import Read
+from tests.support.expressions import Space, assert_equal, data, evaluated, index, poly, space
+
+
+@given(draws=st.data())
+def test_named(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    p = poly(draws.draw, where, known)
+    name = named(p.it)
+    assert_equal(evaluated(name, where, known.evaluator), p.values, p.it)
+    if isinstance(name.atom, Read) and name.atom.tensor.kind == "term":
+        _, (unfolded,) = unfold(name.atom)
+        assert_equal(evaluated(unfolded, where, known.evaluator), p.values, p.it)
+
+
+@given(draws=st.data())
+def test_named_elsewhere(draws: st.DataObject) -> None:
+    """Substituting in a name is substituting in what it names."""
+    inner, outer, known = space(draws.draw, 2, kind="y"), space(draws.draw, 2), data(draws.draw)
+    p = poly(draws.draw, outer, known)
+    mapping, places = {}, []
+    for v in outer.variables:
+        new = index(draws.draw, inner, 1)
+        mapping[v] = expr.modulo(new.it, v.size)
+        places.append((new.values % v.size).astype(int))
+    found = algebra.substitute(named(p.it), mapping)
+    assert_equal(evaluated(found, inner, known.evaluator), p.values[tuple(places)], (p.it, mapping))
+
+
+@given(draws=st.data())
+def test_define_and_unfold(draws: st.DataObject) -> None:
+    free = Space((expr.var("x", 0, draws.draw(st.sampled_from((2, 3, 4)))),))
+    bound = [expr.var("y", n, draws.draw(st.sampled_from((1, 2, 3, 4)))) for n in range(draws.draw(st.integers(1, 3)))]
+    every, known = Space((*free.variables, *bound)), data(draws.draw)
+    p = poly(draws.draw, every, known)
+    kind, function = draws.draw(st.sampled_from((("sum", np.add), ("max", np.maximum), ("min", np.minimum))))
+    defined = define(kind, bound, (p.it,))
+    axes = tuple(range(1, len(every.variables)))
+    wanted = np.asarray(function.reduce(p.values, axis=axes), dtype=object)
+    assert_equal(evaluated(defined, free, known.evaluator), wanted, p.it)
+    assert isinstance(defined.atom, Read)
+    fresh, (again,) = unfold(defined.atom)
+    inside = Space((*free.variables, *fresh))
+    values = evaluated(again, inside, known.evaluator)
+    assert_equal(np.asarray(function.reduce(values, axis=axes), dtype=object), wanted, p.it)
+
+
+@given(draws=st.data())
+def test_bound_variables_have_no_names(draws: st.DataObject) -> None:
+    """The same body over other bound variables, listed in another order, is the same definition."""
+    sizes = draws.draw(st.lists(st.sampled_from((2, 3, 4)), min_size=1, max_size=3))
+    bound = [expr.var("y", n, size) for n, size in enumerate(sizes)]
+    known = data(draws.draw)
+    p = poly(draws.draw, Space((expr.var("x", 0, 3), *bound)), known, 1)
+    others = [expr.fresh("f", v.size) for v in bound]
+    renamed = algebra.substitute(p.it, {v: expr.of_var(w) for v, w in zip(bound, others, strict=True)})
+    first, second = define("sum", bound, (p.it,)), define("sum", draws.draw(st.permutations(others)), (renamed,))
+    where = Space((expr.var("x", 0, 3),))
+    assert_equal(evaluated(first, where, known.evaluator), evaluated(second, where, known.evaluator), p.it)
+
+
+def test_a_name_has_the_range_of_its_own_type() -> None:
+    v = expr.var("x", "range", 300)
+    square = algebra.power(algebra.of_index(expr.of_var(v)), 2)
+    narrow, wide = named(square, "i8"), named(square, "i32")
+    assert narrow is not wide
+    assert algebra.as_index(wide, -(2**31), 2**31 - 1).hi > 127

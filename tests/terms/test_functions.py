@@ -1,0 +1,138 @@
+"""Every law of a function holds for numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import LAWS, apply, divide, greater
+from hlo_verify.terms.term import Guard, number
+from tests.support.expressions import (
+    Data,
+    Draw,
+    Numbered,
+    Space,
+    assert_equal,
+    data,
+    each,
+    evaluated,
+    poly,
+    read,
+    space,
+)
+from tests.support.functions import call
+
+
+def positive(draw: Draw, where: Space, known: Data, depth: int = 2) -> Numbered:
+    """A term whose values are all positive: sums, products, quotients and exponentials of such."""
+    if depth == 0:
+        source = read(draw, where, known, "positive")
+        return Numbered(algebra.add(source.it, number(1)), source.values + 1)
+    kind = draw(st.sampled_from(("leaf", "add", "multiply", "scale", "exp", "inverse", "exp of a sum")))
+    if kind == "leaf":
+        return positive(draw, where, known, 0)
+    a, b = positive(draw, where, known, depth - 1), positive(draw, where, known, depth - 1)
+    if kind == "add":
+        return Numbered(algebra.add(a.it, b.it), a.values + b.values)
+    if kind == "multiply":
+        return Numbered(algebra.multiply(a.it, b.it), a.values * b.values)
+    if kind == "inverse":
+        return Numbered(apply("inverse", (a.it,)), each(lambda x: call("inverse", (x,)), a.values))
+    c = Fraction(draw(st.integers(1, 4)), draw(st.integers(1, 3)))
+    if kind == "scale":
+        return Numbered(algebra.scale(a.it, c), a.values * c)
+    p = read(draw, where, known)
+    exponent, values = algebra.scale(p.it, c / 4), p.values * (c / 4)
+    if kind == "exp of a sum":
+        q = read(draw, where, known)
+        exponent, values = algebra.subtract(exponent, q.it), values - q.values
+    return Numbered(apply("exponential", (exponent,)), each(lambda x: call("exponential", (x,)), values))
+
+
+def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
+    if name in ("inverse", "log", "sqrt"):
+        return [positive(draw, where, known)]
+    if name == "exponential":  # small exponents
+        parts = [read(draw, where, known) for _ in range(draw(st.integers(1, 3)))]
+        total, values = algebra.ZERO, where.spread(0)
+        for p in parts:
+            c = Fraction(draw(st.integers(-3, 3)), 2)
+            total, values = algebra.add(total, algebra.scale(p.it, c)), values + c * p.values
+        return [Numbered(total, values)]
+    count = 2 if name in ("maximum", "minimum", "equal", "less") else 1
+    args = [poly(draw, where, known, 1) for _ in range(count)]
+    return args if draw(st.integers(0, 4)) else [args[0]] * count
+
+
+@pytest.mark.parametrize("name", sorted(LAWS))
+@given(draws=st.data())
+def test_law(name: str, draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    args = arguments(draws.draw, name, where, known)
+    found = apply(name, tuple(a.it for a in args))
+    wanted = each(lambda *xs: call(name, xs), *(a.values for a in args))
+    assert_equal(evaluated(found, where, known.evaluator), wanted, (name, [a.it for a in args], found))
+
+
+@given(draws=st.data())
+def test_nested_laws(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    p = positive(draws.draw, where, known, 3)
+    assert_equal(evaluated(p.it, where, known.evaluator), p.values, p.it)
+    logarithm = apply("log", (p.it,))
+    assert_equal(evaluated(logarithm, where, known.evaluator), each(lambda x: call("log", (x,)), p.values), logarithm)
+
+
+@given(draws=st.data())
+def test_quotients_and_comparisons(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    a, b = poly(draws.draw, where, known, 1), positive(draws.draw, where, known)
+    quotient = each(lambda x, y: x / y, a.values, b.values)
+    assert_equal(evaluated(divide(a.it, b.it), where, known.evaluator), quotient, (a.it, b.it))
+    c = poly(draws.draw, where, known, 1)
+    wanted = each(lambda x, y: int(x > y), a.values, c.values)
+    assert_equal(evaluated(greater(a.it, c.it), where, known.evaluator), wanted, (a.it, c.it))
+
+
+@given(draws=st.data())
+def test_extrema_are_associative_commutative_and_idempotent(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 1), data(draws.draw)
+    name = draws.draw(st.sampled_from(("maximum", "minimum")))
+    a, b, c = (poly(draws.draw, where, known, 0) for _ in range(3))
+    once = apply(name, (a.it, apply(name, (b.it, c.it))))
+    again = apply(name, (apply(name, (c.it, a.it)), apply(name, (b.it, a.it))))
+    worst = algebra.scale(apply("infinity", ()), -1 if name == "maximum" else 1)
+    wanted = each(lambda *xs: call(name, xs), a.values, b.values, c.values)
+    for found in (once, again, apply(name, (worst, once))):
+        assert_equal(evaluated(found, where, known.evaluator), wanted, (name, a.it, b.it, c.it, found))
+    # Step functions are taken apart in an order that depends on the nesting; other terms are one object.
+    if not any(isinstance(atom, Guard) for p in (a, b, c) for mono, _ in p.it.items for atom, _ in mono):
+        assert again is once
+        assert apply(name, (worst, once)) is once
+
+
+def test_infinity_is_no_number() -> None:
+    for k in (0, 5, -(2**31)):
+        assert apply("maximum", (number(k), apply("infinity", ()))) is not number(k)
+
+
+def test_a_function_of_a_step_function_ends() -> None:
+    """Where `low >= 2` the rest is a step function on `form` whose first piece is `low >= 2` again."""
+    x = expr.of_var(expr.var("x", "step", 12))
+    low = expr.digit_of(x, 1, 3)
+    form = expr.add(expr.scale(expr.digit_of(x, 4, 2), 2), expr.digit_of(x, 1, 4), expr.scale(low, -6))
+    p = algebra.add(
+        guards.interval(low, 2, None),
+        algebra.scale(guards.interval(form, -6, 0), 41),
+        algebra.scale(guards.interval(form, 1, None), 40),
+    )
+    where = Space((expr.var("x", "step", 12),))
+    values = evaluated(p, where)
+    for name in ("abs", "tanh:real->real"):
+        wanted = each(lambda v, name=name: call(name, (v,)), values)
+        assert_equal(evaluated(apply(name, (p,)), where), wanted, name)

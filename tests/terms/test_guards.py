@@ -1,0 +1,81 @@
+"""Guards hold where their interval does, and their sums are the step functions that they were."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import ZERO, Guard
+from tests.support.expressions import affine, assert_equal, data, each, evaluated, index, space, truth
+
+BOUND = st.none() | st.integers(-12, 24)
+
+
+@given(draws=st.data())
+def test_interval(draws: st.DataObject) -> None:
+    where = space(draws.draw)
+    e, lo, hi = index(draws.draw, where), draws.draw(BOUND), draws.draw(BOUND)
+    holds = each(lambda x: int((lo is None or lo <= x) and (hi is None or x <= hi)), e.values)
+    assert_equal(evaluated(guards.interval(e.it, lo, hi), where), holds, (e.it, lo, hi))
+
+
+@given(draws=st.data())
+def test_intersection_and_complement(draws: st.DataObject) -> None:
+    where = space(draws.draw)
+    e = affine(draws.draw, where)
+    parts = [guards.interval(e.it, draws.draw(BOUND), draws.draw(BOUND)) for _ in range(2)]
+    numbers = [evaluated(p, where) for p in parts]
+    assert_equal(evaluated(algebra.multiply(*parts), where), numbers[0] * numbers[1], parts)
+    g = parts[0].atom
+    if isinstance(g, Guard):
+        outside = [guards.interval(g.form, lo, hi) for lo, hi in guards.complement(g)]
+        assert_equal(evaluated(algebra.add(*outside), where), 1 - numbers[0], parts)
+
+
+@given(draws=st.data())
+def test_sums_of_guarded_monomials(draws: st.DataObject) -> None:
+    """Step functions over few forms, brought to canonical form, are the same functions."""
+    where, known = space(draws.draw, 2), data(draws.draw)
+    forms = [affine(draws.draw, where) for _ in range(2)]
+    total, numbers = ZERO, where.spread(0)
+    for _ in range(draws.draw(st.integers(1, 6))):
+        piece, values = algebra.ONE, where.spread(1)
+        for e in draws.draw(st.lists(st.sampled_from(forms), max_size=2)):
+            lo, hi = draws.draw(BOUND), draws.draw(BOUND)
+            piece = algebra.multiply(piece, guards.interval(e.it, lo, hi))
+            holds = each(lambda x, lo=lo, hi=hi: int((lo is None or lo <= x) and (hi is None or x <= hi)), e.values)
+            values = values * holds
+        c = Fraction(draws.draw(st.integers(-3, 3)), draws.draw(st.integers(1, 2)))
+        total, numbers = algebra.add(total, algebra.scale(piece, c)), numbers + c * values
+    assert_equal(evaluated(total, where, known.evaluator), numbers, total)
+
+
+@given(draws=st.data())
+def test_one_form_has_one_canonical_sum(draws: st.DataObject) -> None:
+    """Intervals of one form in any order: equal step functions are one object, as long as no bound changes the form."""
+    where = space(draws.draw, 1)
+    e = affine(draws.draw, where)
+    pieces, numbers = [], where.spread(0)
+    for _ in range(4):
+        c = draws.draw(st.integers(-3, 3))
+        pieces.append(algebra.scale(guards.interval(e.it, draws.draw(BOUND), draws.draw(BOUND)), c))
+        numbers = numbers + evaluated(pieces[-1], where)
+    one, other = algebra.add(*pieces), algebra.add(*draws.draw(st.permutations(pieces)))
+    assert_equal(evaluated(one, where), numbers, pieces)
+    assert_equal(evaluated(other, where), numbers, pieces)
+    forms = {g.form for p in (*pieces, one, other) for mono, _ in p.items for g in guards.guards_of(mono)}
+    if len(forms) <= 1:
+        assert one is other
+
+
+@given(draws=st.data())
+def test_products_of_truth_values_are_truth_values(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    parts = [truth(draws.draw, where, known) for _ in range(3)]
+    product, numbers = algebra.ONE, where.spread(1)
+    for p in [*parts, *parts]:
+        product, numbers = algebra.multiply(product, p.it), numbers * p.values
+    assert_equal(evaluated(product, where, known.evaluator), numbers, product)
