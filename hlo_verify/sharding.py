@@ -47,6 +47,28 @@ class Sharding:
     def devices(self) -> int:
         return int(self.coordinates.shape[0])
 
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The addend that each device holds; 0 where there is but one."""
+        return np.zeros(self.devices, np.int64) if self.addends is None else self.addends
+
+    @property
+    def addend_count(self) -> int:
+        return int(self.numbers.max()) + 1
+
+    def addend_groups(self) -> npt.NDArray[np.int64]:
+        """Groups of devices, a row each, whose addends make up the tensor: one device for each addend."""
+        keys = [self.numbers, *self.coordinates.T[::-1]]  # the last is the first to sort by
+        held = np.lexsort((np.arange(self.devices), *keys))
+        classes = held.reshape(math.prod(self.tiles), self.addend_count, -1)
+        return classes.transpose(0, 2, 1).reshape(-1, self.addend_count)
+
+    def first_holders(self) -> npt.NDArray[np.int64]:
+        """For each device, the first one that holds the same shard of the same addend."""
+        rows = np.concatenate((self.coordinates, self.numbers[:, None]), axis=1)
+        _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return np.asarray(first[which.reshape(-1)], np.int64)
+
     def spread(self, devices: int) -> Sharding:
         """The same placement on `devices` devices, for one that was read with no number of devices known.
 

@@ -12,8 +12,10 @@ from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op, TensorType
+from hlo_verify.ops.collectives import sum_over_group
 from hlo_verify.ops.control import Place, Placement
-from hlo_verify.ops.values import Value, is_float, position, positions
+from hlo_verify.ops.regions import reduce_terms
+from hlo_verify.ops.values import ARITHMETIC, Value, is_float, position, positions
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
@@ -37,20 +39,16 @@ def shard_shape(shape: tuple[int, ...], sharding: Sharding) -> tuple[int, ...]:
     return tuple(-(-size // tiles) for size, tiles in zip(shape, sharding.tiles, strict=True))
 
 
-def is_sharded(sharding: Sharding) -> bool:
-    """Whether every device holds a shard of the tensor's values: not an addend, and not only one device."""
-    return sharding.addends is None and sharding.only is None
-
-
 def same_elements(logical: str, partitioned: str) -> bool:
     """Whether element types agree; between floating-point types a conversion is the identity, by assumption."""
     return logical == partitioned or (is_float(logical) and is_float(partitioned))
 
 
 def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
-    """The lineage of a tensor of that logical shape under a sharding that gives every device a shard of it."""
-    if not is_sharded(sharding):
-        raise ValueError("an unreduced or single-device tensor has no lineage")
+    """The lineage of a tensor of that logical shape; of an unreduced one, that of every addend.
+
+    On all devices but one, no element of a single-device tensor exists.
+    """
     sharding = sharding.spread(device.size)
     local = shard_shape(shape, sharding)
     indices = []
@@ -61,31 +59,96 @@ def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
         if local[k] * sharding.tiles[k] > size:
             inside = algebra.multiply(inside, guards.interval(e, 0, size - 1))
         indices.append(e)
+    if sharding.only is not None:
+        inside = algebra.multiply(inside, guards.interval(expr.shift(expr.of_var(device), -sharding.only), 0, 0))
     return Lineage(tuple(indices), inside, local)
 
 
-def local_argument(argument: Tensor, sharding: Sharding, kind: TensorType, device: Var, name: str) -> Value:
-    """A device's shard of an argument; elements past the end of the logical tensor are arbitrary."""
-    if not same_elements(argument.dtype, kind.dtype):
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of both modules. Of one that a sharding leaves unreduced, `source` holds every addend, along a
+    dimension in front of the others: the logical module sees their sum."""
+
+    name: str
+    type: TensorType
+    source: Tensor
+    addends: int | None = None
+
+    @property
+    def whole(self) -> Value:
+        """The argument as the logical module sees it."""
+        where = positions(self.type.shape)
+        if self.addends is None:
+            return Value(self.type, algebra.read(self.source, where))
+        u = expr.fresh("u", self.addends)
+        return Value(self.type, reduce_terms("sum", [u], algebra.read(self.source, (expr.of_var(u), *where))))
+
+
+def argument(name: str, kind: TensorType, sharding: Sharding | None, devices: int) -> Argument:
+    """An argument with that sharding. Raises `InputError` for addends that are no numbers."""
+    if sharding is None or sharding.addends is None:
+        return Argument(name, kind, tensor("argument", name, kind.dtype, kind.shape))
+    _check_summable(f"argument {name}", kind)
+    count = sharding.spread(devices).addend_count
+    return Argument(name, kind, tensor("argument", name, kind.dtype, (count, *kind.shape)), count)
+
+
+def _check_summable(what: str, kind: TensorType) -> None:
+    if kind.dtype == "i1" or not ARITHMETIC.fullmatch(kind.dtype):
+        raise InputError(f"{what} is unreduced, and elements of type {kind.dtype} have no sum")
+
+
+def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, device: Var) -> Value:
+    """A device's part of an argument; elements that do not exist in the logical one are arbitrary."""
+    name, whole = argument.name, argument.type
+    if not same_elements(whole.dtype, kind.dtype):
         raise InputError(
-            f"argument {name} has elements of type {argument.dtype} in the logical module and {kind.dtype} in the "
+            f"argument {name} has elements of type {whole.dtype} in the logical module and {kind.dtype} in the "
             "partitioned one: they are not a pair"
         )
-    if not is_sharded(sharding):
-        unknown = tensor("opaque", f"{name}, which is not sharded", kind.dtype, kind.shape)
-        return Value(kind, algebra.read(unknown, (expr.of_var(device), *positions(kind.shape))))
-    where = lineage(argument.shape, sharding, device)
+    where = lineage(whole.shape, sharding, device)
     if where.shape != kind.shape:
         raise InputError(
             f"argument {name}: the partitioned module takes {kind}, but its sharding into {sharding.tiles} tiles "
-            f"makes {list(where.shape)} of the logical {list(argument.shape)}; check that the two modules are a pair"
+            f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair"
         )
-    term = algebra.multiply(where.inside, algebra.read(argument, where.indices))
+    indices = where.indices
+    if argument.addends is not None:
+        indices = (tables.fit(sharding.spread(device.size).numbers, device), *indices)
+    term = algebra.multiply(where.inside, algebra.read(argument.source, indices))
     if where.inside is not ONE:
         past = tensor("opaque", f"padding of {name}", kind.dtype, kind.shape)
         arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
     return Value(kind, term)
+
+
+def obligations(
+    name: str, wanted: Value, found: Value, sharding: Sharding, device: Var
+) -> list[tuple[Poly, Poly, Poly]]:
+    """What is to be shown of a result: pairs of terms, and where it is that each two must be equal.
+
+    Addends must sum up to the logical value, and devices with addends of the same number must hold the same. Raises
+    `InputError` where shapes, or addends and their elements' type, do not go together.
+    """
+    where = lineage(wanted.shape, sharding, device)
+    if where.shape != found.shape:
+        raise InputError(
+            f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into "
+            f"{sharding.tiles} tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; "
+            "check that the two modules are a pair"
+        )
+    expected = wanted.at(where.indices)
+    sharding = sharding.spread(device.size)
+    if sharding.addends is None:
+        return [(found.term, expected, where.inside)]
+    _check_summable(f"result {name}", wanted.type)
+    groups = sharding.addend_groups()
+    first = tables.fit(sharding.first_holders(), device)
+    return [
+        (sum_over_group(found, wanted.type.dtype, groups, device), expected, where.inside),
+        (found.term, algebra.substitute(found.term, {device: first}), where.inside),
+    ]
 
 
 def placements(device: Var) -> Place:
@@ -99,7 +162,7 @@ def placements(device: Var) -> Place:
         candidates = []
         annotated = parsed.get(id(logical), ())
         sharding = annotated[k] if k < len(annotated) else None
-        if sharding is not None and is_sharded(sharding):
+        if sharding is not None and sharding.addends is None:
             where = lineage(whole.shape, sharding, device)
             if where.shape == shard.shape:
                 candidates.append(Placement(where.indices, where.inside))

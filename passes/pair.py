@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from hlo_verify.errors import InputError
 from hlo_verify.index.expr import Var
-from hlo_verify.ir import Module, TensorType
-from hlo_verify.ops.values import Value, positions
-from hlo_verify.passes.lineage import local_argument, same_elements
+from hlo_verify.ir import Module
+from hlo_verify.ops.values import Value
+from hlo_verify.passes.lineage import Argument, argument, local_argument, same_elements
 from hlo_verify.sharding import Sharding, replicated
-from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Tensor, tensor
 
 
 def is_global(module: Module) -> bool:
@@ -17,16 +15,14 @@ def is_global(module: Module) -> bool:
     return any(op.name == "sdy.manual_computation" for op in module.main.ops)
 
 
-def _same(arguments: list[Tensor], partitioned: Module) -> list[Value]:
-    if len(arguments) != len(partitioned.main.argument_types):
-        raise InputError(_COUNT.format("argument", len(arguments), len(partitioned.main.argument_types)))
-    for argument, kind in zip(arguments, partitioned.main.argument_types, strict=True):
-        if argument.shape != kind.shape or not same_elements(argument.dtype, kind.dtype):
+def _same(arguments: list[Argument], partitioned: Module) -> list[Value]:
+    for given, kind in zip(arguments, partitioned.main.argument_types, strict=True):
+        if given.type.shape != kind.shape or not same_elements(given.type.dtype, kind.dtype):
             raise InputError(
-                f"argument {argument.name} is {argument.dtype}{list(argument.shape)} in the logical module and {kind} "
+                f"argument {given.name} is {given.type} in the logical module and {kind} "
                 "in the other, which is global (its work is done in manual regions): they are not a pair"
             )
-    return [whole(a) for a in arguments]
+    return [given.whole for given in arguments]
 
 
 _COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
@@ -58,15 +54,7 @@ def device_count(logical: Module, partitioned: Module) -> int:
     return devices
 
 
-def whole(argument: Tensor) -> Value:
-    """An argument as the logical module sees it."""
-    kind = TensorType(argument.shape, argument.dtype)
-    return Value(kind, algebra.read(argument, positions(argument.shape)))
-
-
 def _argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
-    if len(logical.argument_names) != len(partitioned.argument_names):
-        raise InputError(_COUNT.format("argument", len(logical.argument_names), len(partitioned.argument_names)))
     shardings = []
     for n, name in enumerate(logical.argument_names):
         sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]
@@ -76,24 +64,24 @@ def _argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     return shardings
 
 
-def logical_arguments(logical: Module) -> list[Tensor]:
-    """The tensors that both modules' terms are about."""
-    return [
-        tensor("argument", name, kind.dtype, kind.shape)
-        for name, kind in zip(logical.argument_names, logical.main.argument_types, strict=True)
-    ]
+def arguments_of(logical: Module, partitioned: Module, devices: int) -> list[Argument]:
+    """What both modules' terms are about."""
+    names, kinds = logical.argument_names, logical.main.argument_types
+    if len(names) != len(partitioned.argument_names):
+        raise InputError(_COUNT.format("argument", len(names), len(partitioned.argument_names)))
+    if is_global(partitioned):
+        return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
+    shardings = _argument_shardings(logical, partitioned)
+    return [argument(*each, devices) for each in zip(names, kinds, shardings, strict=True)]
 
 
-def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[Tensor], device: Var) -> list[Value]:
+def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:
     """What a device holds of the arguments; all of them, where the module is global itself."""
     if is_global(partitioned):
         return _same(arguments, partitioned)
     shardings = _argument_shardings(logical, partitioned)
     kinds = partitioned.main.argument_types
-    return [
-        local_argument(argument, sharding, kind, device, argument.name)
-        for argument, sharding, kind in zip(arguments, shardings, kinds, strict=True)
-    ]
+    return [local_argument(*each, device) for each in zip(arguments, shardings, kinds, strict=True)]
 
 
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:

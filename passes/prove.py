@@ -15,15 +15,8 @@ from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.diagnose import diagnose
 from hlo_verify.passes.interpret import run
-from hlo_verify.passes.lineage import is_sharded, lineage, placements, same_elements
-from hlo_verify.passes.pair import (
-    device_count,
-    is_global,
-    logical_arguments,
-    partitioned_arguments,
-    result_placements,
-    whole,
-)
+from hlo_verify.passes.lineage import obligations, placements, same_elements
+from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
 from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
@@ -95,13 +88,13 @@ def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> R
 
 def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, progress: Progress | None) -> _Outcome:
     device = expr.var("d", "", devices)
-    arguments = logical_arguments(logical)
+    arguments = arguments_of(logical, partitioned, devices)
     shards = partitioned_arguments(logical, partitioned, arguments, device)
     loops = LoopBook(placements(device))
     total = len(logical.main.ops) + len(partitioned.main.ops)
     stages = Stages(device, decide, (lambda done: progress(min(done, total), total)) if progress else None)
     plain = Context(None, 1, 1, run, loops=loops, mesh=device, observe=stages.record_logical)
-    stages.arguments = [whole(a) for a in arguments]
+    stages.arguments = [argument.whole for argument in arguments]
     mentioned = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     stages.placements = [sharding for each in mentioned for sharding in each if sharding is not None]
     wanted = run(logical.main, stages.arguments, plain)
@@ -142,20 +135,15 @@ def _compare(
             f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
             "the partitioned one: they are not a pair"
         )
-    if not is_sharded(sharding):
-        return Result(n, name, Verdict.UNKNOWN, "unreduced and single-device results are not understood yet")
-    where = lineage(wanted.shape, sharding, stages.device)
-    if where.shape != found.shape:
-        raise InputError(
-            f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into "
-            f"{sharding.tiles} tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; "
-            "check that the two modules are a pair"
-        )
-    expected = wanted.at(where.indices)
-    if found.term is expected or (names is not None and cases.equal(found.term, expected, where.inside, stages.effort)):
+    open_ = [
+        (term, expected)
+        for term, expected, where in obligations(name, wanted, found, sharding, stages.device)
+        if term is not expected and (names is None or not cases.equal(term, expected, where, stages.effort))
+    ]
+    if not open_:
         return Result(n, name, Verdict.PROVED)
     if names is None:
         return Result(n, name, Verdict.UNKNOWN)
-    finding = diagnose(stages, names[0], names[1], found.term, expected)
+    finding = diagnose(stages, names[0], names[1], *open_[0])
     reason = finding.nearest or "no matching term"
     return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding)

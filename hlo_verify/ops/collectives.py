@@ -65,6 +65,11 @@ def _light(kind: str, value: Value, dtype: str) -> Poly:
     return term
 
 
+def sum_over_group(value: Value, dtype: str, groups: Members, device: Var) -> Poly:
+    """The sum of a value over the members of each device's group."""
+    return lighten(reduce_over_group("sum", _light("sum", value, dtype), groups, device), dtype)
+
+
 def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     kind = _reducer(op, context)
     device = device_of(context)
