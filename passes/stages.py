@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -63,6 +64,8 @@ class Stages:
     partitioned: list[Step] = field(default_factory=list)
     cuts: set[int] = field(default_factory=set)
     """The uids of terms that were found to be shards by case distinction."""
+    diagnosis: Any = None
+    """What `diagnose` has worked out, for the findings about all results."""
     _known: set[Tensor] = field(default_factory=set)
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
@@ -162,6 +165,10 @@ class Stages:
         steps = self._by_location.get(op.location, [])
         same = [step for step in steps if step.op.name == op.name]
         return [*same, *(step for step in steps[::-1] if step.op.name != op.name)] if op.name in ENDS else same
+
+    def counterparts(self, op: Op) -> list[Step]:
+        """Logical operations of the same kind and origin."""
+        return [step for step in self._by_location.get(op.location, []) if step.op.name == op.name]
 
     def _recognise(self, op: Op, value: Value) -> Value:
         tried = 0

@@ -1,0 +1,215 @@
+"""Terms as people write them: `sum a<512. x[i,a] * w[512*(d mod 4) + a,j]`.
+
+Positions are i, j, k, ..., the device is d, variables of sums are a, b, c, ...; what the logical module
+computes is called by its operation and source line, other definitions are written out as far as there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import PurePath
+
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.ir import Location
+from hlo_verify.passes.stages import Step
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor
+
+POSITIONS = "ijklmnuv"
+BOUND = "abcefgh"
+
+ROOM = 240
+"""A term longer than this is shown with an ellipsis."""
+
+SUMMANDS = 6
+"""The most summands that are written out."""
+
+_FUNCTIONS = {"inverse": "1/", "exponential": "exp"}
+
+
+def short(location: Location) -> str:
+    """`train.py:57`, without folders; the operation's name where there is no line."""
+    if location.frames:
+        file, line = location.frames[0]
+        return f"{PurePath(file).name}:{line}"
+    return location.name
+
+
+class Notation:
+    """Names for the tensors that logical operations compute, and writing with them."""
+
+    def __init__(self, logical: Iterable[Step]) -> None:
+        self._origins: dict[Tensor, tuple[Step, Read]] = {}
+        for step in logical:
+            for value in step.values:
+                atom = value.term.atom
+                if isinstance(atom, Read) and atom.tensor.bodies:
+                    self._origins.setdefault(atom.tensor, (step, atom))
+
+    def term(self, p: Poly, depth: int = 1) -> str:
+        """The term, on one line, with definitions written out `depth` deep."""
+        for deep in range(depth, -1, -1):
+            text = self._poly(p, {}, deep)
+            if len(text) <= ROOM or deep == 0:
+                break
+        return text if len(text) <= 2 * ROOM else text[: 2 * ROOM] + " …"
+
+    def atom(self, a: Atom, power: Number = 1) -> str:
+        """One factor."""
+        return self._factor(a, power, {}, 0)
+
+    def index(self, e: Index) -> str:
+        """An index expression."""
+        return self._index(e, {})
+
+    def tensor(self, source: Tensor) -> str:
+        """The name of a tensor: an argument's, or the operation that computes it and its line."""
+        origin = self._origins.get(source)
+        if origin is not None:
+            return f"{origin[0].op.name}@{short(origin[0].op.location)}"
+        return source.name if not source.bodies else f"a {source.kind}"
+
+    # Polynomials
+
+    def _poly(self, p: Poly, names: dict[Var, str], depth: int) -> str:
+        if not p.items:
+            return "0"
+        items = sorted(p.items, key=lambda item: not item[0])
+        shown = [self._monomial(mono, c, names, depth) for mono, c in items[:SUMMANDS]]
+        text = " + ".join(shown).replace("+ -", "- ")
+        return text if len(items) <= SUMMANDS else f"{text} + … ({len(items)} summands)"
+
+    def _monomial(self, mono: Monomial, c: Number, names: dict[Var, str], depth: int) -> str:
+        over = [(a, -n) for a, n in mono if isinstance(a, Apply) and a.function == "inverse"]
+        factors = [self._factor(a, n, names, depth) for a, n in _ordered(mono) if (a, -n) not in over]
+        text = "*".join(factors)
+        for a, n in over:
+            assert isinstance(a, Apply)
+            inner = f"({self._poly(a.args[0], names, depth)})"
+            text = f"{text or '1'}/{inner if n == -1 else f'{inner}^{-n}'}"
+        if not text:
+            return number(c)
+        return text if c == 1 else f"-{text}" if c == -1 else f"{number(c)}*{text}"
+
+    def _factor(self, a: Atom, power: Number, names: dict[Var, str], depth: int) -> str:
+        if isinstance(a, Read):
+            text = self._read(a, names, depth)
+        elif isinstance(a, Apply):
+            function = _FUNCTIONS.get(a.function.split(":")[0], a.function.split(":")[0])
+            text = f"{function}({', '.join(self._poly(arg, names, depth) for arg in a.args)})"
+        elif isinstance(a, Ix):
+            text = self._index(a.index, names)
+            text = f"({text})" if len(a.index.items) > 1 else text
+        else:
+            text = f"[{self._condition(a, names)}]"
+        return text if power == 1 else f"{text}^{number(power)}"
+
+    def _read(self, a: Read, names: dict[Var, str], depth: int) -> str:
+        source = a.tensor
+        origin = self._origins.get(source)
+        if origin is not None and (depth < 1 or source.kind == "term"):
+            where = self._through(origin[1], a.indices, names)
+            return f"{self.tensor(source)}[{where}]"
+        if not source.bodies:
+            return f"{source.name}[{','.join(self._index(e, names) for e in a.indices)}]"
+        if depth < 1:
+            return f"{source.kind}(…)"
+        bound, bodies = unfold(a)
+        inner = dict(names)
+        taken = set(names.values())
+        for v in bound:
+            inner[v] = next((x for x in BOUND if x not in taken), f"a{v.uid}")
+            taken.add(inner[v])
+        body = ", ".join(self._poly(b, inner, depth - 1) for b in bodies)
+        if source.kind == "term":
+            return f"({body})"
+        ranges = ",".join(f"{inner[v]}<{v.size}" for v in bound)
+        text = f"{source.kind} {ranges}. {body}" if ranges else f"{source.kind}({body})"
+        return f"({text})"
+
+    def _through(self, known: Read, indices: Sequence[Index], names: dict[Var, str]) -> str:
+        """The position at which a logical value is read, where its own term says it directly."""
+        at: dict[int, str] = {}
+        for mine, theirs in zip(known.indices, indices, strict=True):
+            if len(mine.items) != 1 or mine.const or mine.items[0][1] != 1:
+                continue
+            atom = mine.items[0][0]
+            if isinstance(atom, Digit) and atom.var.kind == "p" and atom.low == 1 and atom.top:
+                at[atom.var.key] = self._index(theirs, names)
+        rank = 1 + max(at, default=-1)
+        return ",".join(at.get(k, "…") for k in range(rank))
+
+    # Index expressions
+
+    def _index(self, e: Index, names: dict[Var, str]) -> str:
+        parts = []
+        for atom, c in sorted(e.items, key=lambda item: -abs(item[1])):
+            text = self._part(atom, names)
+            parts.append(text if c == 1 else f"-{text}" if c == -1 else f"{c}*{text}")
+        if e.const or not parts:
+            parts.append(str(e.const))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def _part(self, atom: Digit | Opaque, names: dict[Var, str]) -> str:
+        if isinstance(atom, Digit):
+            name = names.get(atom.var) or variable(atom.var)
+            text = name if atom.low == 1 else f"({name} div {atom.low})"
+            return text if atom.top else f"({text} mod {atom.radix})"
+        if atom.kind == "value":
+            return self._poly(atom.term, names, 0)
+        inner = self._index(atom.exprs[0], names)
+        if atom.kind == "table":
+            values = atom.args[0]
+            listed = ",".join(map(str, values[:8])) + (",…" if len(values) > 8 else "")
+            return f"{{{listed}}}[{inner}]"
+        if atom.kind in ("mod", "div"):
+            return f"(({inner}) {atom.kind} {atom.args[0]})"
+        return f"clamp({inner}, {atom.args[0]}, {atom.args[1]})"
+
+    def _condition(self, a: Guard, names: dict[Var, str]) -> str:
+        """`i + 3 <= j`: what is added on the left, what is subtracted on the right."""
+        left = [(atom, c) for atom, c in a.form.items if c > 0]
+        right = [(atom, -c) for atom, c in a.form.items if c < 0]
+        lo, hi = a.lo, a.hi
+        if not left:
+            left, right = right, left
+            lo, hi = (None if hi is None else -hi), (None if lo is None else -lo)
+        one, other = self._side(left, names), self._side(right, names)
+        if lo is not None and hi is not None and lo != hi:
+            return f"{lo} <= {one} - ({other}) <= {hi}" if right else f"{lo} <= {one} <= {hi}"
+        bound, sign = (lo, ">=") if hi is None else (hi, "<=")
+        if lo == hi:
+            bound, sign = lo, "="
+        assert bound is not None
+        if not right:
+            return f"{one} {sign} {bound}"
+        if bound == 1 and sign == ">=":
+            return f"{one} > {other}"
+        if bound == -1 and sign == "<=":
+            return f"{one} < {other}"
+        tail = "" if bound == 0 else f" + {bound}" if bound > 0 else f" - {-bound}"
+        return f"{one} {sign} {other}{tail}"
+
+    def _side(self, items: list[tuple[Digit | Opaque, int]], names: dict[Var, str]) -> str:
+        texts = [self._part(atom, names) for atom, _ in items]
+        return " + ".join(t if c == 1 else f"{c}*{t}" for t, (_, c) in zip(texts, items, strict=True))
+
+
+def _ordered(mono: Monomial) -> list[tuple[Atom, Number]]:
+    """Conditions last: what is computed reads first."""
+    return sorted(mono, key=lambda item: isinstance(item[0], Guard))
+
+
+def variable(v: Var) -> str:
+    """i, j, k for positions; d for the device; t for the iteration of a loop."""
+    if v.kind == "p":
+        return POSITIONS[v.key] if v.key < len(POSITIONS) else f"p{v.key}"
+    return v.kind if v.kind in ("d", "t") else f"{v.kind}{v.key}"
+
+
+def number(c: Number) -> str:
+    """An integer, a small fraction, or a decimal."""
+    if isinstance(c, Fraction) and max(abs(c.numerator), c.denominator) > 1 << 24:
+        return f"{float(c):.6g}"
+    return str(c)

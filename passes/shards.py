@@ -1,0 +1,292 @@
+"""Which values of the partitioned module are shards of logical values, and which offsets a shard may start at.
+
+A value is a shard if it is some logical value at indices of the form `start(d) + position`, where `start` is
+the start of a shard under a placement that the pair of modules uses somewhere. That is decided by building
+every such term and comparing it, so it never guesses: the finding about a wrong module rests on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations, islice, pairwise, product
+from math import prod
+
+from hlo_verify.errors import InputError
+from hlo_verify.index import expr, tables
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.ops.values import Value, position
+from hlo_verify.passes.stages import Stages, Step
+from hlo_verify.sharding import Sharding, parse_sharding
+from hlo_verify.terms import algebra
+from hlo_verify.terms.sums import reduce_extremum, reduce_sum
+from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, mix, monomial_skey
+
+PLACEMENTS = 64
+"""The most placements of one logical value that are tried, and the most logical values that one is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A value that is `factor` times a shard of a logical value, of which `summed` (device digits) is still open."""
+
+    step: Step | None
+    whole: Value
+    term: Poly
+    factor: Number = 1
+    summed: tuple[Digit, ...] = ()
+    kind: str = "sum"
+
+
+@dataclass(slots=True)
+class Shards:
+    """What is known of the values of a pair of modules after both were walked."""
+
+    stages: Stages
+    _starts: dict[int, list[Index]] = field(default_factory=dict)
+    _sizes: set[int] = field(default_factory=set)
+    _tables: set[Opaque] = field(default_factory=set)
+    _wholes: dict[int, list[tuple[Step | None, Value]]] = field(default_factory=dict)
+    _memo: dict[tuple[int, tuple[int, ...]], Match | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        for step in self.stages.logical:
+            for value in step.values:
+                self._sizes.update(_runs(value.shape))
+                if (value.term.uid, value.shape) not in seen:
+                    seen.add((value.term.uid, value.shape))
+                    self._wholes.setdefault(_form(value.term), []).append((step, value))
+        for argument in self.stages.arguments:
+            self._sizes.update(_runs(argument.shape))
+            self._wholes.setdefault(_form(argument.term), []).append((None, argument))
+        for sharding in self._shardings():
+            self._learn(sharding)
+
+    def _shardings(self) -> Iterator[Sharding]:
+        """Every placement that the modules mention, each text once."""
+        yield from self.stages.placements
+        texts: dict[str, int] = {}
+        for step in self.stages.logical:
+            text = step.op.attributes.get("sharding")
+            if isinstance(text, str) and len(step.values) == 1:
+                texts.setdefault(text, step.values[0].type.rank)
+        for text, rank in texts.items():
+            try:
+                (sharding,) = parse_sharding(text, [rank], self.stages.device.size)
+            except InputError:
+                continue
+            if sharding is not None:
+                yield sharding
+        for step in self.stages.partitioned:
+            for key in ("in_shardings", "out_shardings"):
+                yield from (s for s in step.op.attributes.get(key, ()) if isinstance(s, Sharding))
+
+    def _learn(self, sharding: Sharding) -> None:
+        device = self.stages.device
+        if sharding.devices not in (1, device.size):
+            return
+        sharding = sharding.spread(device.size)
+        for k, tiles in enumerate(sharding.tiles):
+            if tiles == 1:
+                continue
+            start = tables.fit(sharding.coordinates[:, k], device)
+            starts = self._starts.setdefault(tiles, [])
+            if start not in starts:
+                starts.append(start)
+            self._tables.update(atom for atom, _ in start.items if isinstance(atom, Opaque))
+
+    # Recognising
+
+    def match(self, value: Value) -> Match | None:
+        """The logical value that this one is a shard of, up to a constant factor."""
+        key = (value.term.uid, value.shape)
+        if key not in self._memo:
+            self._memo[key] = self._match(value)
+        return self._memo[key]
+
+    def is_shard(self, value: Value) -> bool:
+        """Whether this is a shard of a logical value, with no factor."""
+        found = self.match(value)
+        return found is not None and found.factor == 1
+
+    def _match(self, value: Value) -> Match | None:
+        close: tuple[Fraction, Match] | None = None
+        for step, whole in islice(self._wholes.get(_form(value.term), ()), PLACEMENTS):
+            for expected in self.shards(whole, value.shape):
+                if expected is value.term:
+                    return Match(step, whole, expected)
+                ratio = _ratio(value.term, expected)
+                if ratio is not None:
+                    apart = max(Fraction(abs(ratio)), 1 / Fraction(abs(ratio))) + (ratio < 0)
+                    if close is None or apart < close[0]:
+                        close = apart, Match(step, whole, expected, ratio)
+        return close[1] if close is not None else None
+
+    def alike(self, value: Value) -> Iterator[tuple[Step, Value]]:
+        """Logical values whose terms have the same form."""
+        for step, whole in self._wholes.get(_form(value.term), ()):
+            if step is not None:
+                yield step, whole
+
+    def shards(self, whole: Value, shape: tuple[int, ...]) -> Iterator[Poly]:
+        """The shards of that shape that a device may hold of a logical value."""
+        if len(whole.shape) != len(shape):
+            return
+        choices: list[list[Index]] = []
+        for k, (size, local) in enumerate(zip(whole.shape, shape, strict=True)):
+            where = position(k, local)
+            if size == local:
+                choices.append([where])
+            else:
+                starts = [s for tiles, found in self._starts.items() if -(-size // tiles) == local for s in found]
+                choices.append([expr.add(expr.scale(start, local), where) for start in starts])
+        for indices in islice(product(*choices), PLACEMENTS):
+            yield whole.at(indices)
+
+    def open_sum(self, value: Value) -> Match | None:
+        """What a partial value is a part of: the logical value that it becomes when summed over some device digits."""
+        digits = self._digits(value.term)
+        atom = value.term.atom
+        kind = atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in ("max", "min") else "sum"
+        for count in range(1, min(len(digits), 3) + 1):
+            for chosen in combinations(digits, count):
+                found = self.match(Value(value.type, self._summed(kind, value.term, chosen)))
+                if found is not None:
+                    return Match(found.step, found.whole, found.term, found.factor, chosen, kind)
+        return None
+
+    def _summed(self, kind: str, term: Poly, digits: Iterable[Digit]) -> Poly:
+        device = self.stages.device
+        where = expr.of_var(device)
+        bound = []
+        for digit in digits:
+            bound.append(expr.fresh("f", digit.radix))
+            change = expr.subtract(expr.of_var(bound[-1]), expr.of_atom(digit))
+            where = expr.add(where, expr.scale(change, digit.low))
+        moved = algebra.substitute(term, {device: where})
+        return reduce_sum(bound, moved) if kind == "sum" else reduce_extremum(kind, bound, moved)
+
+    def _digits(self, term: Poly) -> list[Digit]:
+        """The digits of the device that a term depends on, cut where placements cut them."""
+        device = self.stages.device
+        inside = [a for e in indices(term) for a in _digits_of(e, device)]
+        cuts = {1, device.size}
+        for found in self._starts.values():
+            for start in found:
+                cuts.update(c for a in _digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size)))
+        ordered = sorted(cuts)
+        pieces = []
+        for low, high in pairwise(ordered):
+            if high % low == 0 and any(a.low < high and low < a.low * a.radix for a in inside):
+                atom = expr.digit_of(expr.of_var(device), low, high // low).items[0][0]
+                if isinstance(atom, Digit):
+                    pieces.append(atom)
+        return pieces
+
+    # Offsets
+
+    def odd_offset(self, term: Poly) -> Index | None:
+        """An index whose dependence on the device is no start of a shard: `4095*d` where shards have 4096 elements."""
+        for e in indices(term):
+            for atom, c in e.items:
+                if self.stages.device in atom.free and not self._is_start(atom, abs(c)):
+                    return expr.scale(expr.of_atom(atom), c)
+        return None
+
+    def start_like(self, offset: Index) -> Index | None:
+        """The start of a shard that an odd offset was probably meant to be: over as many parts, of about their size."""
+        atom, c = offset.items[0]
+        if isinstance(atom, Digit):
+            sizes = [size // atom.radix for size in self._sizes if size % atom.radix == 0]
+            near = min(sizes, key=lambda size: abs(size - abs(c)), default=0)
+            return expr.scale(expr.of_atom(atom), near if c > 0 else -near) if near else None
+        starts = self._starts.get(atom.hi + 1, [])
+        return expr.scale(starts[0], c) if len(starts) == 1 else None
+
+    def _is_start(self, atom: expr.Atom, c: int) -> bool:
+        if isinstance(atom, Digit):
+            whole = c * atom.radix
+            return c == 1 or any(size % whole == 0 for size in self._sizes)
+        if atom.kind == "table":
+            return atom in self._tables
+        if atom.kind == "mod":
+            return atom.exprs[0].const == 0 or len(atom.free) > 1
+        return True
+
+
+def indices(term: Poly) -> Iterator[Index]:
+    """Every index expression of a term, at any depth; index values that are multiplied by a number, multiplied."""
+    for mono, c in term.items:
+        if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1 and isinstance(c, int):
+            yield expr.scale(mono[0][0].index, c)
+            continue
+        for atom, _ in mono:
+            yield from atom_indices(atom)
+
+
+def atom_indices(atom: Atom) -> Iterator[Index]:
+    """Every index expression of an atom, at any depth."""
+    if isinstance(atom, Read):
+        own: tuple[Index, ...] = atom.indices
+    elif isinstance(atom, Apply):
+        own = ()
+        for arg in atom.args:
+            yield from indices(arg)
+    else:
+        own = (atom.index if isinstance(atom, Ix) else atom.form,)
+    for e in own:
+        yield from _inner(e)
+
+
+def _inner(e: Index) -> Iterator[Index]:
+    yield e
+    for atom, _ in e.items:
+        if isinstance(atom, Opaque):
+            if atom.term is not None:
+                yield from indices(atom.term)
+            if atom.kind != "table" and atom.kind != "mod":
+                for inner in atom.exprs:
+                    yield from _inner(inner)
+
+
+def _digits_of(e: Index, variable: Var) -> list[Digit]:
+    found = []
+    for atom, _ in e.items:
+        if isinstance(atom, Digit):
+            if atom.var is variable:
+                found.append(atom)
+        elif variable in atom.free:
+            for inner in atom.exprs:
+                found += _digits_of(inner, variable)
+    return found
+
+
+def _runs(shape: tuple[int, ...]) -> Iterator[int]:
+    """The sizes of dimensions, and of neighbours taken together."""
+    for start in range(len(shape)):
+        for stop in range(start + 1, len(shape) + 1):
+            yield prod(shape[start:stop])
+
+
+def _form(term: Poly) -> int:
+    """A key that is the same for terms that differ in where they are evaluated, or by a constant factor."""
+    return mix(*sorted(monomial_skey(mono) for mono, _ in term.items))
+
+
+def _ratio(a: Poly, b: Poly) -> Number | None:
+    """c if a is c*b, for a number c."""
+    if len(a.items) != len(b.items) or not a.items:
+        return None
+    others = dict(b.items)
+    ratio: Number | None = None
+    for mono, c in a.items:
+        k = others.get(mono)
+        if k is None:
+            return None
+        here = Fraction(c) / Fraction(k)
+        if ratio not in (None, here):
+            return None
+        ratio = here
+    return ratio
