@@ -205,3 +205,22 @@ def _carried(kind: str) -> str:
 @pytest.mark.parametrize(("one", "other"), [("i8", "i32"), ("i32", "i8"), ("ui8", "i8")])
 def test_integers_are_sorted_in_their_own_type(one: str, other: str) -> None:
     assert not _proved(*_replicated([VECTOR], VECTOR, _carried(one), _carried(other)))
+
+
+def test_remainders_that_have_nothing_in_common() -> None:
+    """2 is even, and 2 more than a multiple of 3."""
+    masked = f"""
+    %i = stablehlo.iota dim = 0 : tensor<4xi32>
+    %two = stablehlo.constant dense<2> : tensor<4xi32>
+    %three = stablehlo.constant dense<3> : tensor<4xi32>
+    %none = stablehlo.constant dense<0> : tensor<4xi32>
+    %half = stablehlo.remainder %i, %two : tensor<4xi32>
+    %third = stablehlo.remainder %i, %three : tensor<4xi32>
+    %p = stablehlo.compare EQ, %half, %none : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+    %q = stablehlo.compare EQ, %third, %two : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+    %both = stablehlo.and %p, %q : tensor<4xi1>
+    %z = stablehlo.constant dense<0.0> : {VECTOR}
+    %r = stablehlo.select %both, %a0, %z : tensor<4xi1>, {VECTOR}
+    return %r : {VECTOR}"""
+    nothing = f"%r = stablehlo.constant dense<0.0> : {VECTOR}\nreturn %r : {VECTOR}"
+    assert not _proved(*_replicated([VECTOR], VECTOR, masked, nothing))

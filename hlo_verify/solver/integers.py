@@ -96,7 +96,7 @@ class Integers:
             parts = [(low // atom.low) * piece for low, piece in pieces if atom.low <= low < end]
             last = max(low for low, _ in pieces if low < end)
             following = [low for low, _ in pieces if low > last]
-            if atom.top or not following or following[0] == end:
+            if atom.top or following[:1] == [end]:
                 total = parts[0]
                 for part in parts[1:]:
                     total = total + part
