@@ -10,18 +10,22 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr
-from hlo_verify.ir import Module
+from hlo_verify.index.expr import Var
+from hlo_verify.ir import Module, Op
 from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.diagnose import diagnose
 from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import obligations, placements, same_elements
 from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
+from hlo_verify.passes.repetition import Keys, cuts
+from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms.memory import forget
+from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
 
@@ -69,6 +73,9 @@ def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> R
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
+    found = _prove_repeated(logical, partitioned, devices, placed)
+    if found is not None:
+        return replace(found, seconds=time.perf_counter() - started)
     results: list[Result] = []
     for decide in (False, True):
         outcome = _walk(logical, partitioned, devices, decide, progress)
@@ -84,6 +91,55 @@ def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> R
         stages=outcome.stages.report(),
         unsupported=outcome.unsupported,
     )
+
+
+def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:
+    """The proof of a module that consists of equal layers, each derived once; None if that does not prove it all."""
+    if is_global(partitioned) or any(map(_is_special, placed)) or any(map(_is_manual, logical.main.ops)):
+        return None
+    keys = Keys()
+    cut = cuts(logical.main, keys)
+    if not cut:
+        return None
+    device = expr.var("d", "", devices)
+    arguments = arguments_of(logical, partitioned, devices)
+    shards = partitioned_arguments(logical, partitioned, arguments, device)
+    loops = LoopBook(placements(device))
+    once = Sharing(cut, keys)
+    replicas = partitioned.replicas
+    plain = Context(None, 1, 1, run, loops=loops, mesh=device)
+    local = Context(device, devices // replicas, replicas, run, side="partitioned", loops=loops)
+    wanted = once.run(logical.main, [argument.whole for argument in arguments], plain)
+    found = once.run(partitioned.main, shards, local)
+    results: list[Result] = []
+    proved: set[object] = set()
+    for n, name in enumerate(logical.result_names):
+        key = (once.together(wanted[n], found[n]), placed[n].tiles, placed[n].coordinates.tobytes())
+        if key not in proved:
+            values = once.resolve(wanted[n]), once.resolve(found[n])
+            if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], device)):
+                forget()
+                return None
+            proved.add(key)
+        results.append(Result(n, name, Verdict.PROVED))
+    unsupported = {**plain.unsupported, **local.unsupported}
+    return Report(
+        logical.name,
+        tuple(results),
+        ASSUMPTIONS,
+        devices,
+        0.0,
+        stages=tuple(once.stages),
+        unsupported=tuple(f"{where}: {why}" for where, why in unsupported.items()),
+    )
+
+
+def _is_special(sharding: Sharding) -> bool:
+    return sharding.addends is not None or sharding.only is not None
+
+
+def _is_manual(op: Op) -> bool:
+    return op.name == "sdy.manual_computation" or "manual" in str(op.attributes.get("sharding"))
 
 
 def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, progress: Progress | None) -> _Outcome:
@@ -120,6 +176,19 @@ def _results(
     return results
 
 
+def _obligations(
+    name: str, values: tuple[Value, Value], sharding: Sharding, device: Var
+) -> list[tuple[Poly, Poly, Poly]]:
+    """What has to be equal for a result to be proved, and where."""
+    wanted, found = values
+    if not same_elements(wanted.type.dtype, found.type.dtype):
+        raise InputError(
+            f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
+            "the partitioned one: they are not a pair"
+        )
+    return list(obligations(name, wanted, found, sharding, device))
+
+
 def _compare(
     n: int,
     name: str,
@@ -129,15 +198,9 @@ def _compare(
     names: tuple[int, int] | None,
 ) -> Result:
     """The verdict for one result; with `names` (its values in both modules), also why it is not proved."""
-    wanted, found = values
-    if not same_elements(wanted.type.dtype, found.type.dtype):
-        raise InputError(
-            f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
-            "the partitioned one: they are not a pair"
-        )
     open_ = [
         (term, expected)
-        for term, expected, where in obligations(name, wanted, found, sharding, stages.device)
+        for term, expected, where in _obligations(name, values, sharding, stages.device)
         if term is not expected and (names is None or not cases.equal(term, expected, where, stages.effort))
     ]
     if not open_:

@@ -67,3 +67,10 @@ RULES = _merge(
     manual.RULES,
 )
 """Rules by operation name."""
+
+SHAREABLE = frozenset(
+    name
+    for family in (movement, constants, elementwise, bits, conversion, contraction, reductions, windows, ordering)
+    for name in family.RULES
+) | frozenset(name for family in (indexing, scatter, collectives) for name in family.RULES)
+"""Operations whose results depend on their operands, types, attributes and regions alone."""

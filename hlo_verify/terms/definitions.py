@@ -11,6 +11,7 @@ stage is proved once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hlo_verify.index import expr
@@ -236,8 +237,40 @@ def define(
         found.params = tuple(slot(n) for n in range(len(rebuild.slots)))
         found.bound = tuple(expr.var("b", n, v.size) for n, v in enumerate(order))
         found.bodies = canonical
+        found.own = len(at)
         _definitions[key] = found
-    return algebra.read(found, (*rebuild.slots, *at))
+    return read(found, (*rebuild.slots, *at))
+
+
+def read(source: Tensor, indices: Sequence[Index]) -> Poly:
+    """A read of a definition, or of the tensor that stands for it."""
+    if source.seal is None:
+        return algebra.read(source, indices)
+    _stood_in.add(source.seal)
+    return algebra.read(source.seal, indices)
+
+
+_stood_in: set[Tensor] = set()
+
+
+def stood_in() -> frozenset[Tensor]:
+    """The tensors that were read in place of definitions since this was last asked."""
+    found = frozenset(_stood_in)
+    _stood_in.clear()
+    return found
+
+
+def instance(source: Tensor, bodies: tuple[Poly, ...]) -> Tensor:
+    """The definition that is made of other bodies with the same parameters and bound variables."""
+    sizes = tuple(v.size for v in source.bound)
+    key = (source.kind, source.attributes, sizes, bodies, source.own, len(source.params), _integer(source.dtype))
+    found = _definitions.get(key)
+    if found is None:
+        skey = mix(source.kind, str(source.attributes), *sizes, *(b.skey for b in bodies))
+        found = replace(source, uid=next_uid(), skey=skey, bodies=bodies, seal=None)
+        found.name = f"{source.kind}{len(_definitions)}"
+        _definitions[key] = found
+    return found
 
 
 def _integer(dtype: str) -> str:

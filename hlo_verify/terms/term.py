@@ -40,6 +40,11 @@ class Tensor:
     attributes: Any = None
     values: Any = None
     location: Any = None
+    own: int = 0
+    """How many indices a read of a definition has after those of `params`."""
+    seal: Tensor | None = None
+    """The tensor that stands for a definition, with the same indices: what is then derived looks into it no more, so
+    that it holds for any tensor in its place."""
 
     def __repr__(self) -> str:
         return self.name

@@ -1,0 +1,138 @@
+"""Renaming: what a term says of some tensors, said of others.
+
+A term that was derived for arbitrary tensors holds for every choice of them. `Renaming` carries it over
+to other tensors, through the definitions that it reads; `leaves` are the tensors that it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import instance, read
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_poly, of_atom
+
+_NONE: frozenset[Tensor] = frozenset()
+
+
+class Leaves:
+    """The tensors without a definition that terms are about in the end; each subterm is looked at once."""
+
+    def __init__(self) -> None:
+        self._memo: dict[int, frozenset[Tensor]] = {}
+
+    def of(self, p: Poly) -> frozenset[Tensor]:
+        """The leaves of a term."""
+        found = self._memo.get(p.uid)
+        if found is None:
+            found = _NONE
+            for mono, _ in p.items:
+                for atom, _ in mono:
+                    found |= self._atom(atom)
+            self._memo[p.uid] = found
+        return found
+
+    def _atom(self, atom: Atom) -> frozenset[Tensor]:
+        found = self._memo.get(atom.uid)
+        if found is None:
+            if isinstance(atom, Read):
+                found = self.tensor(atom.tensor).union(*map(self._index, atom.indices))
+            elif isinstance(atom, Apply):
+                found = _NONE.union(*map(self.of, atom.args))
+            else:
+                found = self._index(atom.index if isinstance(atom, Ix) else atom.form)
+            self._memo[atom.uid] = found
+        return found
+
+    def _index(self, e: Index) -> frozenset[Tensor]:
+        found = _NONE
+        for atom, _ in e.items:
+            if isinstance(atom, Opaque):
+                found = found.union(*map(self._index, atom.exprs))
+                if atom.term is not None:
+                    found |= self.of(atom.term)
+        return found
+
+    def tensor(self, source: Tensor) -> frozenset[Tensor]:
+        """The leaves of a definition; any other tensor is one itself."""
+        if not source.bodies:
+            return frozenset((source,))
+        found = self._memo.get(source.uid)
+        if found is None:
+            found = self._memo[source.uid] = _NONE.union(*map(self.of, source.bodies))
+        return found
+
+
+class Renaming:
+    """Replaces tensors by others of the same kind, element type and rank; each subterm is renamed once."""
+
+    def __init__(self, mapping: Mapping[Tensor, Tensor], leaves: Leaves) -> None:
+        self._mapping = mapping
+        self._leaves = leaves
+        self._polys: dict[int, Poly] = {}
+        self._tensors: dict[Tensor, Tensor] = {}
+
+    def poly(self, p: Poly) -> Poly:
+        """The term about the other tensors."""
+        if self._leaves.of(p).isdisjoint(self._mapping):
+            return p
+        found = self._polys.get(p.uid)
+        if found is None:
+            terms: dict[Monomial, Number] = {}
+            for mono, c in p.items:
+                product = make_poly((((), 1),))
+                for atom, n in mono:
+                    new = self._atom(atom)
+                    only = new.atom
+                    factor = make_poly(((((only, n),), 1),)) if only is not None else algebra.power(new, int(n))
+                    product = algebra.multiply(product, factor)
+                for new_mono, k in product.items:
+                    terms[new_mono] = terms.get(new_mono, 0) + k * c
+            found = self._polys[p.uid] = algebra.build(terms)
+        return found
+
+    def _atom(self, atom: Atom) -> Poly:
+        if isinstance(atom, Read):
+            return read(self.tensor(atom.tensor), [self._index(e) for e in atom.indices])
+        if isinstance(atom, Apply):
+            return apply(atom.function, tuple(map(self.poly, atom.args)))
+        if isinstance(atom, Ix):
+            return algebra.of_index(self._index(atom.index))
+        new = self._index(atom.form)
+        return of_atom(atom) if new is atom.form else guards.interval(new, atom.lo, atom.hi)
+
+    def tensor(self, source: Tensor) -> Tensor:
+        """The other tensor; of a definition, the same one of the other tensors."""
+        found = self._mapping.get(source) or self._tensors.get(source)
+        if found is None:
+            bodies = tuple(map(self.poly, source.bodies))
+            found = self._tensors[source] = source if bodies == source.bodies else instance(source, bodies)
+        return found
+
+    def _index(self, e: Index) -> Index:
+        parts: list[Index] = []
+        rest: list[tuple[expr.Atom, int]] = []
+        for atom, c in e.items:
+            if isinstance(atom, Digit):
+                rest.append((atom, c))
+            else:
+                parts.append(expr.scale(self._opaque(atom), c))
+        return expr.add(expr.build(e.const, rest), *parts) if parts else e
+
+    def _opaque(self, atom: Opaque) -> Index:
+        if atom.kind == "value":
+            new = self.poly(atom.term)
+            return expr.of_atom(atom) if new is atom.term else algebra.as_index(new, atom.lo, atom.hi)
+        inner = self._index(atom.exprs[0])
+        if inner is atom.exprs[0]:
+            return expr.of_atom(atom)
+        if atom.kind == "mod":
+            return expr.modulo(inner, atom.args[0])
+        if atom.kind == "div":
+            return expr.floor_div(inner, atom.args[0])
+        if atom.kind == "clamp":
+            return expr.clamp(inner, *atom.args)
+        return expr.lookup(atom.args[0], inner)

@@ -1,0 +1,208 @@
+"""Where a module repeats itself: which operations do the same, and where one layer ends and the next one begins."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.ir import Function, Op
+from hlo_verify.ir import Value as Name
+from hlo_verify.ops import SHAREABLE
+from hlo_verify.ops.values import is_float
+
+Key = tuple[Any, ...]
+
+REPEATED = 3
+"""So many operations in equal surroundings are a repetition."""
+
+RADIUS = 2
+"""How far the surroundings of an operation reach."""
+
+CUTS = 8
+"""The most kinds of values to cut at."""
+
+
+class Keys:
+    """Numbers for what operations do: equal numbers, equal functions of their operands."""
+
+    def __init__(self) -> None:
+        self._frozen: dict[int, tuple[Any, Any]] = {}
+        self._numbers: dict[Key, int] = {}
+        self._of: dict[int, int | None] = {}
+
+    def of(self, op: Op) -> int | None:
+        """The number of an operation; None if its results depend on more than it says of itself."""
+        if id(op) not in self._of:
+            key = self._key(op)
+            self._of[id(op)] = None if key is None else self._numbers.setdefault(key, len(self._numbers))
+        return self._of[id(op)]
+
+    def _key(self, op: Op) -> Key | None:
+        if op.name not in SHAREABLE:
+            return None
+        regions = tuple(map(self._region, op.regions))
+        types = tuple([(kind.shape, kind.dtype) for kind in op.types])
+        return None if None in regions else (op.name, types, self._attributes(op), regions)
+
+    def _attributes(self, op: Op) -> Key:
+        """The attributes; of a channel only that it has one."""
+        return tuple(
+            [
+                (name, self._freeze(value) if name != "channel_id" else bool(value))
+                for name, value in op.attributes.items()
+            ]
+        )
+
+    def _freeze(self, value: Any) -> Any:
+        """A hashable equal of an attribute. Equal attributes are one object (`passes.attributes`)."""
+        if isinstance(value, str | int | float):
+            return type(value), value
+        found = self._frozen.get(id(value))
+        if found is None:
+            if isinstance(value, np.ndarray):
+                frozen: Any = (str(value.dtype), value.shape, _elements(value))
+            elif isinstance(value, dict):
+                frozen = tuple((name, self._freeze(item)) for name, item in sorted(value.items()))
+            elif isinstance(value, tuple | list):
+                frozen = tuple(map(self._freeze, value))
+            else:
+                frozen = type(value), repr(value)
+            found = self._frozen[id(value)] = (frozen, value)  # the value too, so that its id stays taken
+        return found[0]
+
+    def _region(self, region: Function) -> Key | None:
+        """A region without the names of its values; None if it refers to values around it."""
+        names = {argument: n for n, argument in enumerate(region.arguments)}
+        ops = []
+        for op in region.ops:
+            inner = tuple(map(self._region, op.regions))
+            if None in inner or any(operand not in names for operand in op.operands):
+                return None
+            ops.append((op.name, tuple(names[v] for v in op.operands), op.types, self._attributes(op), inner))
+            for result in op.results:
+                names[result] = len(names)
+        if any(result not in names for result in region.results):
+            return None
+        return region.argument_types, tuple(ops), tuple(names[v] for v in region.results)
+
+
+def _elements(array: npt.NDArray[Any]) -> bytes | tuple[str, bytes]:
+    if array.size and not any(array.strides):
+        return "splat", array.flat[0].tobytes()
+    return array.tobytes()
+
+
+def cuts(function: Function, keys: Keys) -> frozenset[Name]:
+    """The values at which a module's equal layers are to be cut from one another; empty if it has none.
+
+    Operations in equal surroundings are of one kind. Kinds and what uses what make a graph in which the layers of a
+    network are a loop (a forward and a backward one, in a train step). The cuts are values of few kinds without which
+    no loop is left, such as the residual stream: its value after each layer is all that the next one needs to know.
+    """
+    kinds, like = _kinds(function, keys)
+    members: dict[int, list[int]] = defaultdict(list)
+    for n, kind in enumerate(kinds):
+        op = function.ops[n]
+        if len(op.results) == 1 and is_float(op.types[0].dtype) and keys.of(op) is not None:
+            members[kind].append(n)
+    repeated = {kind for kind, ops in members.items() if len(ops) >= REPEATED}
+    producer = {v: kinds[n] for n, op in enumerate(function.ops) for v in op.results}
+    uses: dict[int, set[int]] = {kind: set() for kind in repeated}
+    for n, op in enumerate(function.ops):
+        if kinds[n] in repeated:
+            for v in op.operands:
+                source = producer.get(v)
+                if source in repeated:
+                    uses[source].add(kinds[n])
+    chosen = _feedback(uses)
+    # The first and the last layer have other surroundings: there, what is like a cut nearby is one.
+    wanted = {like[n] for kind in chosen for n in members[kind]}
+    return frozenset(op.results[0] for n, op in enumerate(function.ops) if like[n] in wanted)
+
+
+def _kinds(function: Function, keys: Keys) -> tuple[list[int], list[int]]:
+    """Two numbers for each operation, equal in equal surroundings: up to `RADIUS` away, and next to it."""
+    at = {v: (n, k) for n, op in enumerate(function.ops) for k, v in enumerate(op.results)}
+    edges = [(*at[v], n, slot) for n, op in enumerate(function.ops) for slot, v in enumerate(op.operands) if v in at]
+    lines = Counter(op.location.frames for op in function.ops)  # a line of one operation says nothing
+    own = [(keys.of(op), op.location.frames if lines[op.location.frames] > 1 else ()) for op in function.ops]
+    colors = np.array([hash(key) for key in own], np.int64).astype(np.uint64)
+    source, result, target, slot = np.array(edges, np.uint64).reshape(-1, 4).T
+    source, target = source.astype(np.int64), target.astype(np.int64)
+    place = _scramble(result * np.uint64(31) + slot)
+    near = colors
+    for radius in range(RADIUS):
+        before, after = np.zeros_like(colors), np.zeros_like(colors)
+        np.add.at(before, target, _scramble(colors[source] + place))
+        np.add.at(after, source, _scramble(colors[target] ^ place))
+        colors = _scramble(colors + np.uint64(3) * before + np.uint64(5) * after)
+        near = colors if radius == 0 else near
+    kinds, like = (np.unique(c, return_inverse=True)[1].tolist() for c in (colors, near))
+    return kinds, like
+
+
+def _scramble(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A mixing of 64 bits (the finaliser of MurmurHash3)."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        x = (x ^ (x >> np.uint64(33))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(33))
+
+
+Graph = dict[int, set[int]]
+
+
+def _feedback(uses: Graph) -> list[int]:
+    """A few nodes that every loop of a graph goes through; none if there is no loop, or too many would be needed."""
+    chosen: list[int] = []
+    core = _core(uses)
+    while core:
+        if len(chosen) == CUTS:
+            return []
+        best = min(_loop(core), key=lambda node: (len(_core(_without(core, node))), -len(core[node])))
+        chosen.append(best)
+        core = _core(_without(core, best))
+    return chosen
+
+
+def _without(graph: Graph, gone: int) -> Graph:
+    return {node: targets - {gone} for node, targets in graph.items() if node != gone}
+
+
+def _core(graph: Graph) -> Graph:
+    """The graph without nodes that no loop leads to or away from, over and over."""
+    core = {node: set(targets) for node, targets in graph.items()}
+    sources: Graph = {node: set() for node in core}
+    for node, targets in core.items():
+        for target in targets:
+            sources[target].add(node)
+    todo = [node for node in core if not core[node] or not sources[node]]
+    while todo:
+        node = todo.pop()
+        if node not in core:
+            continue
+        for target in core.pop(node):
+            if target in sources:
+                sources[target].discard(node)
+                if not sources[target] and target in core:
+                    todo.append(target)
+        for source in sources.pop(node):
+            if source in core:
+                core[source].discard(node)
+                if not core[source]:
+                    todo.append(source)
+    return core
+
+
+def _loop(core: Graph) -> list[int]:
+    """Some loop of a graph in which every node leads on."""
+    node = min(core)
+    position: dict[int, int] = {}
+    path: list[int] = []
+    while node not in position:
+        position[node] = len(path)
+        path.append(node)
+        node = min(core[node])
+    return path[position[node] :]
