@@ -13,9 +13,10 @@ An operation that the partitioner put in without a source line has that of the v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
@@ -23,8 +24,9 @@ from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.differences import Difference, difference
+from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.notation import Notation, number, variable
-from hlo_verify.passes.shards import Match, Shards, indices
+from hlo_verify.passes.shards import Match, Shards, indices, reads
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.report import Finding
 from hlo_verify.terms import algebra
@@ -36,6 +38,9 @@ REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 LINE = 200
 """The most characters of an operation's line that a report shows."""
 
+FAR = 200
+"""The most logical values between two that are looked at."""
+
 NEAREST = 24
 """The most logical terms that a lost one is compared with."""
 
@@ -45,17 +50,21 @@ def diagnose(stages: Stages, logical: Name, partitioned: Name, found: Poly, expe
     if stages.diagnosis is None:
         stages.diagnosis = Diagnosis(stages)
     known: Diagnosis = stages.diagnosis
-    return known.finding(partitioned, found, expected)
+    return known.finding(logical, partitioned, found, expected)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """A value at fault; `partial` is what it is a part of, `offset` the index that is no start of a shard."""
+    """A value at fault: `partial` is what it is a part of, `offset` the index that is no start of a shard, `missing`
+    the logical operation that was left out before it."""
 
     name: Name
     location: Location
     partial: Match | None = None
+    elsewhere: bool = False
+    """Whether what is partial was summed, but over other devices."""
     offset: Index | None = None
+    missing: Step | None = None
 
 
 @dataclass(slots=True)
@@ -65,51 +74,17 @@ class Diagnosis:
     stages: Stages
     shards: Shards = field(init=False)
     notation: Notation = field(init=False)
-    _made: dict[Name, tuple[Step, int]] = field(default_factory=dict)
-    _order: dict[Name, int] = field(default_factory=dict)
-    _passed: dict[Name, Name] = field(default_factory=dict)
+    flow: Flow = field(init=False)
+    logical: Flow = field(init=False)
     _lost: dict[Name, bool] = field(default_factory=dict)
+    _faults: dict[Name, _Fault] = field(default_factory=dict)
     _findings: dict[Name, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.shards = Shards(self.stages)
         self.notation = Notation(self.stages.logical)
-        for n, step in enumerate(self.stages.partitioned):
-            op = step.op
-            if op.results and op.results[0] in self._made:
-                continue  # a loop's body is walked again after a guess about what it carries was dropped
-            for k, result in enumerate(op.results):
-                self._made[result] = step, k
-                self._order[result] = n
-            for region, passed in _entries(op):
-                self._passed.update(zip(region, passed, strict=False))
-
-    # The graph of values
-
-    def _value(self, name: Name) -> Value:
-        step, k = self._made[name]
-        return step.values[k]
-
-    def _op(self, name: Name) -> Op:
-        return self._made[name][0].op
-
-    def _sources(self, name: Name) -> list[Name]:
-        """The computed values that a value follows from; inside a loop, those that it starts from."""
-        step, k = self._made[name]
-        op = step.op
-        found: Iterable[Name] = op.operands
-        if op.name == "while":
-            found = (*op.operands, *op.regions[1].results)
-        elif op.name in ("case", "if"):
-            found = (op.operands[0], *(region.results[k] for region in op.regions))
-        elif op.name == "sdy.manual_computation":
-            found = (op.regions[0].results[k],)
-        return [source for source in dict.fromkeys(map(self._through, found)) if source in self._made]
-
-    def _through(self, name: Name) -> Name:
-        while name in self._passed:
-            name = self._passed[name]
-        return name
+        self.flow = Flow(self.stages.partitioned)
+        self.logical = Flow(self.stages.logical)
 
     def _is_lost(self, name: Name) -> bool:
         if name not in self._lost:
@@ -117,90 +92,133 @@ class Diagnosis:
         return self._lost[name]
 
     def _compute_lost(self, name: Name) -> bool:
-        """Integers and masks are how offsets are computed: they need no counterpart if they have none."""
-        step, k = self._made[name]
-        value = step.values[k]
+        """A piece of a logical value is not lost yet; nor are integers and masks with no counterpart, which serve
+        to compute offsets."""
+        value, op = self.flow.value(name), self.flow.op(name)
         term, dtype = value.term, value.type.dtype
         if term.constant is not None or dtype == "token" or term.uid in self.stages.cuts or self.shards.is_shard(value):
             return False
-        if dtype not in algebra.INTEGER_RANGES or self.stages.lost(term) or self.shards.odd_offset(term) is not None:
+        if self.stages.lost(term) or self.shards.odd_offset(term) is not None:
             return True
-        return bool(step.op.location.frames) and any(
+        if dtype not in algebra.INTEGER_RANGES:
+            return not self.shards.is_elsewhere(value)
+        k = self.flow.result(name)
+        return bool(op.location.frames) and any(
             len(other.values) > k and other.values[k].type.rank == value.type.rank
-            for other in self.stages.counterparts(step.op)
+            for other in self.stages.counterparts(op)
         )
 
     def _lost_before(self, name: Name) -> list[Name]:
         """The lost values that a value follows from through lost values alone, itself included, in order."""
-        found, todo, seen = [], [name], {name}
-        while todo:
-            at = todo.pop()
-            if at not in self._made or not self._is_lost(at):
-                continue
-            found.append(at)
-            new = [source for source in self._sources(at) if source not in seen]
-            seen.update(new)
-            todo += new
-        return sorted(found, key=self._order.__getitem__)
+        if name not in self.flow:
+            return []
+        return sorted(filter(self._is_lost, self.flow.back(name, self._is_lost)), key=self.flow.order)
 
     # Blame
 
-    def finding(self, partitioned: Name, found: Poly, expected: Poly) -> Finding:
+    def finding(self, logical: Name, partitioned: Name, found: Poly, expected: Poly) -> Finding:
         """The finding for one result, a value of the partitioned module, that is not proved."""
-        start = self._through(partitioned)
+        start = self.flow.origin(partitioned)
         lost = self._lost_before(start)
         if lost:
             fault = self._blame(lost)
             if fault.name not in self._findings:
                 self._findings[fault.name] = self._explain(fault, found, expected)
             return self._findings[fault.name]
-        return self._misplaced(start, found, expected)
+        return self._misplaced(start, logical, found, expected)
 
     def _blame(self, lost: list[Name]) -> _Fault:
         inside = set(lost)
-        first = [name for name in lost if inside.isdisjoint(self._sources(name))] or lost[:1]
+        first = [name for name in lost if inside.isdisjoint(self.flow.sources(name))] or lost[:1]
         name = min(first, key=self._rank)
-        offset = self.shards.odd_offset(self._value(name).term)
+        if name not in self._faults:
+            self._faults[name] = self._fault(name, lost)
+        return self._faults[name]
+
+    def _fault(self, name: Name, lost: list[Name]) -> _Fault:
+        offset = self.shards.odd_offset(self.flow.value(name).term)
         if offset is not None:
-            return _Fault(name, self._line(name), offset=offset)
-        partial = self.shards.open_sum(self._value(name))
-        if partial is None:
-            return _Fault(name, self._line(name))
-        return self._unfinished(name, partial, lost)
+            return _Fault(name, self.flow.line(name), offset=offset)
+        partial = self.shards.open_sum(self.flow.value(name))
+        if partial is not None:
+            return self._unfinished(name, partial, lost)
+        missing = self._left_out(name)
+        if missing is not None and missing.op.location.frames and not self._is_written_by_hand():
+            return _Fault(name, missing.op.location, missing=missing)
+        location = self.flow.line(name)
+        while next(self._candidates(name, self.flow.value(name)), None) is None:
+            users = [user for user in lost if name in self.flow.sources(user)]
+            if not users or self.flow.op(users[0]).location.frames not in ((), location.frames):
+                break
+            name = users[0]  # a piece of what the logical operation of that line computes
+        return _Fault(name, location, missing=missing)
+
+    def _left_out(self, name: Name) -> Step | None:
+        """The logical operation between what a lost value is made from and what its counterpart is made from."""
+        op = self.flow.op(name)
+        value = self.flow.value(name)
+        near = [
+            (difference(value.term, term, self.notation).size, n, other)
+            for n, (other, term) in enumerate(islice(self._counterparts(op, value), NEAREST))
+            if other is not None
+        ]
+        if not near:
+            return None
+        other = min(near, key=lambda item: item[:2])[2]
+        theirs = [name for name in other.op.operands if name in self.logical]
+        used = {self.logical.value(name).term for name in theirs}
+        for n, mine in enumerate(map(self.flow.origin, op.operands)):
+            if mine not in self.flow or n >= len(other.op.operands) or other.op.operands[n] not in self.logical:
+                continue
+            match = self.shards.match(self.flow.value(mine))
+            if match is None or match.factor != 1 or match.term.constant is not None or match.whole.term in used:
+                continue
+            found = self._between(match, other.op.operands[n])
+            if found is not None:
+                return found
+        return None
+
+    def _between(self, match: Match, theirs: Name) -> Step | None:
+        """The first logical operation on the way from the logical value that was matched to the one called `theirs`."""
+        flow, term = self.logical, match.whole.term
+
+        def differs(at: Name) -> bool:
+            return flow.value(at).term is not term
+
+        for at in islice(flow.back(theirs, differs), FAR):
+            if not differs(at):
+                continue
+            if any(not differs(source) for source in flow.sources(at)):
+                return flow.step(at)
+            from_argument = match.step is None and any(operand not in flow for operand in flow.op(at).operands)
+            if from_argument and reads(term) & reads(flow.value(at).term):
+                return flow.step(at)
+        return None
 
     def _rank(self, name: Name) -> tuple[int, int]:
         """Wrong offsets first, then what is computed nowhere else, then what is only somewhere else."""
-        value = self._value(name)
+        value = self.flow.value(name)
         if self.shards.odd_offset(value.term) is not None:
-            return 0, self._order[name]
-        return 1 if self.shards.match(value) or not self.stages.known(value) else 2, self._order[name]
+            return 0, self.flow.order(name)
+        return 1 if self.shards.match(value) or not self.stages.known(value) else 2, self.flow.order(name)
 
     def _unfinished(self, name: Name, partial: Match, lost: list[Name]) -> _Fault:
         """A partial sum: the collective that should have completed it, or the sum where there is none."""
         at, still = name, partial
-        users = [user for user in lost if at in self._sources(user)]
+        users = [user for user in lost if at in self.flow.sources(user)]
         while users:
             user = users[0]
-            if self._op(user).name in REDUCTIONS:
-                return _Fault(user, self._line(user), self.shards.open_sum(self._value(user)))
-            more = self.shards.open_sum(self._value(user))
+            if self.flow.op(user).name in REDUCTIONS:
+                still_open = self.shards.open_sum(self.flow.value(user))
+                if still_open is None and self.shards.match(self.flow.value(user)) is None:
+                    return _Fault(user, self.flow.line(user), still, elsewhere=True)
+                return _Fault(user, self.flow.line(user), still_open)
+            more = self.shards.open_sum(self.flow.value(user))
             if more is None:
                 return _Fault(name, self._call(name, user), partial)
             at, still = user, more
-            users = [user for user in lost if at in self._sources(user)]
-        return _Fault(at, self._line(at), still)
-
-    def _line(self, name: Name) -> Location:
-        """The source line of a value: its own, else that of the value it is made from, else of what is made from it."""
-        seen = {name}
-        todo = [name]
-        for at in todo:
-            if self._op(at).location.frames:
-                return self._op(at).location
-            new = [source for source in self._sources(at) if source not in seen]
-            seen.update(new)
-            todo += new
-        return self._op(name).location
+            users = [user for user in lost if at in self.flow.sources(user)]
+        return _Fault(at, self.flow.line(at), still)
 
     def _call(self, name: Name, user: Name) -> Location:
         """Where a value that is never completed is computed.
@@ -208,10 +226,10 @@ class Diagnosis:
         In a program that its author wrote for each device, the collective belongs into the function that uses the
         value: the line is the one there. XLA's collectives have the line of the sum that they complete.
         """
-        location = self._line(name)
+        location = self.flow.line(name)
         if not self._is_written_by_hand():
             return location
-        frames, others = location.frames, self._line(user).frames
+        frames, others = location.frames, self.flow.line(user).frames
         common = 0
         while common < min(len(frames), len(others)) - 1 and frames[-1 - common] == others[-1 - common]:
             common += 1
@@ -220,25 +238,35 @@ class Diagnosis:
     def _is_written_by_hand(self) -> bool:
         return any(step.op.name == "sdy.manual_computation" for step in self.stages.partitioned)
 
-    def _misplaced(self, start: Name, found: Poly, expected: Poly) -> Finding:
-        """A shard of the right value, but not the one that was asked for: where the wrong index comes in."""
+    def _misplaced(self, start: Name, logical: Name, found: Poly, expected: Poly) -> Finding:
+        """The shard of another value, or another shard: what was left out, or where the wrong index comes in."""
         said = difference(found, expected, self.notation)
-        if start not in self._made:
+        if start not in self.flow:
             return Finding("the result is an argument", "", self._show(found), self._show(expected), said.text)
+        match = self.shards.match(self.flow.value(start))
+        if match is not None and logical in self.logical:
+            missing = self._between(match, logical)
+            if missing is not None:
+                where = self.flow.line(start) if self._is_written_by_hand() else missing.op.location
+                text = f"{missing.op.name} ({missing.op.location}) is missing"
+                shown = self._show(found), self._show(expected)
+                return Finding(statement(self.flow.op(start)), str(where), *shown, f"{text}; {said.text}".rstrip("; "))
         wrong = _device_parts(found) - _device_parts(expected)
         at = start
         while wrong:
-            before = [s for s in self._sources(at) if _device_parts(self._value(s).term) & wrong]
+            before = [s for s in self.flow.sources(at) if _device_parts(self.flow.value(s).term) & wrong]
             if not before:
                 break
             at = before[0]
-        return Finding(statement(self._op(at)), str(self._line(at)), self._show(found), self._show(expected), said.text)
+        return Finding(
+            statement(self.flow.op(at)), str(self.flow.line(at)), self._show(found), self._show(expected), said.text
+        )
 
     # Words
 
     def _explain(self, fault: _Fault, found: Poly, expected: Poly) -> Finding:
-        value = self._value(fault.name)
-        op = self._op(fault.name)
+        value = self.flow.value(fault.name)
+        op = self.flow.op(fault.name)
         wanted, said = self._nearest(fault, value)
         if wanted is None:
             return Finding(statement(op), str(fault.location), self._show(value.term), "", said)
@@ -253,40 +281,55 @@ class Diagnosis:
                 return None, f"offset {shown} where {self.notation.index(start)} is expected"
             return None, f"no shard starts at offset {shown}"
         if fault.partial is not None:
-            return fault.partial.term, self._partial(fault.partial)
+            return fault.partial.term, self._partial(fault.partial, fault.elsewhere)
+        left_out = ""
+        if fault.missing is not None:
+            left_out = f"{fault.missing.op.name} ({fault.missing.op.location}) is missing"
         match = self.shards.match(value)
         if match is not None and match.factor != 1:
-            ratio = difference(value.term, match.term, self.notation)
-            return match.term, f"{self._whole(match.step)}{ratio.text}"
-        best: tuple[int, Poly, Step, Difference] | None = None
+            ratio = difference(value.term, match.term, self.notation).text
+            return match.term, f"{left_out}; {ratio}" if left_out else f"{self._whole(match.step)}{ratio}"
+        best: tuple[int, Poly, Step | None, Difference] | None = None
         for step, expected in islice(self._candidates(fault.name, value), NEAREST):
             said = difference(value.term, expected, self.notation)
             if best is None or said.size < best[0]:
                 best = said.size, expected, step, said
         if best is None:
-            return None, "no logical tensor is like it"
+            return None, left_out or "no logical tensor is like it"
         _, expected, step, said = best
-        return expected, f"{self._whole(step)}{said.text or 'another term is expected'}"
+        text = f"{self._whole(step)}{said.text or 'another term is expected'}"
+        return expected, f"{left_out}; {text}" if left_out else text
 
-    def _candidates(self, name: Name, value: Value) -> Iterable[tuple[Step, Poly]]:
-        """Shards of what the logical operation of the same kind and origin computes, then of terms of the same form."""
-        op = self._op(name)
+    def _candidates(self, name: Name, value: Value) -> Iterator[tuple[Step | None, Poly]]:
+        """Shards of what the logical operation of the same kind and origin computes, of terms of the same form, and of
+        what the value is made from."""
+        yield from self._counterparts(self.flow.op(name), value)
+        wholes = list(self.shards.alike(value))
+        for source in self.flow.sources(name):
+            match = self.shards.match(self.flow.value(source))
+            if match is not None and match.term.constant is None and match.factor == 1:
+                wholes.append((match.step, match.whole))
+        read = reads(value.term)
+        wholes += [(None, argument) for argument in self.stages.arguments if reads(argument.term) <= read]
+        for step, whole in wholes:
+            for term in self.shards.shards(whole, value.shape):
+                yield step, term
+
+    def _counterparts(self, op: Op, value: Value) -> Iterator[tuple[Step | None, Poly]]:
         for step in self.stages.counterparts(op):
             for whole in step.values:
                 for term in self.shards.shards(whole, value.shape):
                     yield step, term
-        for step, whole in self.shards.alike(value):
-            for term in self.shards.shards(whole, value.shape):
-                yield step, term
 
-    def _partial(self, partial: Match) -> str:
-        digits = [self.notation.index(expr.of_atom(digit)) for digit in partial.summed]
-        count = 1
-        for digit in partial.summed:
-            count *= digit.radix
-        over = " and ".join(digits)
+    def _partial(self, partial: Match, elsewhere: bool) -> str:
+        together = expr.build(0, [(digit, digit.low) for digit in partial.summed])
+        digits = [self.notation.index(expr.of_atom(atom)) for atom, _ in together.items]
+        count = prod(digit.radix for digit in partial.summed)
+        over = f"{' and '.join(digit.removeprefix('(').removesuffix(')') for digit in digits)} ({count} devices)"
         kind = {"max": "maximum", "min": "minimum"}.get(partial.kind, partial.kind)
-        text = f"{self._whole(partial.step)}the {kind} over {over} ({count} devices) is missing"
+        text = f"{self._whole(partial.step)}the {kind} over {over} is missing"
+        if elsewhere:
+            text += f"; the {kind} is over other devices"
         if partial.factor == 1:
             return text
         return f"{text}, and the factor is {number(partial.factor)} where 1 is expected"
@@ -296,14 +339,6 @@ class Diagnosis:
 
     def _show(self, p: Poly) -> str:
         return self.notation.term(p)
-
-
-def _entries(op: Op) -> Iterable[tuple[tuple[Name, ...], tuple[Name, ...]]]:
-    """The arguments of an operation's regions, and the operands that they are at first."""
-    if op.name in ("while", "sdy.manual_computation"):
-        yield from ((region.arguments, op.operands) for region in op.regions)
-    elif op.name in ("case", "if"):
-        yield from ((region.arguments, op.operands[1:]) for region in op.regions)
 
 
 def _device_parts(term: Poly) -> set[tuple[expr.Atom, int]]:

@@ -6,7 +6,7 @@ arguments of functions, down to where they part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -16,22 +16,42 @@ from hlo_verify.index.expr import Index
 from hlo_verify.passes.notation import Notation, number
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly, monomial_skey
+from hlo_verify.terms.term import ONE, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly, monomial_skey
 
 DEPTH = 5
 """How deep definitions are compared."""
 
+SAID = 3
+"""The most differences that are told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`text` says what differs; the smaller `size`, the nearer the two terms are."""
+    """`parts` say what differs; the smaller `size`, the nearer the two terms are."""
 
-    text: str
+    parts: tuple[str, ...]
     size: int
 
+    @property
+    def text(self) -> str:
+        """All parts, or the first ones of many."""
+        more = len(self.parts) - SAID
+        return "; ".join(self.parts[:SAID]) + (f"; and {more} more differences" if more > 0 else "")
 
-NOTHING = Difference("", 0)
+
+NOTHING = Difference((), 0)
 """Between equal terms."""
+
+
+def _one(text: str, size: int) -> Difference:
+    return Difference((text,), size)
+
+
+def _all(differences: Iterable[Difference], size: int = 0) -> Difference:
+    """Several differences together, each said once; the size is theirs and `size`."""
+    found = list(differences)
+    parts = dict.fromkeys(part for each in found for part in each.parts)
+    return Difference(tuple(parts), size + sum(each.size for each in found))
 
 
 def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEPTH) -> Difference:
@@ -39,7 +59,9 @@ def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEP
     if found is expected:
         return NOTHING
     if found.constant is not None and expected.constant is not None:
-        return Difference(f"{number(found.constant)} where {number(expected.constant)} is expected", 2)
+        return _one(f"{number(found.constant)} where {number(expected.constant)} is expected", 2)
+    if algebra.add(found, expected) is ONE:
+        return _one("the opposite (1 minus it) is expected", 1)
     mine, theirs = dict(found.items), dict(expected.items)
     if mine.keys() == theirs.keys() and mine:
         return _coefficients(found, expected, notation)
@@ -48,12 +70,10 @@ def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEP
     pairs, extra, missing = _paired(left, right)
     shared = len(found.items) - len(left)
     if not pairs and not shared:
-        return Difference("", 100)
+        return Difference((), 100)
     parts = [_monomials(a, b, notation, depth) for a, b in pairs]
-    size = sum(part.size for part in parts) + 4 * (len(extra) + len(missing))
-    texts = list(dict.fromkeys(part.text for part in parts if part.text))[:2]
-    texts += _summands(extra, "is not expected", notation) + _summands(missing, "is missing", notation)
-    return Difference("; ".join(texts), size)
+    parts += _summands(extra, "is not expected", notation) + _summands(missing, "is missing", notation)
+    return _all(parts)
 
 
 def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference:
@@ -64,11 +84,11 @@ def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference
         _, c, k = changed[0]
         factor = Fraction(c) / Fraction(k)
         if len(found.items) > 1:
-            return Difference(f"the factor is {number(factor)} where 1 is expected", 1)
-        return Difference(f"the factor is {number(c)} where {number(k)} is expected", 1)
+            return _one(f"the factor is {number(factor)} where 1 is expected", 1)
+        return _one(f"the factor is {number(c)} where {number(k)} is expected", 1)
     mono, c, k = changed[0]
     what = notation.term(make_poly(((mono, 1),)), 0) if mono else "the constant"
-    return Difference(f"the factor of {what} is {number(c)} where {number(k)} is expected", 1 + len(changed))
+    return _one(f"the factor of {what} is {number(c)} where {number(k)} is expected", 1 + len(changed))
 
 
 Item = tuple[Monomial, Number]
@@ -101,12 +121,12 @@ def _shares(a: Item, b: Item) -> int:
     return sum(atom.skey in atoms for atom, _ in a[0])
 
 
-def _summands(items: Sequence[Item], what: str, notation: Notation) -> list[str]:
+def _summands(items: Sequence[Item], what: str, notation: Notation) -> list[Difference]:
     if not items:
         return []
     if len(items) > 1:
-        return [f"{len(items)} summands are {'missing' if 'missing' in what else 'not expected'}"]
-    return [f"the summand {notation.term(make_poly((items[0],)), 0)} {what}"]
+        return [_one(f"{len(items)} summands {what.replace('is', 'are', 1)}", 4 * len(items))]
+    return [_one(f"the summand {notation.term(make_poly((items[0],)), 0)} {what}", 4)]
 
 
 def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
@@ -122,13 +142,13 @@ def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
     if len(extra) == len(missing) == 1 and extra[0][1] == missing[0][1]:
         parts.append(_atoms(extra[0][0], missing[0][0], notation, depth))
         extra, missing = [], []
-    texts = [part.text for part in parts if part.text]
-    texts += [f"the factor {_product(missing, notation)} is missing"] if missing else []
-    texts += [f"the factor {_product(extra, notation)} is not expected"] if extra else []
-    if a[1] != b[1] and not texts:
-        texts.append(f"the factor is {number(a[1])} where {number(b[1])} is expected")
-    size = sum(part.size for part in parts) + 3 * (len(extra) + len(missing)) + (a[1] != b[1])
-    return Difference("; ".join(dict.fromkeys(texts)), size)
+    if missing:
+        parts.append(_one(f"the factor {_product(missing, notation)} is missing", 3 * len(missing)))
+    if extra:
+        parts.append(_one(f"the factor {_product(extra, notation)} is not expected", 3 * len(extra)))
+    if a[1] != b[1] and not parts:
+        parts.append(_one(f"the factor is {number(a[1])} where {number(b[1])} is expected", 1))
+    return _all(parts)
 
 
 def _partner(item: tuple[Atom, Number], others: list[tuple[Atom, Number]]) -> tuple[Atom, Number] | None:
@@ -149,39 +169,38 @@ def _alike(a: Atom, b: Atom) -> bool:
 
 
 def _product(items: list[tuple[Atom, Number]], notation: Notation) -> str:
-    return notation.term(make_poly(((tuple(items), 1),)), 0)
+    return notation.term(make_poly(((tuple(items), 1),)))
 
 
 def _atoms(a: Atom, b: Atom, notation: Notation, depth: int) -> Difference:
     if isinstance(a, Read) and isinstance(b, Read):
         return _reads(a, b, notation, depth)
     if isinstance(a, Apply) and isinstance(b, Apply) and a.function == b.function and len(a.args) == len(b.args):
-        parts = [difference(x, y, notation, depth) for x, y in zip(a.args, b.args, strict=True) if x is not y]
-        return Difference("; ".join(p.text for p in parts if p.text), 1 + sum(p.size for p in parts))
+        return _all((difference(x, y, notation, depth) for x, y in zip(a.args, b.args, strict=True)), 1)
     if isinstance(a, Guard) and isinstance(b, Guard):
-        return Difference(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2)
+        return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2)
     if isinstance(a, Ix) and isinstance(b, Ix):
-        return Difference(_offset(a.index, b.index, notation), 2)
-    return Difference(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
+        return _one(_offset(a.index, b.index, notation), 2)
+    return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
 
 
 def _reads(a: Read, b: Read, notation: Notation, depth: int) -> Difference:
     if a.tensor is b.tensor:
         offsets = [(x, y) for x, y in zip(a.indices, b.indices, strict=True) if x is not y]
-        texts = dict.fromkeys(_offset(x, y, notation) for x, y in offsets)
-        return Difference(f"{notation.tensor(a.tensor)}: {'; '.join(texts)}", 1 + len(offsets))
+        texts = dict.fromkeys(f"{notation.tensor(a.tensor)}: {_offset(x, y, notation)}" for x, y in offsets)
+        return Difference(tuple(texts), 1 + len(offsets))
     if a.tensor.kind != b.tensor.kind or not (a.tensor.bodies and b.tensor.bodies):
-        return Difference(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
+        return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
     kind = a.tensor.kind
     mine, theirs = (prod(v.size for v in r.tensor.bound) for r in (a, b))
     if mine != theirs:
-        return Difference(_counts(kind, mine, theirs), 5)
+        return _one(_counts(kind, mine, theirs), 5)
     if depth > 0 and len(a.tensor.bodies) == len(b.tensor.bodies):
         inside = _bodies(a, b, notation, depth - 1)
         if inside is not None:
             where = "" if kind == "term" or inside.text.startswith("in the") else f"in the {kind}: "
-            return Difference(f"{where}{inside.text}" if inside.text else "", 1 + inside.size)
-    return Difference(f"another {kind} than {notation.atom(b)}", 20)
+            return _one(f"{where}{inside.text}" if inside.text else "", 1 + inside.size)
+    return _one(f"another {kind} than {notation.atom(b)}", 20)
 
 
 def _counts(kind: str, mine: int, theirs: int) -> str:
@@ -197,10 +216,8 @@ def _bodies(a: Read, b: Read, notation: Notation, depth: int) -> Difference | No
     if [v.size for v in first] != [v.size for v in second]:
         return None
     mapping = {w: expr.of_var(v) for v, w in zip(first, second, strict=True)}
-    parts = [
-        difference(x, algebra.substitute(y, mapping), notation, depth) for x, y in zip(bodies, others, strict=True)
-    ]
-    return Difference("; ".join(p.text for p in parts if p.text), sum(p.size for p in parts))
+    pairs = zip(bodies, others, strict=True)
+    return _all(difference(x, algebra.substitute(y, mapping), notation, depth) for x, y in pairs)
 
 
 def _offset(found: Index, expected: Index, notation: Notation) -> str:

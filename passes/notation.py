@@ -14,16 +14,17 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import Location
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
 
 POSITIONS = "ijklmnuv"
 BOUND = "abcefgh"
+AROUND = "rstwxyz"
 
-ROOM = 240
+ROOM = 300
 """A term longer than this is shown with an ellipsis."""
 
-SUMMANDS = 6
-"""The most summands that are written out."""
+SUMMANDS = 6, 3
+"""The most summands that are written out, and where that is too long."""
 
 _FUNCTIONS = {"inverse": "1/", "exponential": "exp"}
 
@@ -41,6 +42,7 @@ class Notation:
 
     def __init__(self, logical: Iterable[Step]) -> None:
         self._origins: dict[Tensor, tuple[Step, Read]] = {}
+        self._opened: dict[Var, str] = {}
         for step in logical:
             for value in step.values:
                 atom = value.term.atom
@@ -49,15 +51,19 @@ class Notation:
 
     def term(self, p: Poly, depth: int = 1) -> str:
         """The term, on one line, with definitions written out `depth` deep."""
+        text = ""
         for deep in range(depth, -1, -1):
-            text = self._poly(p, {}, deep)
-            if len(text) <= ROOM or deep == 0:
-                break
+            for most in SUMMANDS:
+                text = self._poly(p, {}, deep, most)
+                if isinstance(p.atom, Read) and text.startswith("("):
+                    text = text[1:-1]
+                if len(text) <= ROOM:
+                    return text
         return text if len(text) <= 2 * ROOM else text[: 2 * ROOM] + " …"
 
     def atom(self, a: Atom, power: Number = 1) -> str:
         """One factor."""
-        return self._factor(a, power, {}, 0)
+        return self.term(make_poly(((((a, power),), 1),)))
 
     def index(self, e: Index) -> str:
         """An index expression."""
@@ -72,13 +78,13 @@ class Notation:
 
     # Polynomials
 
-    def _poly(self, p: Poly, names: dict[Var, str], depth: int) -> str:
+    def _poly(self, p: Poly, names: dict[Var, str], depth: int, most: int = SUMMANDS[-1]) -> str:
         if not p.items:
             return "0"
         items = sorted(p.items, key=lambda item: not item[0])
-        shown = [self._monomial(mono, c, names, depth) for mono, c in items[:SUMMANDS]]
+        shown = [self._monomial(mono, c, names, depth) for mono, c in items[:most]]
         text = " + ".join(shown).replace("+ -", "- ")
-        return text if len(items) <= SUMMANDS else f"{text} + … ({len(items)} summands)"
+        return text if len(items) <= most else f"{text} + … ({len(items)} summands)"
 
     def _monomial(self, mono: Monomial, c: Number, names: dict[Var, str], depth: int) -> str:
         over = [(a, -n) for a, n in mono if isinstance(a, Apply) and a.function == "inverse"]
@@ -114,7 +120,7 @@ class Notation:
         if not source.bodies:
             return f"{source.name}[{','.join(self._index(e, names) for e in a.indices)}]"
         if depth < 1:
-            return f"{source.kind}(…)"
+            return "(…)" if source.kind == "term" else f"{source.kind}(…)"
         bound, bodies = unfold(a)
         inner = dict(names)
         taken = set(names.values())
@@ -153,7 +159,7 @@ class Notation:
 
     def _part(self, atom: Digit | Opaque, names: dict[Var, str]) -> str:
         if isinstance(atom, Digit):
-            name = names.get(atom.var) or variable(atom.var)
+            name = names.get(atom.var) or self._variable(atom.var)
             text = name if atom.low == 1 else f"({name} div {atom.low})"
             return text if atom.top else f"({text} mod {atom.radix})"
         if atom.kind == "value":
@@ -166,6 +172,12 @@ class Notation:
         if atom.kind in ("mod", "div"):
             return f"(({inner}) {atom.kind} {atom.args[0]})"
         return f"clamp({inner}, {atom.args[0]}, {atom.args[1]})"
+
+    def _variable(self, v: Var) -> str:
+        """A variable that is not bound in what is shown: those of sums around it are r, s, ..."""
+        if v.kind not in "fb":
+            return variable(v)
+        return self._opened.setdefault(v, AROUND[len(self._opened) % len(AROUND)])
 
     def _condition(self, a: Guard, names: dict[Var, str]) -> str:
         """`i + 3 <= j`: what is added on the left, what is subtracted on the right."""

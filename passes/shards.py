@@ -16,12 +16,12 @@ from math import prod
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.ops.values import Value, position
+from hlo_verify.ops.values import Value, lighten, position
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
 from hlo_verify.terms.sums import reduce_extremum, reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, mix, monomial_skey
+from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, mix, monomial_skey
 
 PLACEMENTS = 64
 """The most placements of one logical value that are tried, and the most logical values that one is compared with."""
@@ -57,10 +57,10 @@ class Shards:
                 self._sizes.update(_runs(value.shape))
                 if (value.term.uid, value.shape) not in seen:
                     seen.add((value.term.uid, value.shape))
-                    self._wholes.setdefault(_form(value.term), []).append((step, value))
+                    self._wholes.setdefault(form(value.term), []).append((step, value))
         for argument in self.stages.arguments:
             self._sizes.update(_runs(argument.shape))
-            self._wholes.setdefault(_form(argument.term), []).append((None, argument))
+            self._wholes.setdefault(form(argument.term), []).append((None, argument))
         for sharding in self._shardings():
             self._learn(sharding)
 
@@ -113,22 +113,28 @@ class Shards:
 
     def _match(self, value: Value) -> Match | None:
         close: tuple[Fraction, Match] | None = None
-        for step, whole in islice(self._wholes.get(_form(value.term), ()), PLACEMENTS):
+        for step, whole in islice(self._wholes.get(form(value.term), ()), PLACEMENTS):
             for expected in self.shards(whole, value.shape):
                 if expected is value.term:
                     return Match(step, whole, expected)
                 ratio = _ratio(value.term, expected)
                 if ratio is not None:
-                    apart = max(Fraction(abs(ratio)), 1 / Fraction(abs(ratio))) + (ratio < 0)
+                    size = max(Fraction(ratio), -Fraction(ratio))
+                    apart = max(size, 1 / size) + (ratio < 0)
                     if close is None or apart < close[0]:
                         close = apart, Match(step, whole, expected, ratio)
         return close[1] if close is not None else None
 
-    def alike(self, value: Value) -> Iterator[tuple[Step, Value]]:
-        """Logical values whose terms have the same form."""
-        for step, whole in self._wholes.get(_form(value.term), ()):
-            if step is not None:
-                yield step, whole
+    def alike(self, value: Value) -> Iterator[tuple[Step | None, Value]]:
+        """Logical values whose terms have the same form; with no operation, those that are arguments."""
+        yield from self._wholes.get(form(value.term), ())
+
+    def is_elsewhere(self, value: Value) -> bool:
+        """Whether this holds elements of a logical value in a shape that no shard of it has: a piece, or a stack."""
+        if not all(any(isinstance(atom, Read | Apply) for atom, _ in mono) for mono, _ in value.term.items):
+            return False
+        same = [whole for _, whole in self.alike(value) if whole.term.skey == value.term.skey]
+        return bool(same) and all(next(self.shards(whole, value.shape), None) is None for whole in same[:PLACEMENTS])
 
     def shards(self, whole: Value, shape: tuple[int, ...]) -> Iterator[Poly]:
         """The shards of that shape that a device may hold of a logical value."""
@@ -150,14 +156,17 @@ class Shards:
         digits = self._digits(value.term)
         atom = value.term.atom
         kind = atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in ("max", "min") else "sum"
+        close: Match | None = None
         for count in range(1, min(len(digits), 3) + 1):
             for chosen in combinations(digits, count):
-                found = self.match(Value(value.type, self._summed(kind, value.term, chosen)))
-                if found is not None:
-                    return Match(found.step, found.whole, found.term, found.factor, chosen, kind)
-        return None
+                found = self.match(Value(value.type, self._summed(kind, value.term, value.type.dtype, chosen)))
+                if found is not None and (found.factor == 1 or close is None):
+                    close = Match(found.step, found.whole, found.term, found.factor, chosen, kind)
+                    if found.factor == 1:
+                        return close
+        return close
 
-    def _summed(self, kind: str, term: Poly, digits: Iterable[Digit]) -> Poly:
+    def _summed(self, kind: str, term: Poly, dtype: str, digits: Iterable[Digit]) -> Poly:
         device = self.stages.device
         where = expr.of_var(device)
         bound = []
@@ -166,13 +175,15 @@ class Shards:
             change = expr.subtract(expr.of_var(bound[-1]), expr.of_atom(digit))
             where = expr.add(where, expr.scale(change, digit.low))
         moved = algebra.substitute(term, {device: where})
-        return reduce_sum(bound, moved) if kind == "sum" else reduce_extremum(kind, bound, moved)
+        return lighten(reduce_sum(bound, moved) if kind == "sum" else reduce_extremum(kind, bound, moved), dtype)
 
     def _digits(self, term: Poly) -> list[Digit]:
         """The digits of the device that a term depends on, cut where placements cut them."""
         device = self.stages.device
         inside = [a for e in indices(term) for a in _digits_of(e, device)]
         cuts = {1, device.size}
+        for a in inside:
+            cuts.update((a.low, min(a.low * a.radix, device.size)))
         for found in self._starts.values():
             for start in found:
                 cuts.update(c for a in _digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size)))
@@ -202,13 +213,17 @@ class Shards:
             sizes = [size // atom.radix for size in self._sizes if size % atom.radix == 0]
             near = min(sizes, key=lambda size: abs(size - abs(c)), default=0)
             return expr.scale(expr.of_atom(atom), near if c > 0 else -near) if near else None
-        starts = self._starts.get(atom.hi + 1, [])
-        return expr.scale(starts[0], c) if len(starts) == 1 else None
+        if atom.kind != "table":
+            return None
+        values = sorted(set(atom.args[0]))
+        starts = self._starts.get(len(values), [])
+        even = len(values) > 1 and values == list(range(0, values[-1] + 1, values[1])) if values[0] == 0 else False
+        return expr.scale(starts[0], c * values[1]) if even and len(starts) == 1 else None
 
     def _is_start(self, atom: expr.Atom, c: int) -> bool:
         if isinstance(atom, Digit):
             whole = c * atom.radix
-            return c == 1 or any(size % whole == 0 for size in self._sizes)
+            return c == 1 or any(size % whole == 0 or -(-size // atom.radix) == c for size in self._sizes)
         if atom.kind == "table":
             return atom in self._tables
         if atom.kind == "mod":
@@ -224,6 +239,19 @@ def indices(term: Poly) -> Iterator[Index]:
             continue
         for atom, _ in mono:
             yield from atom_indices(atom)
+
+
+def reads(term: Poly) -> set[Tensor]:
+    """The tensors that a term reads, in the arguments of functions too."""
+    found: set[Tensor] = set()
+    for mono, _ in term.items:
+        for atom, _ in mono:
+            if isinstance(atom, Read):
+                found.add(atom.tensor)
+            elif isinstance(atom, Apply):
+                for arg in atom.args:
+                    found |= reads(arg)
+    return found
 
 
 def atom_indices(atom: Atom) -> Iterator[Index]:
@@ -270,7 +298,7 @@ def _runs(shape: tuple[int, ...]) -> Iterator[int]:
             yield prod(shape[start:stop])
 
 
-def _form(term: Poly) -> int:
+def form(term: Poly) -> int:
     """A key that is the same for terms that differ in where they are evaluated, or by a constant factor."""
     return mix(*sorted(monomial_skey(mono) for mono, _ in term.items))
 
