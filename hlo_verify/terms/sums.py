@@ -99,7 +99,7 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
         if not isinstance(guard, Guard):
             continue
         for atom, c in guard.form.items:
-            if not (isinstance(atom, Digit) and atom.var in bound and atom.low == 1 and atom.top):
+            if not (isinstance(atom, Digit) and atom.var in bound and atom.top):
                 continue
             v = atom.var
             rest = expr.build(0, [(a, k) for a, k in guard.form.items if a is not atom])
@@ -108,10 +108,10 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
             lo = guard.form.lo if guard.lo is None else guard.lo
             hi = guard.form.hi if guard.hi is None else guard.hi
             others = [item for item in items if item[0] is not guard]
-            if hi - lo + 1 == abs(c):
+            if hi - lo + 1 == abs(c) and atom.low == 1:
                 return _one_point(bound, v, c, rest, (lo, hi), others)
-            if c == 1 and not rest.items:
-                lo, hi = max(lo, 0), min(hi, v.size - 1)
+            if c == 1 and not rest.items:  # lo <= v div low <= hi
+                lo, hi = max(lo * atom.low, 0), min((hi + 1) * atom.low, v.size) - 1
                 smaller = expr.fresh("f", hi - lo + 1)
                 value = expr.shift(expr.of_var(smaller), lo)
                 body = algebra.substitute(_product(others), {v: value})

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from tests.support.evaluate import Evaluator
-from tests.support.expressions import Space, affine, assert_equal, evaluated, index, space
+from tests.support.expressions import Space, affine, assert_equal, evaluated, index, many, space
 
 
+@many
 @given(data=st.data())
 def test_values(data: st.DataObject) -> None:
     where = space(data.draw)
@@ -17,6 +18,7 @@ def test_values(data: st.DataObject) -> None:
     assert_equal(evaluated(e.it, where), e.values, e.it)
 
 
+@many
 @given(data=st.data())
 def test_range_holds_every_value(data: st.DataObject) -> None:
     where = space(data.draw)
@@ -24,6 +26,7 @@ def test_range_holds_every_value(data: st.DataObject) -> None:
     assert all(e.it.lo <= x <= e.it.hi for x in e.values.flat)
 
 
+@many
 @given(data=st.data())
 def test_quotient_and_remainder(data: st.DataObject) -> None:
     where = space(data.draw)
@@ -36,6 +39,7 @@ def test_quotient_and_remainder(data: st.DataObject) -> None:
     )
 
 
+@many
 @given(data=st.data())
 def test_equal_affine_expressions_are_one_object(data: st.DataObject) -> None:
     """Where all cuts divide one another."""
@@ -59,6 +63,7 @@ def scaled(e: expr.Index, c: int) -> list[tuple[expr.Atom, int]]:
     return [(a, k * c) for a, k in e.items]
 
 
+@many
 @given(data=st.data())
 def test_digits_join_to_the_variable(data: st.DataObject) -> None:
     v = expr.var("x", "joined", data.draw(st.sampled_from((6, 8, 12, 24, 30))))
@@ -67,6 +72,7 @@ def test_digits_join_to_the_variable(data: st.DataObject) -> None:
     assert expr.add(expr.scale(expr.floor_div(whole, low), low), expr.modulo(whole, low)) is whole
 
 
+@many
 @given(data=st.data())
 def test_substitution(data: st.DataObject) -> None:
     inner, outer = space(data.draw, kind="y"), space(data.draw)
@@ -80,6 +86,7 @@ def test_substitution(data: st.DataObject) -> None:
     assert_equal(evaluated(found, inner), e.values[tuple(places)], (e.it, mapping))
 
 
+@many
 @given(data=st.data())
 def test_substitution_outside_of_a_variables_range_is_a_function(data: st.DataObject) -> None:
     """Whatever an expression means there, it is one function: substituting in steps gives the same."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr, tables
 from tests.support.evaluate import Evaluator
+from tests.support.expressions import many
 
 Draw = Any
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)
@@ -35,6 +36,7 @@ def table(draw: Draw, size: int) -> npt.NDArray[np.int64]:
     return a * (v % low) + b * digit + c * (v // (low * radix)) + k
 
 
+@many
 @given(data=st.data())
 def test_fit(data: st.DataObject) -> None:
     v = expr.var("x", "fit", data.draw(st.sampled_from(SIZES)))
@@ -48,6 +50,7 @@ def test_fit(data: st.DataObject) -> None:
     assert (Evaluator({}).index(whole, {v: np.arange(v.size)}) == values).all(), (whole, values)
 
 
+@many
 @given(data=st.data())
 def test_evaluate(data: st.DataObject) -> None:
     v = expr.var("x", "evaluate", data.draw(st.sampled_from(SIZES)))
@@ -68,6 +71,7 @@ def test_evaluate(data: st.DataObject) -> None:
     assert (found == Evaluator({}).index(e, {v: np.arange(v.size)})).all()
 
 
+@many
 @given(data=st.data())
 def test_fit_set(data: st.DataObject) -> None:
     v = expr.var("x", "set", data.draw(st.sampled_from(SIZES)))
@@ -85,6 +89,7 @@ def test_fit_set(data: st.DataObject) -> None:
     assert (holds == members).all()
 
 
+@many
 @given(data=st.data())
 def test_lookup_may_lie_outside_of_the_table(data: st.DataObject) -> None:
     """`pad` of a constant, or a slice that runs over: a guard is 0 there, so any number will do."""
@@ -99,6 +104,7 @@ def test_lookup_may_lie_outside_of_the_table(data: st.DataObject) -> None:
         assert not 0 <= at < len(values) or x == values[at], (values, e)
 
 
+@many
 @given(data=st.data())
 def test_lookup_of_a_lookup(data: st.DataObject) -> None:
     v = expr.var("x", "again", data.draw(st.sampled_from(SIZES)))
@@ -112,6 +118,7 @@ def test_lookup_of_a_lookup(data: st.DataObject) -> None:
 LIMITS = (2**63 - 1, -(2**63), 2**64 - 1, 2**62, -(2**62), 2**61, 0, 1)
 
 
+@many
 @given(values=st.lists(st.sampled_from(LIMITS), min_size=2, max_size=4))
 def test_values_near_the_limits_of_64_bits(values: list[int]) -> None:
     """Differences of such values do not fit into 64 bits."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
@@ -26,6 +27,9 @@ Array = npt.NDArray[Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 SIZES = (1, 2, 3, 4, 6, 8, 12)
+
+many = settings(max_examples=max(48, settings.default.max_examples if settings.default else 0))
+"""For tests of which an example takes a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)

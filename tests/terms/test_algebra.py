@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
-from tests.support.expressions import assert_equal, data, evaluated, index, poly, space, truth
+from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, space, truth
 
 
+@many
 @given(draws=st.data())
 def test_values(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -17,6 +18,7 @@ def test_values(draws: st.DataObject) -> None:
     assert_equal(evaluated(p.it, where, known.evaluator), p.values, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_substitution(draws: st.DataObject) -> None:
     inner, outer, known = space(draws.draw, 2, kind="y"), space(draws.draw, 2), data(draws.draw)
@@ -30,6 +32,7 @@ def test_substitution(draws: st.DataObject) -> None:
     assert_equal(evaluated(found, inner, known.evaluator), p.values[tuple(places)], (p.it, mapping))
 
 
+@many
 @given(draws=st.data())
 def test_sums_do_not_depend_on_their_order(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -42,6 +45,7 @@ def test_sums_do_not_depend_on_their_order(draws: st.DataObject) -> None:
     assert_equal(evaluated(algebra.subtract(found, again), where, known.evaluator), where.spread(0))
 
 
+@many
 @given(draws=st.data())
 def test_logical_not(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -51,6 +55,7 @@ def test_logical_not(draws: st.DataObject) -> None:
     assert_equal(evaluated(found, where, known.evaluator), 1 - a.values * b.values, both)
 
 
+@many
 @given(draws=st.data())
 def test_index_of_a_term(draws: st.DataObject) -> None:
     """`as_index` is the machine's value of an integer term, in any type."""

@@ -10,9 +10,10 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.term import Read
-from tests.support.expressions import Space, assert_equal, data, evaluated, index, poly, space
+from tests.support.expressions import Space, assert_equal, data, evaluated, index, many, poly, space
 
 
+@many
 @given(draws=st.data())
 def test_named(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -24,6 +25,7 @@ def test_named(draws: st.DataObject) -> None:
         assert_equal(evaluated(unfolded, where, known.evaluator), p.values, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_named_elsewhere(draws: st.DataObject) -> None:
     """Substituting in a name is substituting in what it names."""
@@ -38,6 +40,7 @@ def test_named_elsewhere(draws: st.DataObject) -> None:
     assert_equal(evaluated(found, inner, known.evaluator), p.values[tuple(places)], (p.it, mapping))
 
 
+@many
 @given(draws=st.data())
 def test_define_and_unfold(draws: st.DataObject) -> None:
     free = Space((expr.var("x", 0, draws.draw(st.sampled_from((2, 3, 4)))),))
@@ -56,6 +59,7 @@ def test_define_and_unfold(draws: st.DataObject) -> None:
     assert_equal(np.asarray(function.reduce(values, axis=axes), dtype=object), wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_bound_variables_have_no_names(draws: st.DataObject) -> None:
     """The same body over other bound variables, listed in another order, is the same definition."""

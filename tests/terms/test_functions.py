@@ -21,6 +21,7 @@ from tests.support.expressions import (
     data,
     each,
     evaluated,
+    many,
     poly,
     read,
     space,
@@ -70,6 +71,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
 
 
 @pytest.mark.parametrize("name", sorted(LAWS))
+@many
 @given(draws=st.data())
 def test_law(name: str, draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -79,6 +81,7 @@ def test_law(name: str, draws: st.DataObject) -> None:
     assert_equal(evaluated(found, where, known.evaluator), wanted, (name, [a.it for a in args], found))
 
 
+@many
 @given(draws=st.data())
 def test_nested_laws(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -88,6 +91,7 @@ def test_nested_laws(draws: st.DataObject) -> None:
     assert_equal(evaluated(logarithm, where, known.evaluator), each(lambda x: call("log", (x,)), p.values), logarithm)
 
 
+@many
 @given(draws=st.data())
 def test_quotients_and_comparisons(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
@@ -99,6 +103,7 @@ def test_quotients_and_comparisons(draws: st.DataObject) -> None:
     assert_equal(evaluated(greater(a.it, c.it), where, known.evaluator), wanted, (a.it, c.it))
 
 
+@many
 @given(draws=st.data())
 def test_extrema_are_associative_commutative_and_idempotent(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 1), data(draws.draw)

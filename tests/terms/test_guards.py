@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ZERO, Guard
-from tests.support.expressions import affine, assert_equal, data, each, evaluated, index, space, truth
+from tests.support.expressions import affine, assert_equal, data, each, evaluated, index, many, space, truth
 
 BOUND = st.none() | st.integers(-12, 24)
 
 
+@many
 @given(draws=st.data())
 def test_interval(draws: st.DataObject) -> None:
     where = space(draws.draw)
@@ -22,6 +23,7 @@ def test_interval(draws: st.DataObject) -> None:
     assert_equal(evaluated(guards.interval(e.it, lo, hi), where), holds, (e.it, lo, hi))
 
 
+@many
 @given(draws=st.data())
 def test_intersection_and_complement(draws: st.DataObject) -> None:
     where = space(draws.draw)
@@ -35,6 +37,7 @@ def test_intersection_and_complement(draws: st.DataObject) -> None:
         assert_equal(evaluated(algebra.add(*outside), where), 1 - numbers[0], parts)
 
 
+@many
 @given(draws=st.data())
 def test_sums_of_guarded_monomials(draws: st.DataObject) -> None:
     """Step functions over few forms, brought to canonical form, are the same functions."""
@@ -53,6 +56,7 @@ def test_sums_of_guarded_monomials(draws: st.DataObject) -> None:
     assert_equal(evaluated(total, where, known.evaluator), numbers, total)
 
 
+@many
 @given(draws=st.data())
 def test_one_form_has_one_canonical_sum(draws: st.DataObject) -> None:
     """Intervals of one form in any order: equal step functions are one object, as long as no bound changes the form."""
@@ -71,6 +75,7 @@ def test_one_form_has_one_canonical_sum(draws: st.DataObject) -> None:
         assert one is other
 
 
+@many
 @given(draws=st.data())
 def test_products_of_truth_values_are_truth_values(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)

@@ -22,6 +22,7 @@ from tests.support.expressions import (
     assert_equal,
     data,
     evaluated,
+    many,
     poly,
     read,
     truth,
@@ -64,6 +65,7 @@ def axes(free: Space, every: Space) -> tuple[int, ...]:
     return tuple(range(len(free.variables), len(every.variables)))
 
 
+@many
 @given(draws=st.data())
 def test_sum(draws: st.DataObject) -> None:
     free, bound, every = spaces(draws.draw)
@@ -73,6 +75,7 @@ def test_sum(draws: st.DataObject) -> None:
     check(sums.reduce_sum(bound.variables, p.it), free, known, wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_sum_of_a_sum(draws: st.DataObject) -> None:
     """Flattening: a part of the variables first, times something that depends on the others."""
@@ -91,6 +94,7 @@ def test_sum_of_a_sum(draws: st.DataObject) -> None:
     check(sums.reduce_sum(outer, first), free, known, wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_split_variables_join(draws: st.DataObject) -> None:
     """`sum a, b. f(a + m*b)` is `sum k. f(k)`, the very same term, whatever f is and however the parts are bound."""
@@ -108,6 +112,7 @@ def test_split_variables_join(draws: st.DataObject) -> None:
     check(sums.reduce_sum([b], sums.reduce_sum([a], parts)), Space(()), known, wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_one_point_and_shrinking(draws: st.DataObject) -> None:
     """A guard that fixes a bound variable, or leaves it a part of its range."""
@@ -130,6 +135,7 @@ def test_one_point_and_shrinking(draws: st.DataObject) -> None:
     check(sums.reduce_sum(bound.variables, p), free, known, wanted, p)
 
 
+@many
 @given(draws=st.data())
 def test_extremum(draws: st.DataObject) -> None:
     free, bound, every = spaces(draws.draw)
@@ -143,6 +149,7 @@ def test_extremum(draws: st.DataObject) -> None:
     check(sums.reduce_extremum(kind, bound.variables[:cut], inner), free, known, wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_boolean(draws: st.DataObject) -> None:
     free, bound, every = spaces(draws.draw)
@@ -153,6 +160,7 @@ def test_boolean(draws: st.DataObject) -> None:
     check(sums.reduce_boolean(kind, bound.variables, p.it), free, known, wanted, p.it)
 
 
+@many
 @given(draws=st.data())
 def test_product(draws: st.DataObject) -> None:
     free, bound, every = spaces(draws.draw)

@@ -1,0 +1,142 @@
+"""What case distinction shows to be equal is equal at every point."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from hlo_verify.solver import cases
+from hlo_verify.solver.integers import Effort
+from hlo_verify.terms import algebra
+from tests.support import recipes
+from tests.support.expressions import many
+from tests.support.recipes import Builder, Draw, Recipe, computed
+
+
+def check(one: Recipe, other: Recipe, sizes: list[int], seed: int, inside: Recipe = ("number", 1)) -> tuple[bool, bool]:
+    """Whether two functions are found equal where a condition holds, and whether they are."""
+    builder, way = Builder(), random.Random(seed)
+    variables = tuple(expr.of_var(expr.var("x", n, size)) for n, size in enumerate(sizes))
+    left, right, where = (builder.build(r, variables, way) for r in (one, other, inside))
+    found = cases.equal(left, right, where)
+    points = [p for p in np.ndindex(*sizes) if computed(inside, p)]
+    return found, all(computed(one, p) == computed(other, p) for p in points)
+
+
+def compare(draw: Draw, one: Recipe, other: Recipe, sizes: list[int], guarded: bool) -> tuple[bool, bool]:
+    inside: Recipe = recipes.condition(draw, len(sizes)) if guarded else ("number", 1)
+    return check(one, other, sizes, draw(st.integers(0, 2**16)), inside)
+
+
+def draw_sizes(draw: Draw) -> list[int]:
+    return list(draw(st.lists(st.sampled_from((1, 2, 3, 4, 6)), min_size=1, max_size=2)))
+
+
+@many
+@given(data=st.data())
+def test_what_is_found_equal_is_equal(data: st.DataObject) -> None:
+    """A function, and one that differs in a number, a name or the order of operands."""
+    sizes = draw_sizes(data.draw)
+    one = recipes.recipe(data.draw, len(sizes), data.draw(st.integers(1, 3)))
+    other = recipes.mutated(data.draw, one)
+    found, true = compare(data.draw, one, other, sizes, data.draw(st.booleans()))
+    assert true or not found, (one, other, sizes)
+
+
+@many
+@given(data=st.data())
+def test_unlike_functions(data: st.DataObject) -> None:
+    sizes = draw_sizes(data.draw)
+    one, other = (recipes.recipe(data.draw, len(sizes), data.draw(st.integers(0, 2))) for _ in range(2))
+    found, true = compare(data.draw, one, other, sizes, data.draw(st.booleans()))
+    assert true or not found, (one, other, sizes)
+
+
+V = ("affine", 0, ((0, 1),))
+A, B = ("read", "a", V), ("read", "b", V)
+
+
+def shifted(by: int) -> Recipe:
+    return ("affine", by, ((0, 1),))
+
+
+def halves(cut: int) -> Recipe:
+    """`v < cut ? a[v] : b[v]`"""
+    return ("select", ("within", V, 0, cut - 1), A, B)
+
+
+def padded(size: int, kind: str = "sum") -> Recipe:
+    """The sum of `a[v]` where v is inside."""
+    inside = ("within", ("affine", 0, ((1, 1),)), 0, size - 1)
+    return (kind, 7, ("select", inside, ("read", "a", ("affine", 0, ((1, 1),))), ("number", 0)))
+
+
+PAIRS = {
+    "cases": (halves(3), ("select", ("within", V, 3, 9), B, A), True),
+    "cases, one off": (halves(3), ("select", ("within", V, 2, 9), B, A), False),
+    "clamp where nothing is cut": (
+        ("select", ("within", V, 0, 3), ("read", "a", ("clamp", V, 0, 3)), B),
+        ("select", ("within", V, 0, 3), A, B),
+        True,
+    ),
+    "clamp where something is": (
+        ("select", ("within", V, 0, 4), ("read", "a", ("clamp", V, 0, 3)), B),
+        ("select", ("within", V, 0, 4), A, B),
+        False,
+    ),
+    "wrapped around": (
+        ("read", "a", ("mod", shifted(1), 6)),
+        ("select", ("within", V, 5, 5), ("read", "a", ("affine", 0, ())), ("read", "a", shifted(1))),
+        True,
+    ),
+    "not wrapped around": (("read", "a", ("mod", shifted(1), 6)), ("read", "a", shifted(1)), False),
+    "masked sums": (padded(4), ("sum", 4, ("read", "a", ("affine", 0, ((1, 1),)))), True),
+    "masked sums, one off": (padded(4), ("sum", 5, ("read", "a", ("affine", 0, ((1, 1),)))), False),
+    "masked maxima": (padded(4, "max"), ("max", 4, ("read", "a", ("affine", 0, ((1, 1),)))), False),
+    "repeated": (
+        ("sum", 4, ("read", "a", ("mod", ("affine", 0, ((1, 1),)), 2))),
+        ("sum", 2, ("read", "a", ("affine", 0, ((1, 1),)))),
+        False,
+    ),
+    "counted": (
+        ("sum", 4, ("read", "a", ("mod", ("affine", 0, ((1, 1),)), 2))),
+        ("multiply", ("number", 2), ("sum", 2, ("read", "a", ("affine", 0, ((1, 1),))))),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(name: str) -> None:
+    """Here it is known what should be found, too."""
+    one, other, wanted = PAIRS[name]
+    for seed in range(8):
+        found, true = check(one, other, [6], seed)
+        assert found is wanted and (true or not found), seed
+
+
+def test_only_inside() -> None:
+    builder, way = Builder(), random.Random(0)
+    x = (expr.of_var(expr.var("x", 0, 6)),)
+    terms = [builder.build(r, x, way) for r in (halves(3), A, ("within", V, 0, 2), ("within", V, 0, 3))]
+    assert cases.equal(terms[0], terms[1], terms[2])
+    assert not cases.equal(terms[0], terms[1], terms[3])
+    assert cases.vanishes(algebra.multiply(terms[2], algebra.subtract(terms[0], terms[1])), Effort(100))
+
+
+def test_without_effort_nothing_is_found() -> None:
+    builder, way = Builder(), random.Random(0)
+    x = (expr.of_var(expr.var("x", 0, 6)),)
+    one, other, _ = PAIRS["cases"]
+    terms = [builder.build(r, x, way) for r in (("apply", "unknown", one), ("apply", "unknown", other))]
+    difference = algebra.subtract(*terms)
+    assert difference is algebra.ZERO or not cases.vanishes(difference, Effort(1))
+    total = Effort(3)
+    assert terms[0] is terms[1] or not cases.equal(*terms, total=Effort(0))
+    cases.equal(builder.build(PAIRS["masked maxima"][0], x, way), builder.build(halves(2), x, way), total=total)
+    assert total.left >= -1
