@@ -56,13 +56,25 @@ def leaves(text: str) -> tuple[str, ...]:
 _BRACES = r"\{[^{}]*+\}"
 for _ in range(3):
     _BRACES = rf"\{{(?:[^{{}}\"]|{_STRING}|{_BRACES})*+\}}"
+_IN_TEXT = re.compile(rf"\bsharding=({_BRACES})")
 _IN_HLO = re.compile(rf"{_STRING}|\bsharding=({_BRACES})", re.DOTALL)
 
 
 def check_all(hlo: str) -> None:
     """Check every sharding in the text of an HLO module. Raises `InputError` for the first that is none."""
-    for text in {found[1] for found in _IN_HLO.finditer(hlo) if found[1]}:
+    texts = set(_IN_TEXT.findall(hlo))
+    if any(not _makes_sense(text) for text in texts):  # one of them may lie in a string: look again, and slowly
+        texts = {found[1] for found in _IN_HLO.finditer(hlo) if found[1]}
+    for text in texts:
         leaves(text)
+
+
+def _makes_sense(text: str) -> bool:
+    try:
+        leaves(text)
+    except InputError:
+        return False
+    return True
 
 
 def is_tuple(text: str) -> bool:

@@ -20,6 +20,7 @@ from hlo_verify.passes import proto
 from hlo_verify.passes.canonicalize import Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding
+from hlo_verify.terms.memory import without_collector
 
 ACCEPTED = (
     "StableHLO text or bytecode, a StableHLO portable artifact, a jax.export artifact, "
@@ -50,8 +51,9 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
     else:
         contents = source.encode() if isinstance(source, str) else source
     try:
-        found = read(contents)
-        return build(found, canonicalize(found.module, path), devices, path)
+        with without_collector():
+            found = read(contents)
+            return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from error
     except (RuntimeError, UnicodeDecodeError) as error:  # the bindings met a string that is none
@@ -166,7 +168,7 @@ def read_bytecode(contents: bytes) -> Source:
 
 
 def read_hlo_text(text: str) -> Source:
-    if re.search(r"\bconstant\(\{\.\.\.\}\)", text):
+    if "constant({...})" in text:
         raise InputError(
             "the HLO text leaves out the values of large constants, printed as {...}; "
             "dump it again with --xla_dump_large_constants=true in XLA_FLAGS, or dump protos (--xla_dump_hlo_as_proto)"
@@ -174,7 +176,8 @@ def read_hlo_text(text: str) -> Source:
     if not re.search(r"^ENTRY\b", text, re.MULTILINE):
         raise InputError("the HLO text has no ENTRY computation: it is cut short; dump it again")
     # AWS Neuron's tools print a default that XLA's parser does not accept.
-    text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
+    if "API_VERSION_UNSPECIFIED" in text:
+        text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
     header = text[: text.find("\n")]
     sharding_text.check_all(text)
     try:
@@ -185,7 +188,8 @@ def read_hlo_text(text: str) -> Source:
             "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)"
         ) from error
     partitions, replicas = _header(header, "num_partitions"), _header(header, "replica_count")
-    return replace(from_proto(serialized), partitions=partitions, replicas=replicas)
+    source = from_proto(serialized, ordered=" device_ids=" in text)
+    return replace(source, partitions=partitions, replicas=replicas)
 
 
 def _header(header: str, key: str) -> int | None:
@@ -209,10 +213,14 @@ def exported_module(contents: bytes) -> bytes | None:
     return contents[start : start + length] if length and root < len(contents) >= start + length else None
 
 
-def from_proto(serialized: bytes) -> Source:
-    """A module from a serialized HloModuleProto. Raises `InputError`."""
+def from_proto(serialized: bytes, *, ordered: bool = True) -> Source:
+    """A module from a serialized HloModuleProto. Raises `InputError`.
+
+    `ordered` says that the meshes of replica groups may have an order of devices of their own.
+    """
     try:
-        serialized = proto.name_device_orders(serialized)
+        if ordered:
+            serialized = proto.name_device_orders(serialized)
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from hlo_verify.passes.stages import Stages
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
-from hlo_verify.terms.memory import forget
+from hlo_verify.terms.memory import forget, without_collector
 from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
@@ -54,16 +53,10 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     is told how many operations have been interpreted. Raises `InputError` where the modules are no pair.
     One verification runs at a time in a process; terms of an earlier one are forgotten.
     """
-    with _one_at_a_time:
+    with _one_at_a_time, without_collector():
         forget()
         cases.forget()
-        collecting = gc.isenabled()
-        gc.disable()  # terms are interned and acyclic: a collector finds nothing and walks them all
-        try:
-            return _prove(logical, partitioned, progress)
-        finally:
-            if collecting:
-                gc.enable()
+        return _prove(logical, partitioned, progress)
 
 
 _one_at_a_time = threading.Lock()

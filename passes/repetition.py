@@ -14,6 +14,8 @@ from hlo_verify.ops import SHAREABLE
 from hlo_verify.ops.values import is_float
 
 Key = tuple[Any, ...]
+Colors = npt.NDArray[np.uint64]
+Graph = dict[int, set[int]]
 
 REPEATED = 3
 """So many operations in equal surroundings are a repetition."""
@@ -102,56 +104,84 @@ def cuts(function: Function, keys: Keys) -> frozenset[Name]:
     network are a loop (a forward and a backward one, in a train step). The cuts are values of few kinds without which
     no loop is left, such as the residual stream: its value after each layer is all that the next one needs to know.
     """
-    kinds, like = _kinds(function, keys)
+    ops = function.ops
+    surroundings = _Surroundings(function, keys)
+    kinds = surroundings.kinds()
     members: dict[int, list[int]] = defaultdict(list)
     for n, kind in enumerate(kinds):
-        op = function.ops[n]
-        if len(op.results) == 1 and is_float(op.types[0].dtype) and keys.of(op) is not None:
+        if len(ops[n].results) == 1 and is_float(ops[n].types[0].dtype) and keys.of(ops[n]) is not None:
             members[kind].append(n)
-    repeated = {kind for kind, ops in members.items() if len(ops) >= REPEATED}
-    producer = {v: kinds[n] for n, op in enumerate(function.ops) for v in op.results}
-    uses: dict[int, set[int]] = {kind: set() for kind in repeated}
-    for n, op in enumerate(function.ops):
+    repeated = {kind for kind, found in members.items() if len(found) >= REPEATED}
+    producer = {v: kinds[n] for n, op in enumerate(ops) for v in op.results}
+    uses: Graph = {kind: set() for kind in repeated}
+    for n, op in enumerate(ops):
         if kinds[n] in repeated:
             for v in op.operands:
                 source = producer.get(v)
                 if source in repeated:
                     uses[source].add(kinds[n])
-    chosen = _feedback(uses)
-    # The first and the last layer have other surroundings: there, what is like a cut nearby is one.
-    wanted = {like[n] for kind in chosen for n in members[kind]}
-    return frozenset(op.results[0] for n, op in enumerate(function.ops) if like[n] in wanted)
+    chosen = [n for kind in _feedback(uses) for n in members[kind]]
+    # What goes into the first layer and comes out of the last one is made or used otherwise than between two layers.
+    found: set[int] = set()
+    for colors in (surroundings.next_to(), surroundings.fates()):
+        wanted = {(colors[n], ops[n].types) for n in chosen}
+        found.update(n for n, op in enumerate(ops) if (colors[n], op.types) in wanted)
+    return frozenset(ops[n].results[0] for n in found if keys.of(ops[n]) is not None)
 
 
-def _kinds(function: Function, keys: Keys) -> tuple[list[int], list[int]]:
-    """Two numbers for each operation, equal in equal surroundings: up to `RADIUS` away, and next to it."""
-    at = {v: (n, k) for n, op in enumerate(function.ops) for k, v in enumerate(op.results)}
-    edges = [(*at[v], n, slot) for n, op in enumerate(function.ops) for slot, v in enumerate(op.operands) if v in at]
-    lines = Counter(op.location.frames for op in function.ops)  # a line of one operation says nothing
-    own = [(keys.of(op), op.location.frames if lines[op.location.frames] > 1 else ()) for op in function.ops]
-    colors = np.array([hash(key) for key in own], np.int64).astype(np.uint64)
-    source, result, target, slot = np.array(edges, np.uint64).reshape(-1, 4).T
-    source, target = source.astype(np.int64), target.astype(np.int64)
-    place = _scramble(result * np.uint64(31) + slot)
-    near = colors
-    for radius in range(RADIUS):
-        before, after = np.zeros_like(colors), np.zeros_like(colors)
-        np.add.at(before, target, _scramble(colors[source] + place))
-        np.add.at(after, source, _scramble(colors[target] ^ place))
-        colors = _scramble(colors + np.uint64(3) * before + np.uint64(5) * after)
-        near = colors if radius == 0 else near
-    kinds, like = (np.unique(c, return_inverse=True)[1].tolist() for c in (colors, near))
-    return kinds, like
+class _Surroundings:
+    """Numbers for operations by what is around them: equal surroundings, equal numbers."""
+
+    def __init__(self, function: Function, keys: Keys) -> None:
+        at = {v: (n, k) for n, op in enumerate(function.ops) for k, v in enumerate(op.results)}
+        edges = [
+            (*at[v], n, slot) for n, op in enumerate(function.ops) for slot, v in enumerate(op.operands) if v in at
+        ]
+        lines = Counter(op.location.frames for op in function.ops)  # a line of one operation says nothing
+        own = [(keys.of(op), op.location.frames if lines[op.location.frames] > 1 else ()) for op in function.ops]
+        self._own = np.array([hash(key) for key in own], np.int64).astype(np.uint64)
+        source, result, target, slot = np.array(edges, np.uint64).reshape(-1, 4).T
+        self._source, self._target = source.astype(np.int64), target.astype(np.int64)
+        self._place = _scramble(result * np.uint64(31) + slot)
+
+    def kinds(self) -> list[int]:
+        """By everything up to `RADIUS` away."""
+        colors = self._own
+        for _ in range(RADIUS):
+            colors = self._spread(colors)
+        return self._numbers(colors)
+
+    def next_to(self) -> list[int]:
+        """By what is next to them."""
+        return self._numbers(self._spread(self._own))
+
+    def fates(self) -> list[int]:
+        """By what becomes of their results, up to `RADIUS` away."""
+        colors = self._own
+        for _ in range(RADIUS):
+            colors = _scramble(colors + np.uint64(5) * self._after(colors))
+        return self._numbers(self._after(colors))
+
+    def _spread(self, colors: Colors) -> Colors:
+        before = np.zeros_like(colors)
+        np.add.at(before, self._target, _scramble(colors[self._source] + self._place))
+        return _scramble(colors + np.uint64(3) * before + np.uint64(5) * self._after(colors))
+
+    def _after(self, colors: Colors) -> Colors:
+        after = np.zeros_like(colors)
+        np.add.at(after, self._source, _scramble(colors[self._target] ^ self._place))
+        return after
+
+    def _numbers(self, colors: Colors) -> list[int]:
+        numbers: list[int] = np.unique(colors, return_inverse=True)[1].tolist()
+        return numbers
 
 
-def _scramble(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _scramble(x: Colors) -> Colors:
     """A mixing of 64 bits (the finaliser of MurmurHash3)."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         x = (x ^ (x >> np.uint64(33))) * np.uint64(factor)
     return x ^ (x >> np.uint64(33))
-
-
-Graph = dict[int, set[int]]
 
 
 def _feedback(uses: Graph) -> list[int]:

@@ -7,6 +7,10 @@ mixed with later ones.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+from collections.abc import Iterator
+
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, definitions, term
 
@@ -17,3 +21,15 @@ def forget() -> None:
         for entries in table:
             entries.clear()
     term.forget()
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Do without the garbage collector: operations and terms have no cycles, and it would walk them all, often."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
