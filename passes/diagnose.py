@@ -160,7 +160,7 @@ class Diagnosis:
         near = [
             (difference(value.term, term, self.notation).size, n, other)
             for n, (other, term) in enumerate(islice(self._counterparts(op, value), NEAREST))
-            if other is not None
+            if other is not None and other.op.name == op.name
         ]
         if not near:
             return None
@@ -170,12 +170,23 @@ class Diagnosis:
         for n, mine in enumerate(map(self.flow.origin, op.operands)):
             if mine not in self.flow or n >= len(other.op.operands) or other.op.operands[n] not in self.logical:
                 continue
-            match = self.shards.match(self.flow.value(mine))
-            if match is None or match.factor != 1 or match.term.constant is not None or match.whole.term in used:
-                continue
-            found = self._between(match, other.op.operands[n])
-            if found is not None:
-                return found
+            match = self._kept(mine)
+            if match is not None and match.whole.term not in used:
+                found = self._between(match, other.op.operands[n])
+                if found is not None:
+                    return found
+        return None
+
+    def _kept(self, name: Name) -> Match | None:
+        """The logical value that a value is a shard of; where it is a piece of one, the one that it is made from."""
+
+        def is_piece(at: Name) -> bool:
+            return self.shards.match(self.flow.value(at)) is None and not self._is_lost(at)
+
+        for at in islice(self.flow.back(name, is_piece), FAR):
+            match = self.shards.match(self.flow.value(at))
+            if match is not None and match.factor == 1 and match.term.constant is None:
+                return match
         return None
 
     def _between(self, match: Match, theirs: Name) -> Step | None:
@@ -285,20 +296,28 @@ class Diagnosis:
         left_out = ""
         if fault.missing is not None:
             left_out = f"{fault.missing.op.name} ({fault.missing.op.location}) is missing"
+        best = self._best(self._counterparts(self.flow.op(fault.name), value), value)
         match = self.shards.match(value)
-        if match is not None and match.factor != 1:
-            ratio = difference(value.term, match.term, self.notation).text
-            return match.term, f"{left_out}; {ratio}" if left_out else f"{self._whole(match.step)}{ratio}"
-        best: tuple[int, Poly, Step | None, Difference] | None = None
-        for step, expected in islice(self._candidates(fault.name, value), NEAREST):
-            said = difference(value.term, expected, self.notation)
-            if best is None or said.size < best[0]:
-                best = said.size, expected, step, said
+        if (best is None or best[2].size > 1) and match is not None and match.factor != 1:
+            best = match.term, match.step, difference(value.term, match.term, self.notation)
+        if best is None:
+            best = self._best(self._candidates(fault.name, value), value)
         if best is None:
             return None, left_out or "no logical tensor is like it"
-        _, expected, step, said = best
+        expected, step, said = best
         text = f"{self._whole(step)}{said.text or 'another term is expected'}"
-        return expected, f"{left_out}; {text}" if left_out else text
+        return expected, f"{left_out}; {said.text or text}" if left_out else text
+
+    def _best(
+        self, candidates: Iterator[tuple[Step | None, Poly]], value: Value
+    ) -> tuple[Poly, Step | None, Difference] | None:
+        """The candidate that differs least."""
+        best: tuple[Poly, Step | None, Difference] | None = None
+        for step, expected in islice(candidates, NEAREST):
+            said = difference(value.term, expected, self.notation)
+            if best is None or said.size < best[2].size:
+                best = expected, step, said
+        return best
 
     def _candidates(self, name: Name, value: Value) -> Iterator[tuple[Step | None, Poly]]:
         """Shards of what the logical operation of the same kind and origin computes, of terms of the same form, and of
@@ -316,7 +335,8 @@ class Diagnosis:
                 yield step, term
 
     def _counterparts(self, op: Op, value: Value) -> Iterator[tuple[Step | None, Poly]]:
-        for step in self.stages.counterparts(op):
+        same = self.stages.counterparts(op) or self.stages.counterparts(op, of_any_kind=bool(op.location.frames))
+        for step in same:
             for whole in step.values:
                 for term in self.shards.shards(whole, value.shape):
                     yield step, term

@@ -133,6 +133,9 @@ def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
     extra = [item for item in a[0] if item not in b[0]]
     missing = [item for item in b[0] if item not in a[0]]
     parts: list[Difference] = []
+    if len(extra) == len(missing) == 1 and extra[0][1] == missing[0][1] and _alike(extra[0][0], missing[0][0]):
+        parts.append(_atoms(extra[0][0], missing[0][0], notation, depth))
+        extra, missing = [], []
     for item in list(extra):
         other = _partner(item, missing)
         if other is not None:
@@ -164,7 +167,7 @@ def _alike(a: Atom, b: Atom) -> bool:
     if isinstance(a, Read) and isinstance(b, Read):
         return a.tensor is b.tensor or (bool(a.tensor.bodies) and a.tensor.kind == b.tensor.kind)
     if isinstance(a, Apply) and isinstance(b, Apply):
-        return a.function == b.function
+        return a.function == b.function or a.args == b.args
     return type(a) is type(b)
 
 
@@ -177,6 +180,8 @@ def _atoms(a: Atom, b: Atom, notation: Notation, depth: int) -> Difference:
         return _reads(a, b, notation, depth)
     if isinstance(a, Apply) and isinstance(b, Apply) and a.function == b.function and len(a.args) == len(b.args):
         return _all((difference(x, y, notation, depth) for x, y in zip(a.args, b.args, strict=True)), 1)
+    if isinstance(a, Apply) and isinstance(b, Apply) and a.args == b.args:
+        return _one(f"the function is {a.function.split(':')[0]} where {b.function.split(':')[0]} is expected", 2)
     if isinstance(a, Guard) and isinstance(b, Guard):
         return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2)
     if isinstance(a, Ix) and isinstance(b, Ix):

@@ -81,22 +81,21 @@ class Notation:
     def _poly(self, p: Poly, names: dict[Var, str], depth: int, most: int = SUMMANDS[-1]) -> str:
         if not p.items:
             return "0"
-        items = sorted(p.items, key=lambda item: not item[0])
-        shown = [self._monomial(mono, c, names, depth) for mono, c in items[:most]]
-        text = " + ".join(shown).replace("+ -", "- ")
-        return text if len(items) <= most else f"{text} + … ({len(items)} summands)"
+        products = sorted((not mono, self._monomial(mono, names, depth), c) for mono, c in p.items)
+        text = " + ".join(_scaled(text, c) for _, text, c in products[:most]).replace("+ -", "- ")
+        return text if len(products) <= most else f"{text} + … ({len(products)} summands)"
 
-    def _monomial(self, mono: Monomial, c: Number, names: dict[Var, str], depth: int) -> str:
-        over = [(a, -n) for a, n in mono if isinstance(a, Apply) and a.function == "inverse"]
-        factors = [self._factor(a, n, names, depth) for a, n in _ordered(mono) if (a, -n) not in over]
-        text = "*".join(factors)
-        for a, n in over:
-            assert isinstance(a, Apply)
-            inner = f"({self._poly(a.args[0], names, depth)})"
-            text = f"{text or '1'}/{inner if n == -1 else f'{inner}^{-n}'}"
-        if not text:
-            return number(c)
-        return text if c == 1 else f"-{text}" if c == -1 else f"{number(c)}*{text}"
+    def _monomial(self, mono: Monomial, names: dict[Var, str], depth: int) -> str:
+        """Conditions come after what is computed, divisors last; else in the order of the alphabet."""
+        above, below = [], []
+        for a, n in mono:
+            if isinstance(a, Apply) and a.function == "inverse":
+                inner = f"({self._poly(a.args[0], names, depth)})"
+                below.append(inner if n == 1 else f"{inner}^{number(n)}")
+            else:
+                above.append((isinstance(a, Guard), self._factor(a, n, names, depth)))
+        text = "*".join(factor for _, factor in sorted(above))
+        return "/".join([text or "1" if below else text, *sorted(below)])
 
     def _factor(self, a: Atom, power: Number, names: dict[Var, str], depth: int) -> str:
         if isinstance(a, Read):
@@ -208,9 +207,10 @@ class Notation:
         return " + ".join(t if c == 1 else f"{c}*{t}" for t, (_, c) in zip(texts, items, strict=True))
 
 
-def _ordered(mono: Monomial) -> list[tuple[Atom, Number]]:
-    """Conditions last: what is computed reads first."""
-    return sorted(mono, key=lambda item: isinstance(item[0], Guard))
+def _scaled(text: str, c: Number) -> str:
+    if not text:
+        return number(c)
+    return text if c == 1 else f"-{text}" if c == -1 else f"{number(c)}*{text}"
 
 
 def variable(v: Var) -> str:

@@ -166,9 +166,10 @@ class Stages:
         same = [step for step in steps if step.op.name == op.name]
         return [*same, *(step for step in steps[::-1] if step.op.name != op.name)] if op.name in ENDS else same
 
-    def counterparts(self, op: Op) -> list[Step]:
+    def counterparts(self, op: Op, *, of_any_kind: bool = False) -> list[Step]:
         """Logical operations of the same kind and origin."""
-        return [step for step in self._by_location.get(op.location, []) if step.op.name == op.name]
+        steps = self._by_location.get(op.location, [])
+        return [step for step in steps if of_any_kind or step.op.name == op.name]
 
     def _recognise(self, op: Op, value: Value) -> Value:
         tried = 0

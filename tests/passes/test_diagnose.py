@@ -1,0 +1,310 @@
+"""The report about a wrong module names the line at fault, and says what differs.
+
+Every case is a logical module beside what four devices run instead. `@N` at the end of a line says that the operation
+is of line N of the user's `model.py`; an operation with no such mark was put in by the partitioner.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+import hlo_verify
+from hlo_verify.report import Finding, Report
+
+ROWS, COLUMNS, WHOLE = "{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"
+
+
+def module(arguments: list[tuple[str, str]], results: list[tuple[str, str]], body: str, *, placed: bool) -> str:
+    """A function of `%a0`, `%a1`, ... ; with `placed`, types have their shardings beside them."""
+
+    def on(kind: str, sharding: str) -> str:
+        return f'{kind} {{mhlo.sharding = "{sharding}"}}' if placed else kind
+
+    def located(line: str) -> str:
+        if "=" not in line or line.endswith("{") or "stablehlo.while" in line:
+            return re.sub(r" @(\d+)$", r' loc("op"("model.py":\1:0))', line)
+        text, _, number = line.partition(" @")
+        return f'{text} loc("op"("model.py":{number}:0))' if number else f'{text} loc("op")'
+
+    signature = ", ".join(f"%a{n}: {on(*each)}" for n, each in enumerate(arguments))
+    lines = "\n".join(located(line.strip()) for line in body.strip().splitlines())
+    return (
+        "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        f"func.func public @main({signature}) -> ({', '.join(on(*r) for r in results)}) {{\n{lines}\n}}\n}}\n"
+    )
+
+
+def collective(name: str, result: str, operand: str, kind: str, groups: str, line: int, reducer: str = "add") -> str:
+    size = groups.count("["), len(groups.split("], [")[0].strip("[]").split(","))
+    scalar = "tensor<f32>"
+    body = (
+        f"^bb0(%p: {scalar}, %q: {scalar}): %r = stablehlo.{reducer} %p, %q : {scalar} stablehlo.return %r : {scalar}"
+    )
+    return (
+        f'%{result} = "stablehlo.{name}"({operand}) ({{ {body} }}) {{replica_groups = dense<{groups}> : '
+        f"tensor<{size[0] - 1}x{size[1]}xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, "
+        f"use_global_device_ids}} : ({kind}) -> {kind} @{line}"
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments and results as (logical type, device's type, sharding); both bodies; the line, and what is said."""
+
+    arguments: list[tuple[str, str, str]]
+    results: list[tuple[str, str, str]]
+    logical: str
+    partitioned: str
+    line: int
+    says: str
+
+    def report(self) -> Report:
+        whole = module(
+            [(a, s) for a, _, s in self.arguments], [(a, s) for a, _, s in self.results], self.logical, placed=True
+        )
+        mine = module(
+            [(b, s) for _, b, s in self.arguments], [(b, s) for _, b, s in self.results], self.partitioned, placed=False
+        )
+        return hlo_verify.verify(whole, mine)
+
+
+def findings(report: Report) -> list[Finding]:
+    """Those of all results, each once; every result is UNKNOWN and says so in a line."""
+    found = []
+    for result in report.results:
+        assert result.verdict is hlo_verify.Verdict.UNKNOWN
+        assert result.finding is not None
+        assert (result.reason, result.location) == (result.finding.nearest, result.finding.location)
+        found.append(result.finding)
+    return list(dict.fromkeys(found))
+
+
+ALL, HALVES = "[[0, 1, 2, 3]]", "[[0, 1], [2, 3]]"
+S88, S816, S216 = "tensor<8x8xf32>", "tensor<8x16xf32>", "tensor<2x16xf32>"
+X, W = (S816, "tensor<8x4xf32>", COLUMNS), ("tensor<16x8xf32>", "tensor<4x8xf32>", ROWS)
+V, SQUARE = (S816, S216, ROWS), (S88, S88, WHOLE)
+VWHOLE = (S816, S816, WHOLE)
+
+
+def product(left: str, right: str) -> str:
+    return f"stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : ({left}, {right}) -> {S88} @3"
+
+
+DOT = f"""
+    %0 = {product(S816, "tensor<16x8xf32>")}
+    %1 = stablehlo.tanh %0 : tensor<8x8xf32> @4
+    return %1 : tensor<8x8xf32>"""
+
+
+def dot(completed: str) -> str:
+    """The sum of products on each device, what is made of it as `%1`, and its tanh."""
+    return f"""
+    %0 = {product("tensor<8x4xf32>", "tensor<4x8xf32>")}
+    {completed}
+    %2 = stablehlo.tanh %1 : tensor<8x8xf32> @4
+    return %2 : tensor<8x8xf32>"""
+
+
+def scaled(kind: str, step: str) -> str:
+    """`step` makes `%1` of the square `%0` of the argument; the tanh of it is the result."""
+    return f"""
+    %0 = stablehlo.multiply %a0, %a0 : {kind} @3
+    {step}
+    %2 = stablehlo.tanh %1 : {kind} @6
+    return %2 : {kind}"""
+
+
+def times(factor: float, kind: str) -> str:
+    return f"%c = stablehlo.constant dense<{factor}> : {kind}\n%1 = stablehlo.multiply %0, %c : {kind} @5"
+
+
+def rows(table: str) -> str:
+    """A device's rows of a whole tanh: they begin at the device's entry of a table."""
+    return f"""
+    %t = stablehlo.constant dense<[{table}]> : tensor<4xi32> @3
+    %d = "stablehlo.partition_id"() : () -> tensor<ui32>
+    %s = stablehlo.dynamic_slice %t, %d, sizes = [1] : (tensor<4xi32>, tensor<ui32>) -> tensor<1xi32> @3
+    %o = stablehlo.reshape %s : (tensor<1xi32>) -> tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %h = stablehlo.tanh %a0 : tensor<8x16xf32> @5
+    %1 = stablehlo.dynamic_slice %h, %o, %z, sizes = [2, 16] : ({S816}, tensor<i32>, tensor<i32>) -> {S216}
+    return %1 : tensor<2x16xf32>"""
+
+
+def counted(local: int, row: str) -> str:
+    """Six steps of `total += tanh(row of a0)`."""
+    types = f"(tensor<6x{local}xf32>, tensor<i32>, tensor<i32>) -> tensor<1x{local}xf32>"
+    return f"""
+    %n = stablehlo.constant dense<6> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %f = stablehlo.constant dense<0.0> : tensor<{local}xf32>
+    %r:2 = stablehlo.while(%i = %z, %x = %f) : tensor<i32>, tensor<{local}xf32>
+    cond {{
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1> @7
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %s = stablehlo.dynamic_slice %a0, {row}, %z, sizes = [1, {local}] : {types} @8
+      %v = stablehlo.reshape %s : (tensor<1x{local}xf32>) -> tensor<{local}xf32> @8
+      %y = stablehlo.tanh %v : tensor<{local}xf32> @9
+      %w = stablehlo.add %x, %y : tensor<{local}xf32> @10
+      %j = stablehlo.add %i, %one : tensor<i32> @7
+      stablehlo.return %j, %w : tensor<i32>, tensor<{local}xf32>
+    }} @7
+    return %r#1 : tensor<{local}xf32>"""
+
+
+def masked(kind: str, offset: str, direction: str) -> str:
+    """The elements below the diagonal; rows are numbered from an offset."""
+    rank = kind[7:].removesuffix("xf32>")
+    return f"""
+    %d = "stablehlo.partition_id"() : () -> tensor<ui32>
+    %i = stablehlo.iota dim = 0 : tensor<{rank}xi32> @3
+    {offset}
+    %j = stablehlo.iota dim = 1 : tensor<{rank}xi32> @4
+    %p = stablehlo.compare {direction}, %k, %j : (tensor<{rank}xi32>, tensor<{rank}xi32>) -> tensor<{rank}xi1> @5
+    %z = stablehlo.constant dense<0.0> : {kind}
+    %1 = stablehlo.select %p, %a0, %z : tensor<{rank}xi1>, {kind} @6
+    return %1 : {kind}"""
+
+
+FROM_ZERO = "%e = stablehlo.constant dense<0> : tensor<8x16xi32>\n%k = stablehlo.add %i, %e : tensor<8x16xi32> @3"
+
+
+def from_device(rows_each: int) -> str:
+    return f"""%n = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>
+    %m = stablehlo.constant dense<{rows_each}> : tensor<i32>
+    %q = stablehlo.multiply %n, %m : tensor<i32> @3
+    %e = stablehlo.broadcast_in_dim %q, dims = [] : (tensor<i32>) -> tensor<2x16xi32> @3
+    %k = stablehlo.add %i, %e : tensor<2x16xi32> @3"""
+
+
+COPY = "%1 = stablehlo.reshape %0 : (tensor<8x8xf32>) -> tensor<8x8xf32>"
+CASES = {
+    "an all-reduce is missing": Case(
+        [X, W], [SQUARE], DOT, dot(COPY), 3, "dot_general (model.py:3): the sum over d (4 devices) is missing"
+    ),
+    "an all-reduce over some devices": Case(
+        [X, W],
+        [SQUARE],
+        DOT,
+        dot(collective("all_reduce", "1", "%0", S88, HALVES, 3)),
+        3,
+        "dot_general (model.py:3): the sum over d div 2 (2 devices) is missing",
+    ),
+    "an all-reduce twice": Case(
+        [X, W],
+        [SQUARE],
+        DOT,
+        dot(collective("all_reduce", "s", "%0", S88, ALL, 3) + "\n" + collective("all_reduce", "1", "%s", S88, ALL, 3)),
+        3,
+        "dot_general (model.py:3): the factor is 4 where 1 is expected",
+    ),
+    "the maximum instead of the sum": Case(
+        [X, W], [SQUARE], DOT, dot(collective("all_reduce", "1", "%0", S88, ALL, 3, "maximum")), 3, "is missing"
+    ),
+    "a scale is missing": Case(
+        [V],
+        [V],
+        scaled(S816, times(0.25, S816)),
+        scaled(S216, f"%1 = stablehlo.reshape %0 : ({S216}) -> {S216}"),
+        5,
+        "multiply (model.py:5) is missing",
+    ),
+    "another scale": Case(
+        [V],
+        [V],
+        scaled(S816, times(0.25, S816)),
+        scaled(S216, times(0.5, S216)),
+        5,
+        "multiply (model.py:5): the factor is 1/2 where 1/4 is expected",
+    ),
+    "another function": Case(
+        [V],
+        [V],
+        scaled(S816, f"%1 = stablehlo.sine %0 : {S816} @5"),
+        scaled(S216, f"%1 = stablehlo.cosine %0 : {S216} @5"),
+        5,
+        "sine (model.py:5): the function is cosine where sine is expected",
+    ),
+    "operands exchanged": Case(
+        [V],
+        [V],
+        scaled(S816, f"%1 = stablehlo.subtract %0, %a0 : {S816} @5"),
+        scaled(S216, f"%1 = stablehlo.subtract %a0, %0 : {S216} @5"),
+        5,
+        "subtract (model.py:5): the factor is -1 where 1 is expected",
+    ),
+    "the next device's rows": Case(
+        [VWHOLE],
+        [V],
+        f"%1 = stablehlo.tanh %a0 : {S816} @5\nreturn %1 : {S816}",
+        rows("2, 4, 6, 0"),
+        3,
+        "where 2*d is expected",
+    ),
+    "rows that overlap": Case(
+        [VWHOLE],
+        [V],
+        f"%1 = stablehlo.tanh %a0 : {S816} @5\nreturn %1 : {S816}",
+        rows("0, 1, 2, 3"),
+        5,
+        "tanh (model.py:5): arg0: offset d where 2*d is expected",
+    ),
+    "another row of a table in a loop": Case(
+        [("tensor<6x16xf32>", "tensor<6x4xf32>", COLUMNS)],
+        [("tensor<16xf32>", "tensor<4xf32>", "{devices=[4]<=[4]}")],
+        counted(16, "%i"),
+        counted(4, "%z"),
+        8,
+        "dynamic_slice (model.py:8): arg0: offset 0 where t is expected",
+    ),
+    "a mask numbered from the wrong row": Case(
+        [V],
+        [V],
+        masked(S816, FROM_ZERO, "GE"),
+        masked(S216, from_device(3), "GE"),
+        3,
+        "offset 3*d where 2*d is expected",
+    ),
+    "a mask without its diagonal": Case(
+        [V],
+        [V],
+        masked(S816, FROM_ZERO, "GE"),
+        masked(S216, from_device(2), "GT"),
+        5,
+        "compare (model.py:5): the condition is",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+def test_the_line_at_fault_is_named(case: Case) -> None:
+    (finding,) = findings(case.report())
+    assert finding.location == f"model.py:{case.line}", finding
+    assert case.says in finding.nearest
+    assert finding.operation.startswith("%") and finding.found
+
+
+def test_results_that_fail_for_one_reason_share_its_finding() -> None:
+    body = dot(COPY).replace("return %2 : tensor<8x8xf32>", "return %2, %1 : tensor<8x8xf32>, tensor<8x8xf32>")
+    logical = DOT.replace("return %1 : tensor<8x8xf32>", "return %1, %0 : tensor<8x8xf32>, tensor<8x8xf32>")
+    (finding,) = findings(Case([X, W], [SQUARE, SQUARE], logical, body, 3, "").report())
+    assert finding.location == "model.py:3"
+
+
+def test_terms_are_written_in_index_notation() -> None:
+    (finding,) = findings(CASES["an all-reduce is missing"].report())
+    assert finding.found == "sum a<4. arg0[i,4*d + a]*arg1[4*d + a,j]"
+    assert finding.expected == "sum a<16. arg0[i,a]*arg1[a,j]"
+
+
+def test_the_result_of_an_argument() -> None:
+    """Nothing is computed: the result itself is what is wrong."""
+    case = Case([V], [V], f"%0 = stablehlo.tanh %a0 : {S816} @3\nreturn %0 : {S816}", f"return %a0 : {S216}", 3, "tanh")
+    (finding,) = findings(case.report())
+    assert finding.operation == "the result is an argument"
+    assert finding.expected == "tanh(arg0[2*d + i,j])"
