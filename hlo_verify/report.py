@@ -16,11 +16,13 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The first operation of the partitioned module whose value was lost, on the way to a result.
+    """The operation of the partitioned module at which the meaning of a result is lost.
 
-    `operation` is its StableHLO line, `location` the user's source line, `found` its term,
-    `expected` what the logical module has there, `nearest` the logical tensor that nearly
-    matches, with what differs.
+    Its operands are shards of logical values, its own value is none. `operation` is its
+    StableHLO line, `location` the user's source line at fault (of the operation, or of what
+    was left out before it), `found` its term, `expected` what the logical module has there,
+    `nearest` the logical tensor that nearly matches, with what differs. Results that fail
+    for one reason have equal findings.
     """
 
     operation: str

@@ -11,6 +11,12 @@ from hlo_verify.report import Finding, Report, Result, Verdict
 FOLD = 20
 """With more proved results than this, they share a line."""
 
+TOGETHER = 4
+"""More results than this that one finding stopped share a line."""
+
+LINE = 160
+"""The most characters of a reason that a result's line shows."""
+
 LONGEST = 600
 """Longer terms and operations are cut in the middle."""
 
@@ -70,20 +76,36 @@ def _results(results: Sequence[Result], style: Style) -> Iterator[str]:
     folded = len(plain) > FOLD and not style.verbose
     if folded:
         yield f"{style.verdict(Verdict.PROVED)}  {len(plain)} results"
+    stopped = _stopped(results)
     for result in results:
-        if not (folded and result.verdict is Verdict.PROVED and not result.reason):
-            where = f"  ({result.location})" if result.location and result.verdict is not Verdict.PROVED else ""
-            reason = f"  {_one_line(result.reason)}" if result.reason else ""
-            yield f"{style.verdict(result.verdict)}  {_name(result)}{reason}{where}"
+        if folded and result.verdict is Verdict.PROVED and not result.reason:
+            continue
+        held = stopped.get(result.finding, []) if result.finding is not None else []
+        if len(held) > TOGETHER and not style.verbose:
+            if held[0] is not result:
+                continue
+            name = _names(held, style)
+        else:
+            name = _name(result)
+        where = f"  ({result.location})" if result.location and result.verdict is not Verdict.PROVED else ""
+        reason = _one_line(result.reason)
+        if len(reason) > LINE and not style.verbose:
+            reason = reason[: LINE - 1] + "…"
+        yield f"{style.verdict(result.verdict)}  {name}{'  ' if reason else ''}{reason}{where}"
 
 
-def _findings(results: Sequence[Result], style: Style) -> Iterator[str]:
+def _stopped(results: Sequence[Result]) -> dict[Finding, list[Result]]:
     """Each finding once, with the results that it stopped."""
     stopped: dict[Finding, list[Result]] = {}
     for result in results:
         if result.finding is not None and result.verdict is not Verdict.PROVED:
             stopped.setdefault(result.finding, []).append(result)
-    for finding, held in stopped.items():
+    return stopped
+
+
+def _findings(results: Sequence[Result], style: Style) -> Iterator[str]:
+    """Each finding once, with the results that it stopped."""
+    for finding, held in _stopped(results).items():
         yield ""
         yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}"
         labelled = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hlo_verify.render import Failure
-from hlo_verify.render.text import FOLD, LONGEST, Style, render
+from hlo_verify.render.text import FOLD, LINE, LONGEST, Style, render
 from hlo_verify.report import Verdict
 from tests.programs import FINDING, report
 
@@ -47,6 +47,16 @@ def test_a_finding_is_shown_once_for_all_that_it_stopped() -> None:
     text = render([report(*[U] * 6)], Style(), several=False)
     assert text.count("operation  ") == 1
     assert "UNKNOWN  result[0], result[1], result[2] and 3 more\n" in text
+    first = "UNKNOWN  result[0], result[1], result[2] and 3 more  no logical tensor matches  (train.py:57)"
+    assert text.splitlines()[:2] == [first, ""]
+    assert render([report(*[U] * 6)], Style(verbose=True), several=False).count("no logical tensor matches") == 6
+    assert render([report(*[U] * 4)], Style(), several=False).count("no logical tensor matches") == 4
+
+
+def test_a_long_reason_is_cut() -> None:
+    result = replace(report(U).results[0], reason="why " * 100, finding=None)
+    line = render([replace(report(), results=(result,))], Style(), several=False).splitlines()[0]
+    assert line.endswith("…  (train.py:57)") and len(line) < LINE + 50
 
 
 def test_refuted_is_counted() -> None:
