@@ -185,20 +185,26 @@ def _scramble(x: Colors) -> Colors:
 
 
 def _feedback(uses: Graph) -> list[int]:
-    """A few nodes that every loop of a graph goes through; none if there is no loop, or too many would be needed."""
+    """A few nodes that every loop of a graph goes through; none if there is no loop, or too many would be needed.
+
+    Of nodes that do equally well, all that are used in several ways: each is a narrow place.
+    """
     chosen: list[int] = []
     core = _core(uses)
     while core:
-        if len(chosen) == CUTS:
+        left = {node: len(_core(_without(core, node))) for node in _loop(core)}
+        least = min(left.values())
+        best = [node for node, size in left.items() if size == least]
+        best = [node for node in best if len(core[node]) > 1] or best[:1]
+        chosen += best
+        if len(chosen) > CUTS:
             return []
-        best = min(_loop(core), key=lambda node: (len(_core(_without(core, node))), -len(core[node])))
-        chosen.append(best)
-        core = _core(_without(core, best))
+        core = _core(_without(core, *best))
     return chosen
 
 
-def _without(graph: Graph, gone: int) -> Graph:
-    return {node: targets - {gone} for node, targets in graph.items() if node != gone}
+def _without(graph: Graph, *gone: int) -> Graph:
+    return {node: targets.difference(gone) for node, targets in graph.items() if node not in gone}
 
 
 def _core(graph: Graph) -> Graph:

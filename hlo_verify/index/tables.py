@@ -6,11 +6,13 @@ stays an exact table.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -20,9 +22,22 @@ LARGE = 1 << 62
 """Integers at least this large are not fitted: their differences may not fit into 64 bits."""
 
 
+_fitted: dict[tuple[bytes, Var, bytes], Index] = {}
+TABLES: tuple[dict[Any, Any], ...] = (_fitted,)
+"""Every table is fitted once; see `terms.memory`."""
+
+
 def fit(values: Ints, variable: Var, known: Bools | None = None) -> Index:
     """An expression equal to `values[v]` for every value v of the variable (where `known`, if given)."""
     values = np.asarray(values, dtype=np.int64)
+    key = (values.tobytes(), variable, b"" if known is None else known.tobytes())
+    found = _fitted.get(key)
+    if found is None:
+        found = _fitted[key] = _fit(values, variable, known)
+    return found
+
+
+def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
     if values.min() <= -LARGE or values.max() >= LARGE:
         return expr.table(tuple(int(v) for v in values), expr.of_var(variable))
     if known is not None and not known.any():
@@ -47,11 +62,17 @@ FITTED_SIZE = 1 << 16
 
 
 def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
-    """`values[e]`, as arithmetic where e depends on one variable and its values can be fitted.
+    """`values[e]`, as arithmetic where e depends on one variable or all the values can be fitted, else a table.
 
-    Where e lies outside of the table it is any number.
+    Where e lies outside of the table it is any number. A table at the entry of another is one table: the order of
+    devices in an irregular mesh often cancels out that way.
     """
-    if len(e.free) == 1 and all(-LARGE < v < LARGE for v in values):
+    while (inner := _table_of(e)) is not None:
+        numbers, e = inner
+        values = tuple(values[min(max(n, 0), len(values) - 1)] for n in numbers)
+    if not all(-LARGE < v < LARGE for v in values):
+        return expr.table(values, e)
+    if len(e.free) == 1:
         (variable,) = e.free
         if variable.size <= FITTED_SIZE:
             positions = evaluate(e, variable)
@@ -59,7 +80,22 @@ def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
                 inside = (positions >= 0) & (positions < len(values))
                 chosen = np.asarray(values, dtype=np.int64)[np.clip(positions, 0, len(values) - 1)]
                 return fit(chosen, variable, inside)
+    if 0 <= e.lo and e.hi < len(values) <= FITTED_SIZE:
+        position = expr.var("entry", 0, len(values))
+        fitted = fit(np.asarray(values, dtype=np.int64), position)
+        if all(isinstance(atom, Digit) for atom, _ in fitted.items):
+            return expr.substitute(fitted, {position: e})
     return expr.table(values, e)
+
+
+def _table_of(e: Index) -> tuple[tuple[int, ...], Index] | None:
+    """The values and the position of an expression that is an entry of a table, and may be any of them."""
+    if e.const or len(e.items) != 1:
+        return None
+    atom, c = e.items[0]
+    if c != 1 or not isinstance(atom, Opaque) or atom.kind != "table":
+        return None
+    return atom.args[0], atom.exprs[0]
 
 
 def _primes(n: int) -> list[int]:

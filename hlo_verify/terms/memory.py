@@ -11,13 +11,13 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-from hlo_verify.index import expr
+from hlo_verify.index import expr, tables
 from hlo_verify.terms import algebra, definitions, term
 
 
 def forget() -> None:
     """Empty the tables of interned terms, index expressions and definitions."""
-    for table in (expr.TABLES, definitions.TABLES, algebra.TABLES):
+    for table in (expr.TABLES, tables.TABLES, definitions.TABLES, algebra.TABLES):
         for entries in table:
             entries.clear()
     term.forget()
