@@ -82,9 +82,12 @@ class Mesh:
     def groups(self, references: Sequence[AxisReference]) -> npt.NDArray[np.int64]:
         """Replica groups along axes: one row a group, members in the order of the axes, outermost first."""
         radix, member = self.digits(references)
-        others = [AxisReference(name, before, size) for name, before, size in _complement(self.axes, references)]
-        _, group = self.digits(others)
+        _, group = self.digits(self.complement(references))
         return np.lexsort((member, group)).reshape(-1, radix).astype(np.int64)
+
+    def complement(self, references: Sequence[AxisReference]) -> list[AxisReference]:
+        """The axes and parts of axes that `references` leave out, outermost first."""
+        return [AxisReference(name, before, size) for name, before, size in _complement(self.axes, references)]
 
     def __str__(self) -> str:
         axes = ", ".join(f"{name!r}={size}" for name, size in self.axes)

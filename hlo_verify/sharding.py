@@ -11,6 +11,7 @@ its own). A reader of None must treat the placement as not known, never as repli
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -34,14 +35,18 @@ class Sharding:
     `coordinate * ceil(size / tiles)` (what lies past the end of the tensor is arbitrary).
     `addends[d]` numbers the addend that device d holds of an unreduced tensor (devices with
     equal coordinates and different addends hold values that are to be summed); None when the
-    tensor is not unreduced. `only` is the one device that holds a maximal (single device)
-    tensor, else None.
+    tensor is not unreduced. `others[d]` numbers the devices that hold the same shard of the same
+    addend. `only` is the one device that holds a maximal (single device) tensor, else None.
+    `manual[d]` is the manual subgroup of device d, where there are any: then this is the placement
+    of each subgroup's own tensor (see `parse_local`).
     """
 
     tiles: tuple[int, ...]
     coordinates: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
     addends: npt.NDArray[np.int64] | None = None
     only: int | None = None
+    manual: npt.NDArray[np.int64] | None = None
 
     @property
     def devices(self) -> int:
@@ -58,10 +63,8 @@ class Sharding:
 
     def addend_groups(self) -> npt.NDArray[np.int64]:
         """Groups of devices, a row each, whose addends make up the tensor: one device for each addend."""
-        keys = [self.numbers, *self.coordinates.T[::-1]]  # the last is the first to sort by
-        held = np.lexsort((np.arange(self.devices), *keys))
-        classes = held.reshape(math.prod(self.tiles), self.addend_count, -1)
-        return classes.transpose(0, 2, 1).reshape(-1, self.addend_count)
+        keys = (self.numbers, self.others, *self.coordinates.T)  # the last is the first to sort by
+        return np.lexsort(keys).reshape(-1, self.addend_count)
 
     def first_holders(self) -> npt.NDArray[np.int64]:
         """For each device, the first one that holds the same shard of the same addend."""
@@ -88,19 +91,27 @@ Parsed = Sharding | None | tuple["Parsed", ...]
 
 
 def replicated(rank: int, devices: int) -> Sharding:
-    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64))
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), np.arange(devices, dtype=np.int64))
 
 
 def unreduced(rank: int, devices: int) -> Sharding:
     """Every device holds an addend of the whole tensor."""
-    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), np.arange(devices, dtype=np.int64))
+    numbers = np.arange(devices, dtype=np.int64)
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), np.zeros_like(numbers), numbers)
 
 
 def maximal(device: int, rank: int, devices: int) -> Sharding:
     """The tensor lies on one device; the others hold nothing of it."""
     if not 0 <= device < devices:
         raise InputError(f"a sharding puts a tensor on device {device}, the module has {devices} devices")
-    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), only=device)
+    numbers = np.arange(devices, dtype=np.int64)
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), numbers, only=device)
+
+
+def separate(rank: int, devices: int) -> Sharding:
+    """Every device holds a tensor of its own, as in a region that is manual over the whole mesh."""
+    numbers = np.arange(devices, dtype=np.int64)
+    return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), numbers, manual=numbers)
 
 
 def place(
@@ -124,27 +135,30 @@ def place(
         tiles.append(radix)
         columns.append(value)
     coordinates = np.stack(columns, axis=1) if columns else np.zeros((mesh.size, 0), np.int64)
-    return Sharding(tuple(tiles), coordinates, mesh.digits(summed)[1] if summed else None)
+    used = [axis for axes in (*dimensions, summed) for axis in axes]
+    others = mesh.digits(mesh.complement(used))[1]
+    return Sharding(tuple(tiles), coordinates, others, mesh.digits(summed)[1] if summed else None)
 
 
 # HloSharding
 
 
-def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None) -> Parsed:
+def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None, *, local: bool = False) -> Parsed:
     """The placement that an HloSharding's text (version 1, 2 or 3) gives a tensor of `rank`.
 
     A tuple's text gives a tuple, and `rank` is then the ranks of its flattened elements.
     With `devices` None, the number is the sharding's own, and 1 for one that does not say.
+    With `local`, one with manual subgroups gives the placement of each one's own tensor.
     Raises `InputError` for text that is no sharding, that does not fit the rank or the
     devices, or whose devices are not each there once.
     """
     leaves = _read_hlo(text)
     if not sharding_text.is_tuple(text):
-        return _from_hlo(leaves[0], text, rank if isinstance(rank, int) else rank[0], devices)
+        return _from_hlo(leaves[0], text, rank if isinstance(rank, int) else rank[0], devices, local)
     ranks = [rank] * len(leaves) if isinstance(rank, int) else rank
     if len(ranks) != len(leaves):
         raise InputError(f"a sharding has {len(leaves)} elements for {len(ranks)} tensors: {text!r}")
-    return tuple(_from_hlo(leaf, str(leaf), r, devices) for leaf, r in zip(leaves, ranks, strict=True))
+    return tuple(_from_hlo(leaf, str(leaf), r, devices, local) for leaf, r in zip(leaves, ranks, strict=True))
 
 
 def _read_hlo(text: str) -> list[Any]:
@@ -167,9 +181,11 @@ def device_counts(text: str) -> set[int]:
     return {mesh.size for mesh in meshes if mesh.axes}
 
 
-def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None) -> Sharding | None:
-    if sharding.is_manual() or sharding.is_unknown():
+def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None, local: bool) -> Sharding | None:
+    if sharding.is_unknown():
         return None
+    if sharding.is_manual():
+        return separate(rank, devices or 1) if local else None
     if sharding.is_replicated():
         return replicated(rank, devices or 1)
     if sharding.is_unreduced():
@@ -177,32 +193,54 @@ def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None) -> Shard
     if sharding.is_maximal():
         device = int(re.findall(r"device(?:_id)?=(\d+)", str(sharding))[0])
         return maximal(device, rank, device + 1 if devices is None else devices)
-    return _from_tiles(sharding, text, rank, devices)
+    return _from_tiles(sharding, text, rank, devices, local)
 
 
-def _from_tiles(sharding: Any, text: str, rank: int, devices: int | None) -> Sharding | None:
+Numbers = npt.NDArray[np.int64]
+
+
+def _subgroups(sharding: Any, text: str) -> tuple[tuple[int, ...], Numbers, list[str]]:
+    """A tile assignment's sizes, each device's coordinates in it, and what kind of subgroup each of its last
+    dimensions is. Raises `InputError` where devices are not each there once."""
     shape = tuple(sharding.tile_assignment_dimensions())
     order = np.asarray(sharding.tile_assignment_devices(), np.int64)
     if not np.array_equal(np.sort(order), np.arange(math.prod(shape))):
         raise InputError(f"a sharding must name each of its {math.prod(shape)} devices once: {text!r}")
-    if devices is not None and devices != len(order):
-        raise InputError(f"a sharding is for {len(order)} devices, the module has {devices}: {text!r}")
     kinds = [str(kind).rsplit(".", 1)[-1] for kind in sharding.subgroup_types()]
     if sharding.replicate_on_last_tile_dim() and not kinds:
         kinds = ["REPLICATED"]
-    if len(shape) - len(kinds) != rank:
-        raise InputError(f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}")
-    if not set(kinds) <= {"REPLICATED", "UNREDUCED"}:
-        return None
     coordinates = np.empty((len(order), len(shape)), np.int64)
     coordinates[order] = np.stack(np.unravel_index(np.arange(len(order)), shape), axis=1)
-    addends = None
-    if "UNREDUCED" in kinds:
-        addends = np.zeros(len(order), np.int64)
-        for k, kind in enumerate(kinds, rank):
-            if kind == "UNREDUCED":
-                addends = addends * shape[k] + coordinates[:, k]
-    return Sharding(shape[:rank], np.ascontiguousarray(coordinates[:, :rank]), addends)
+    return shape, coordinates, kinds
+
+
+def _number(shape: Sequence[int], coordinates: Numbers, dimensions: Sequence[int]) -> Numbers:
+    """The mixed-radix number that some coordinates form."""
+    value = np.zeros(len(coordinates), np.int64)
+    for k in dimensions:
+        value = value * shape[k] + coordinates[:, k]
+    return value
+
+
+def _from_tiles(sharding: Any, text: str, rank: int, devices: int | None, local: bool) -> Sharding | None:
+    shape, coordinates, kinds = _subgroups(sharding, text)
+    if devices is not None and devices != len(coordinates):
+        raise InputError(f"a sharding is for {len(coordinates)} devices, the module has {devices}: {text!r}")
+    if len(shape) - len(kinds) != rank:
+        raise InputError(f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}")
+    if not set(kinds) <= {"REPLICATED", "UNREDUCED", *(["MANUAL"] if local else [])}:
+        return None
+
+    def number(*wanted: str) -> Numbers:
+        return _number(shape, coordinates, [k for k, kind in enumerate(kinds, rank) if kind in wanted])
+
+    return Sharding(
+        shape[:rank],
+        np.ascontiguousarray(coordinates[:, :rank]),
+        number("REPLICATED", "MANUAL"),
+        number("UNREDUCED") if "UNREDUCED" in kinds else None,
+        manual=number("MANUAL") if "MANUAL" in kinds else None,
+    )
 
 
 # Shardy
@@ -263,7 +301,9 @@ def find_mesh(mesh_or_symbol: Any, meshes: Mapping[str, Mesh]) -> Mesh:
     return meshes[mesh_or_symbol.value]
 
 
-def parse_sharding(text: str, ranks: Sequence[int], devices: int | None) -> tuple[Sharding | None, ...]:
+def parse_sharding(
+    text: str, ranks: Sequence[int], devices: int | None, *, local: bool = False
+) -> tuple[Sharding | None, ...]:
     """The placement of each of an operation's results, from its `sharding` attribute (either language).
 
     One placement for several results holds for each of them. Raises `InputError`.
@@ -271,9 +311,35 @@ def parse_sharding(text: str, ranks: Sequence[int], devices: int | None) -> tupl
     if text.startswith("#sdy."):
         parsed = parse_sdy_sharding(text, devices)
     else:
-        parsed = parse_hlo_sharding(text, ranks if sharding_text.is_tuple(text) else ranks[0], devices)
+        rank = ranks if sharding_text.is_tuple(text) else ranks[0]
+        parsed = parse_hlo_sharding(text, rank, devices, local=local)
     if not isinstance(parsed, tuple):
         return (parsed,) * len(ranks)
     if len(parsed) != len(ranks) or any(isinstance(p, tuple) for p in parsed):
         raise InputError(f"a sharding has {len(parsed)} elements for {len(ranks)} results: {text}")
     return tuple(p for p in parsed if not isinstance(p, tuple))
+
+
+def parse_local(text: str, ranks: Sequence[int], devices: int | None) -> tuple[Sharding | None, ...]:
+    """Likewise; within a manual region, the placement of the tensor that each manual subgroup has for itself."""
+    return parse_sharding(text, ranks, devices, local=True)
+
+
+@functools.cache
+def automatic(text: str, devices: int) -> Numbers | None:
+    """A number for each device, equal for those that differ along manual axes alone; None without manual axes.
+
+    `text` is an HloSharding's; of a tuple's, the first element with manual axes counts.
+    """
+    for leaf in sharding_text.leaves(text):
+        if "manual" in leaf:
+            sharding = jaxlib_api.hlo_sharding(leaf)
+            if sharding.is_manual():
+                return np.zeros(devices, np.int64)
+            shape, coordinates, kinds = _subgroups(sharding, leaf)
+            if "MANUAL" not in kinds:
+                continue
+            rank = len(shape) - len(kinds)
+            others = [k for k in range(len(shape)) if k < rank or kinds[k - rank] != "MANUAL"]
+            return _number(shape, coordinates, others)
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from hlo_verify import sharding_text
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Op, TensorType, Value
 from hlo_verify.jaxlib_api import ir, sdy
@@ -90,6 +91,8 @@ class Builder:
             types += flat
             results += env[result]
         attributes = self.attributes.of(operation)
+        if attributes.get("call_target_name") in _BORDERS:
+            attributes["operand_sharding"] = self.sharding_of(operation.operands[0])
         regions = tuple(self.region(region, env) for region in operation.regions)
         if "called_computations" in attributes:
             regions += tuple(map(self.called, attributes["called_computations"]))
@@ -99,6 +102,24 @@ class Builder:
             name = RULES[name](name, attributes, operand_types, types)
         location = self.locations.of(operation.location)
         return Op(name, operands, results, types, attributes, regions, location, operation)
+
+    def sharding_of(self, value: Any) -> str | None:
+        """The HloSharding that a value is annotated with: by its operation, or its function's signature."""
+        owner, number, count = value.owner, 0, 1
+        if isinstance(owner, ir.Block):
+            function = owner.owner.operation
+            if "arg_attrs" not in function.attributes:
+                return None
+            given = function.attributes["arg_attrs"][ir.BlockArgument(value).arg_number]
+        else:
+            given, number, count = owner.attributes, ir.OpResult(value).result_number, len(owner.results)
+        if "mhlo.sharding" not in given:
+            return None
+        text = self.attributes.sharding(given["mhlo.sharding"])
+        if not sharding_text.is_tuple(text):
+            return text
+        elements = sharding_text.leaves(text)
+        return elements[number] if len(elements) == count else None
 
     def region(self, region: Any, env: Environment) -> Function:
         blocks = list(region.blocks)
@@ -230,6 +251,9 @@ def _select_element(builder: Builder, operation: Any, env: Environment, ops: lis
 def _drop(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
     """No results and no effect on values."""
 
+
+_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape")
+"""Custom calls whose meaning depends on the sharding of their operand as well."""
 
 _TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from hlo_verify.ir import Function, Op
 from hlo_verify.ops import RULES
 from hlo_verify.ops.values import Context, UnsupportedError, Value
-
-WHOLE = frozenset({"custom_call", "tuple", "get_tuple_element"})
-"""Operations that may carry a manual annotation at the border of a region."""
+from hlo_verify.sharding import automatic
 
 
 def run(function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
@@ -28,11 +26,12 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
 def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:
     """The results of one operation; opaque where its meaning is not known exactly."""
     sharding = op.attributes.get("sharding")
-    if context.mesh is not None and isinstance(sharding, str):
-        context.annotations.update((result, sharding) for result in op.results)
-        if context.device is None and "manual" in sharding and op.name not in WHOLE:
+    if context.mesh is not None and isinstance(sharding, str) and not sharding.startswith("#sdy."):
+        numbers = automatic(sharding, context.mesh.size) if "manual" in sharding else None
+        if numbers is not None:
             # inside a region that XLA flattened: what runs here is each device's own program
-            context = replace(context, device=context.mesh, partitions=context.mesh.size, replicas=1)
+            size = context.mesh.size
+            context = replace(context, device=context.mesh, partitions=size, replicas=1, automatic=numbers)
     rule = RULES.get(op.name)
     if rule is None:
         return context.opaque(op, f"{op.name} has no rule")

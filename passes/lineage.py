@@ -16,7 +16,7 @@ from hlo_verify.ops.collectives import sum_over_group
 from hlo_verify.ops.control import Place, Placement
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import ARITHMETIC, Value, is_float, position, positions
-from hlo_verify.sharding import Sharding, parse_sharding
+from hlo_verify.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
 
@@ -128,9 +128,20 @@ def obligations(
 ) -> list[tuple[Poly, Poly, Poly]]:
     """What is to be shown of a result: pairs of terms, and where it is that each two must be equal.
 
-    Addends must sum up to the logical value, and devices with addends of the same number must hold the same. Raises
-    `InputError` where shapes, or addends and their elements' type, do not go together.
+    Addends must sum up to the logical value, and devices with addends of the same number must hold the same. A logical
+    module with manual regions has a result only where every device sees the same one. Raises `InputError` where
+    shapes, or addends and their elements' type, do not go together.
     """
+    return [*_agreement(wanted, device), *_parts(name, wanted, found, sharding, device)]
+
+
+def _agreement(wanted: Value, device: Var) -> list[tuple[Poly, Poly, Poly]]:
+    if device not in wanted.term.free:
+        return []
+    return [(wanted.term, algebra.substitute(wanted.term, {device: expr.constant(0)}), ONE)]
+
+
+def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: Var) -> list[tuple[Poly, Poly, Poly]]:
     where = lineage(wanted.shape, sharding, device)
     if where.shape != found.shape:
         raise InputError(
@@ -140,6 +151,10 @@ def obligations(
         )
     expected = wanted.at(where.indices)
     sharding = sharding.spread(device.size)
+    if sharding.only is not None:
+        here: dict[Var, Index] = {device: expr.constant(sharding.only)}
+        inside = algebra.substitute(where.inside, here)
+        return [(algebra.substitute(found.term, here), algebra.substitute(expected, here), inside)]
     if sharding.addends is None:
         return [(found.term, expected, where.inside)]
     _check_summable(f"result {name}", wanted.type)
@@ -158,7 +173,7 @@ def placements(device: Var) -> Place:
     def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
         text = logical.attributes.get("sharding")
         if isinstance(text, str) and id(logical) not in parsed:
-            parsed[id(logical)] = parse_sharding(text, [kind.rank for kind in logical.types], device.size)
+            parsed[id(logical)] = parse_local(text, [kind.rank for kind in logical.types], device.size)
         candidates = []
         annotated = parsed.get(id(logical), ())
         sharding = annotated[k] if k < len(annotated) else None

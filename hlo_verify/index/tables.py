@@ -80,7 +80,7 @@ def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
                 inside = (positions >= 0) & (positions < len(values))
                 chosen = np.asarray(values, dtype=np.int64)[np.clip(positions, 0, len(values) - 1)]
                 return fit(chosen, variable, inside)
-    if 0 <= e.lo and e.hi < len(values) <= FITTED_SIZE:
+    if e.lo >= 0 and e.hi < len(values) <= FITTED_SIZE:
         position = expr.var("entry", 0, len(values))
         fitted = fit(np.asarray(values, dtype=np.int64), position)
         if all(isinstance(atom, Digit) for atom, _ in fitted.items):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.ir import Op
 from hlo_verify.ops.groups import (
     Members,
     channel,
+    check_manual,
     device_of,
     even_groups,
     member_index,
@@ -48,6 +49,8 @@ def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Po
         return term
     v = expr.fresh("f", size)
     where = member_index(np.sort(groups, axis=1), device, expr.of_var(v))
+    if any(isinstance(atom, Opaque) for atom, _ in where.items):
+        where = member_index(groups, device, expr.of_var(v))  # in an irregular mesh, their own order follows its axes
     return reduce_terms(kind, [v], algebra.substitute(term, {device: where}))
 
 
@@ -160,6 +163,8 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
     limit = partitions if channel(op) > 0 else replicas
     if len({target for _, target in pairs}) != len(pairs) or not all(0 <= n < limit for pair in pairs for n in pair):
         raise UnsupportedError("collective_permute to one target twice, or with a device that does not exist")
+    if channel(op) > 0:
+        check_manual(op, pairs, context)
     for source, target in pairs:
         if channel(op) > 0:  # cross_partition
             sources |= {r * partitions + target: r * partitions + source for r in range(replicas)}

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.ops import devices
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -197,8 +198,29 @@ def _at(shape: _Shape, k: int, t: Index, kind: TensorType) -> Value:
 
 
 def _logical_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value]:
+    """Inside a manual region, what a loop carries depends on the device; where the initial values and an iteration
+    depend on some digits of its number alone, so does that, by induction."""
+    if context.device is None:
+        return _named_loop(op, args, context, shape, ())
+    device = context.device
+    initial = [value.term for value in args]
+    part = devices.projection(initial, device)
+    place = len(context.loops.loops)
+    while True:
+        results = _named_loop(op, args, context, shape, (part,))
+        terms = [*initial, *(value.term for value in context.loops.loops[place].after)]
+        if part is expr.of_var(device) or devices.depends_only_on(terms, device, part):
+            return results
+        del context.loops.loops[place:]
+        wider = devices.projection(terms, device)
+        part = expr.of_var(device) if wider is part else wider
+
+
+def _named_loop(op: Op, args: list[Value], context: Context, shape: _Shape, device: tuple[Index, ...]) -> list[Value]:
+    """The loop's results, with names for what it carries: tensors indexed by `device` and the counters around."""
     t = expr.fresh("t", shape.trips)
     now = expr.of_var(t)
+    outer = (*device, *context.iterations)
     state, final = [], []
     for k, (kind, value) in enumerate(zip(op.types, args, strict=True)):
         if k in shape.invariant:
@@ -211,19 +233,14 @@ def _logical_loop(op: Op, args: list[Value], context: Context, shape: _Shape) ->
             name = f"loop{len(context.loops.loops)}"
             carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
             result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
-            state.append(Value(kind, algebra.read(carried, (*_outer(context), now, *positions(kind.shape)))))
-            final.append(Value(kind, algebra.read(result, (*_outer(context), *positions(kind.shape)))))
+            state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))
+            final.append(Value(kind, algebra.read(result, (*outer, *positions(kind.shape)))))
     place = len(context.loops.loops)
     context.iterations.append(now)
     after = _iterate(op, state, context)
     context.iterations.pop()
     context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
     return final
-
-
-def _outer(context: Context) -> tuple[Index, ...]:
-    """What a loop's tensors depend on besides their position: the device, in its own program, and loops around."""
-    return (*_devices(context), *context.iterations)
 
 
 def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:

@@ -6,6 +6,7 @@ Devices are numbered replica by replica: `replica * partitions + partition`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,15 @@ def process_groups(op: Op, context: Context, ordered: bool = True) -> list[list[
     flat = [n for group in groups for n in group]
     if len(set(flat)) != len(flat) or not all(0 <= n < partitions * replicas for n in flat):
         raise UnsupportedError("replica groups that name a device twice, or one that does not exist")
+    check_manual(op, groups, context)
     return groups
+
+
+def check_manual(op: Op, groups: Iterable[Sequence[int]], context: Context) -> None:
+    """Refuse communication across mesh axes that the region around is not manual over: it has no meaning there."""
+    numbers = context.automatic
+    if numbers is not None and any(len({int(numbers[n]) for n in group}) > 1 for group in groups):
+        raise UnsupportedError(f"{op.name} across mesh axes that are not manual")
 
 
 def even_groups(op: Op, context: Context, ordered: bool = True) -> Members:

@@ -1,121 +1,199 @@
 """Per-device regions inside a global module: `sdy.manual_computation` and the custom calls that XLA makes of it.
 
-Entering a region, a device reads its shard. Leaving it, each element is read from a device that owns it;
-along mesh axes that the sharding does not mention, a device reads its own copy, so a result that is not the
-same on all of them stays a function of the device and equals nothing that is not.
+Inside a region that is manual over some axes of the mesh, every value is a tensor for each position along those axes;
+the other axes are XLA's to use, and no value may depend on them. So a term inside depends on the device through its
+digits along the manual axes. Entering, a device reads its block of the whole tensor. Leaving, each element is read from
+the device that owns its block and has every other digit in common with this one: along axes that the sharding does not
+mention, a device reads its own copy, and a result that is not the same on all of them stays a function of the device.
+
+Where blocks do not divide a dimension, the last ones are filled with zeros, as XLA's partitioner does it
+(`SPMDFullToShardShape` pads with zeros), and what lies past the end is dropped when leaving.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from hlo_verify.index import expr, tables
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
+from hlo_verify.mesh import AxisReference
 from hlo_verify.ops.opaque import CUSTOM_CALLS
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position_var, positions
-from hlo_verify.sharding import Sharding, parse_sharding
-from hlo_verify.terms import algebra
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, position_var, positions
+from hlo_verify.sharding import Sharding, parse_local
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, Poly
+
+Numbers = npt.NDArray[np.int64]
 
 
-def enter(value: Value, sharding: Sharding, device: Var) -> list[Index]:
-    """The global index of every element of a device's shard; only even shardings have a meaning here."""
-    if sharding.addends is not None or sharding.only is not None:
-        raise UnsupportedError("a manual region with unreduced or single-device operands")
-    sharding = sharding.spread(device.size)
+@dataclass(frozen=True, slots=True)
+class Border:
+    """How a tensor is cut into blocks at the border of a region.
+
+    `blocks[d, k]` is the block along dimension k that device d works on, of `counts[k]`; `addends[d]` its addend, of
+    `addend_count`; `others[d]` numbers the devices with the same block and addend.
+    """
+
+    counts: tuple[int, ...]
+    blocks: Numbers
+    others: Numbers
+    addends: Numbers
+    addend_count: int = 1
+
+    def owner(self, wanted: Sequence[Index], addend: Index, device: Var) -> Index:
+        """The device with that block and that addend that has everything else in common with this one."""
+        columns = [*self.blocks.T, self.addends]
+        sizes = (*self.counts, self.addend_count)
+        copies = int(self.others.max()) + 1
+        number, place = self.others, copies
+        asked = tables.fit(self.others, device)
+        for column, size, e in zip(columns[::-1], sizes[::-1], (*wanted, addend)[::-1], strict=True):
+            number = number + place * column
+            asked = expr.add(asked, expr.scale(e, place))
+            place *= size
+        if place != device.size or not np.array_equal(np.sort(number), np.arange(place)):
+            raise UnsupportedError("a manual region whose blocks are not all on the same number of devices")
+        pair = expr.var("owner", 0, place)
+        return expr.substitute(tables.fit(np.argsort(number), pair), {pair: asked})
+
+
+def enter(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> Poly:
+    """A device's block, of that shape, of a whole tensor; zero past its end."""
     indices = []
-    for k, (size, tiles) in enumerate(zip(value.shape, sharding.tiles, strict=True)):
-        if size % tiles:
-            raise UnsupportedError(f"a manual region whose sharding splits {size} elements into {tiles} parts")
-        start = expr.scale(tables.fit(sharding.coordinates[:, k], device), size // tiles)
-        indices.append(expr.add(start, expr.of_var(position_var(k, size // tiles))))
-    return indices
+    inside = ONE
+    for k, (size, local, count) in enumerate(zip(value.shape, shape, border.counts, strict=True)):
+        if local != -(-size // count):
+            raise UnsupportedError(f"a manual region that takes {local} of {size} elements in {count} blocks")
+        start = expr.scale(tables.fit(border.blocks[:, k], device), local)
+        e = expr.add(start, position(k, local))
+        if local * count > size:
+            inside = algebra.multiply(inside, guards.interval(e, 0, size - 1))
+        indices.append(e)
+    return algebra.multiply(inside, value.at(indices))
 
 
-def owner(sharding: Sharding, wanted: list[Index], device: Var) -> Index:
-    """The device with the wanted shard coordinates that shares every other digit with this one."""
-    sharding = sharding.spread(device.size)
-    d = expr.of_var(device)
-    moved = d
-    coordinates = [tables.fit(sharding.coordinates[:, k], device) for k in range(len(wanted))]
-    for e, target in zip(coordinates, wanted, strict=True):
-        for atom, c in e.items:
-            if not isinstance(atom, Digit) or c <= 0:
-                raise UnsupportedError("a manual region over a permuted mesh")
-            mine = expr.of_atom(atom)
-            theirs = expr.digit_of(target, c, atom.radix)
-            moved = expr.add(moved, expr.scale(expr.subtract(theirs, mine), atom.low))
-    for e, target in zip(coordinates, wanted, strict=True):
-        if expr.substitute(e, {device: moved}) is not target:
-            raise UnsupportedError("a manual region whose sharding is no product of mesh axes")
-    return moved
-
-
-def leave(value: Value, sharding: Sharding, shape: tuple[int, ...], device: Var) -> Value:
-    """The global tensor made of every device's shard."""
-    if sharding.addends is not None or sharding.only is not None:
-        raise UnsupportedError("a manual region with unreduced or single-device results")
+def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> Poly:
+    """The whole tensor, of that shape, made of every device's block."""
     mapping: dict[Var, Index] = {}
     wanted = []
-    for k, (size, local) in enumerate(zip(shape, value.shape, strict=True)):
-        shard, within = expr.floor_divmod(positions(shape)[k], local)
-        wanted.append(shard)
+    for k, (size, local, count) in enumerate(zip(shape, value.shape, border.counts, strict=True)):
+        if local != -(-size // count):
+            raise UnsupportedError(f"a manual region that gives {local} of {size} elements in {count} blocks")
+        block, within = expr.floor_divmod(positions(shape)[k], local) if local else (positions(shape)[k],) * 2
+        wanted.append(block)
         if local > 1:
             mapping[position_var(k, local)] = within
-        if size != local * sharding.tiles[k]:
-            raise UnsupportedError("a manual region whose shards are not equal")
-    mapping[device] = owner(sharding, wanted, device)
-    return Value(replace(value.type, shape=shape), algebra.substitute(value.term, mapping))
+    if border.addend_count > 1 and value.type.dtype == "i1":
+        raise UnsupportedError("a manual region that gives addends of truth values")
+    u = expr.fresh("u", border.addend_count)
+    mapping[device] = border.owner(wanted, expr.of_var(u), device)
+    term = algebra.substitute(value.term, mapping)
+    return reduce_sum([u], term) if border.addend_count > 1 else term
+
+
+# sdy.manual_computation
+
+
+def _border(sharding: Sharding | None, device: Var) -> Border:
+    """The border that a sharding over manual axes alone says."""
+    if sharding is None or sharding.devices not in (1, device.size):
+        raise UnsupportedError("a manual region over other devices than the module's")
+    if sharding.only is not None:
+        raise UnsupportedError("a manual region on a single device")
+    sharding = sharding.spread(device.size)
+    return Border(sharding.tiles, sharding.coordinates, sharding.others, sharding.numbers, sharding.addend_count)
 
 
 def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Value]:
-    if context.mesh is None or context.device is not None:
-        raise UnsupportedError("a manual region inside of another")
-    mesh = op.attributes["mesh"]
-    if any(size > 1 and axis not in op.attributes["manual_axes"] for axis, size in mesh.axes):
-        raise UnsupportedError("a manual region over some of the mesh's axes only")
-    device = context.mesh
-    inner = replace(context, device=device, partitions=device.size, replicas=1)
+    device, mesh = context.mesh, op.attributes["mesh"]
+    if device is None:
+        raise UnsupportedError("a manual region in a device's own program")
+    if mesh is None or mesh.size != device.size:
+        raise UnsupportedError("a manual region over other devices than the module's")
+    manual = context.manual | set(op.attributes["manual_axes"])
+    automatic = mesh.digits([AxisReference(axis) for axis, _ in mesh.axes if axis not in manual])[1]
+    inner = replace(context, device=device, partitions=device.size, replicas=1, manual=manual, automatic=automatic)
     body = op.regions[0]
     shards = []
     for value, sharding, kind in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
-        if sharding is None or sharding.devices != device.size:
-            raise UnsupportedError("a manual region over other devices than the module's")
-        shards.append(Value(kind, value.at(enter(value, sharding, device))))
-    results = context.run(body, shards, inner)
+        border = _border(sharding, device)
+        if border.addend_count > 1:
+            raise UnsupportedError("a manual region that is handed addends of a tensor")
+        shards.append(Value(kind, enter(value, kind.shape, border, device)))
     return [
-        leave(value, sharding, kind.shape, device)
-        for value, sharding, kind in zip(results, op.attributes["out_shardings"], op.types, strict=True)
+        Value(kind, leave(value, kind.shape, _border(sharding, device), device))
+        for value, sharding, kind in zip(
+            context.run(body, shards, inner), op.attributes["out_shardings"], op.types, strict=True
+        )
     ]
 
 
-def _annotated(op: Op, rank: int, context: Context) -> tuple[Sharding, Var]:
-    text = op.attributes.get("sharding")
-    if context.mesh is None or not isinstance(text, str):
-        raise UnsupportedError(f"{op.attributes.get('call_target_name')} without a sharding")
-    (sharding,) = parse_sharding(text, [rank], context.mesh.size)
-    if sharding is None:
-        raise UnsupportedError("a manual region without the sharding of its operand")
-    return sharding, context.mesh
+# SPMDFullToShardShape and SPMDShardToFullShape
+
+
+def _subgroups(text: object, shape: tuple[int, ...], device: Var) -> Sharding:
+    """A placement within the manual subgroups of an annotation."""
+    found = parse_local(text, [len(shape)], device.size)[0] if isinstance(text, str) else None
+    if found is None or found.addends is not None or found.only is not None:
+        raise UnsupportedError("the border of a manual region without the shardings of both sides")
+    return found.spread(device.size)
+
+
+def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Border:
+    """The border between a tensor's sharding outside of a region and that of its blocks inside.
+
+    A dimension's tiles outside are its blocks, each in as many tiles as the dimension has inside.
+    """
+    counts, columns, within = [], [], outer.others
+    radix = int(outer.others.max()) + 1
+    for k, (size, part) in enumerate(zip(whole, local, strict=True)):
+        tiles, tile = outer.tiles[k], outer.coordinates[:, k]
+        count = tiles // inner.tiles[k] if tiles % inner.tiles[k] == 0 else max(1, size // max(part, 1))
+        if -(-size // count) != part:
+            count = max(1, size // max(part, 1))
+        if tiles % count:
+            raise UnsupportedError(f"the border of a manual region between {tiles} tiles and {count} blocks")
+        rest = tiles // count
+        counts.append(count)
+        columns.append(tile // rest)
+        within, radix = within + radix * (tile % rest), radix * rest
+    blocks = np.stack(columns, axis=1) if columns else np.zeros((outer.devices, 0), np.int64)
+    if inner.manual is None:
+        raise UnsupportedError("the border of a manual region without manual axes")
+    _, first, which = np.unique(inner.manual, return_index=True, return_inverse=True)
+    if not np.array_equal(blocks[first[which.reshape(-1)]], blocks):
+        raise UnsupportedError("the border of a manual region whose blocks are split over axes that are not manual")
+    return Border(tuple(counts), blocks, within, np.zeros(outer.devices, np.int64))
+
+
+def _device(op: Op, context: Context) -> Var:
+    if context.mesh is None:
+        raise UnsupportedError(f"{op.attributes.get('call_target_name')} in a device's own program")
+    return context.mesh
 
 
 def _to_shard(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """SPMDFullToShardShape: the operand's own annotation says how it is split."""
-    (value,) = args
-    sharding = context.annotations.get(op.operands[0])
-    if sharding is None or context.mesh is None:
-        raise UnsupportedError("SPMDFullToShardShape of a value without a sharding")
-    (placed,) = parse_sharding(sharding, [len(value.shape)], context.mesh.size)
-    if placed is None:
-        return [Value(op.types[0], value.term)]
-    return [Value(op.types[0], value.at(enter(value, placed, context.mesh)))]
+    """SPMDFullToShardShape: the shardings of its operand and its result say which blocks there are."""
+    (value,), (kind,) = args, op.types
+    device = _device(op, context)
+    outer = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
+    inner = _subgroups(op.attributes.get("sharding"), kind.shape, device)
+    return [Value(kind, enter(value, kind.shape, _cut(outer, inner, value.shape, kind.shape), device))]
 
 
 def _to_full(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """SPMDShardToFullShape: the result's annotation says how the shards make it up."""
-    (kind,) = op.types
-    sharding, device = _annotated(op, kind.rank, context)
-    return [Value(kind, leave(args[0], sharding, kind.shape, device).term)]
+    """SPMDShardToFullShape: likewise."""
+    (value,), (kind,) = args, op.types
+    device = _device(op, context)
+    outer = _subgroups(op.attributes.get("sharding"), kind.shape, device)
+    inner = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
+    return [Value(kind, leave(value, kind.shape, _cut(outer, inner, kind.shape, value.shape), device))]
 
 
 CUSTOM_CALLS["SPMDFullToShardShape"] = _to_shard

@@ -83,18 +83,21 @@ class Context:
     """The logical module's loops (`control.LoopBook`)."""
     mesh: Var | None = None
     """The devices, in a module that enters their programs in regions (`manual`)."""
-    annotations: dict[int, str] = field(default_factory=dict)
-    """The sharding annotation of each value of a module that has them."""
+    manual: frozenset[str] = frozenset()
+    """The mesh axes over which the regions around are manual."""
+    automatic: Any = None
+    """A number for each device, equal for those that differ along manual axes alone; None where all axes are manual."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""
     iterations: list[Index] = field(default_factory=list)
     """The counters of the logical loops around."""
 
     def opaque(self, op: Op, reason: str) -> list[Value]:
-        """Fresh tensors that equal nothing else, one a result."""
+        """Fresh tensors that equal nothing else, one a result; on every device another."""
         key = f"{op.name} at {op.location}"
         self.unsupported.setdefault(key, reason)
-        extra = (expr.of_var(self.device),) if self.device is not None else ()
+        device = self.device or self.mesh
+        extra = (expr.of_var(device),) if device is not None else ()
         values = []
         for kind in op.types:
             unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", kind.dtype, kind.shape, location=op.location)
