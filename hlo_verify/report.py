@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -72,8 +73,13 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if any result is, PROVED if all are, else UNKNOWN."""
-        verdicts = {result.verdict for result in self.results}
-        if Verdict.REFUTED in verdicts:
-            return Verdict.REFUTED
-        return Verdict.PROVED if verdicts <= {Verdict.PROVED} else Verdict.UNKNOWN
+        """REFUTED if any result is, PROVED if all are, else UNKNOWN; a module without results proves nothing."""
+        return worst(result.verdict for result in self.results)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """REFUTED if there is one, PROVED if there are only such, else UNKNOWN; of none, UNKNOWN."""
+    found = set(verdicts)
+    if Verdict.REFUTED in found:
+        return Verdict.REFUTED
+    return Verdict.PROVED if found == {Verdict.PROVED} else Verdict.UNKNOWN

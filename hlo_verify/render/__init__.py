@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hlo_verify.report import Report, Verdict
+from hlo_verify.report import Report, Verdict, worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,5 @@ Outcome = Report | Failure
 
 
 def overall(outcomes: Sequence[Outcome]) -> Verdict:
-    """The worst verdict. A module without a report is neither proved nor refuted; nor is a report without results."""
-    verdicts = [o.verdict if isinstance(o, Report) and o.results else Verdict.UNKNOWN for o in outcomes]
-    if Verdict.REFUTED in verdicts:
-        return Verdict.REFUTED
-    return Verdict.PROVED if set(verdicts) == {Verdict.PROVED} else Verdict.UNKNOWN
+    """The worst verdict. A module without a report is neither proved nor refuted."""
+    return worst(o.verdict if isinstance(o, Report) else Verdict.UNKNOWN for o in outcomes)
