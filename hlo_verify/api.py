@@ -42,21 +42,20 @@ def verify(
     function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib partitions
     it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`).
 
-    `devices` is the number of devices where no module says it; `shardings` a shardings file for the logical module
-    (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while XLA works.
+    `devices` is the number of devices where no module says it; `shardings` a shardings file for the arguments and
+    results of the logical module (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while
+    XLA works.
 
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
+    given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
     if partitioned is None:
-        if shardings is not None:
-            raise InputError("shardings go with a pair of modules; a module that XLA is to partition carries its own")
-        return _verify_one(logical, devices, keep, progress)
+        return _verify_one(logical, devices, given, keep, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already")
     whole, parts = _module(logical, devices), _module(partitioned, devices)
-    if shardings is not None:
-        given = shardings if isinstance(shardings, config.Shardings) else config.read_shardings(shardings)
+    if given is not None:
         whole = given.apply(whole)
     return _prove(whole, parts, progress)
 
@@ -64,11 +63,12 @@ def verify(
 def _verify_one(
     source: str | bytes | Path | Lowered | Module,
     devices: int | None,
+    given: config.Shardings | None,
     keep: str | Path | None,
     progress: Progress | None,
 ) -> Report:
     contents = _contents(source)
-    with partition(contents, devices=devices) as job:
+    with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load import load  # takes a second, and XLA works meanwhile
 
         halves = job.wait(None if progress is None else lambda: progress(0, 0))
@@ -76,7 +76,8 @@ def _verify_one(
             _keep(halves, Path(keep))
         whole, parts = load(halves.logical), load(halves.partitioned)
     path = str(contents) if isinstance(contents, Path) else ""
-    whole, left = _complete(_named(replace(whole, path=path), halves), parts)
+    whole = _named(replace(whole, path=path), halves)
+    whole, left = _complete(whole if given is None else given.apply(whole), parts)
     report = _prove(whole, parts, progress)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"

@@ -84,7 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
-    add("--shardings", type=Path, metavar="FILE", help="shardings of the logical module's arguments and results")
+    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
     add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")

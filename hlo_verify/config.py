@@ -78,19 +78,36 @@ class Shardings:
         Raises `InputError` where a name or position is not the module's, where a sharding does not fit its tensor,
         or where it contradicts the module's own.
         """
-        devices = module.partitions if self.mesh is None else self.mesh.size
-        if module.partitions not in (None, devices):
+        devices = self.devices if self.mesh is not None or module.partitions in (None, 1) else module.partitions
+        devices = devices or module.partitions
+        if module.partitions not in (None, 1, devices):
             raise InputError(f"{self.path}: the mesh has {devices} devices, the module is for {module.partitions}")
         module = replace(module, partitions=devices)
-        arguments = self._merge("argument", self.arguments, module, module.main.argument_types)
-        results = self._merge("result", self.results, module, module.result_types)
+        arguments = self._merge("argument", module, module.main.argument_types)
+        results = self._merge("result", module, module.result_types)
         return replace(module, argument_shardings=arguments, result_shardings=results)
 
-    def _merge(
-        self, kind: str, given: Mapping[str, Spec | str], module: Module, types: Sequence[TensorType]
-    ) -> tuple[Sharding | None, ...]:
+    @property
+    def devices(self) -> int | None:
+        """The number of devices that the mesh, or else the texts of HloShardings, are for."""
+        from hlo_verify.sharding import device_counts
+
+        if self.mesh is not None:
+            return self.mesh.size
+        texts = [v for v in (*self.arguments.values(), *self.results.values()) if isinstance(v, str)]
+        try:
+            counts = {count for text in texts for count in device_counts(text)}
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
+        if len(counts) > 1:
+            raise InputError(f"{self.path}: shardings for {' and '.join(map(str, sorted(counts)))} devices")
+        return next(iter(counts), None)
+
+    def entries(self, kind: str, module: Module) -> dict[int, Spec | str]:
+        """What is said of the module's arguments or results (`kind` is one or the other), by position."""
         names = module.argument_names if kind == "argument" else module.result_names
-        shardings = list(module.argument_shardings if kind == "argument" else module.result_shardings)
+        given = self.arguments if kind == "argument" else self.results
+        entries: dict[int, Spec | str] = {}
         seen: dict[int, str] = {}
         for key, value in given.items():
             what = f"{self.path}: {kind} {key!r}"
@@ -98,6 +115,18 @@ class Shardings:
             if position in seen:
                 raise InputError(f"{what} and {seen[position]!r} are the same {kind}")
             seen[position] = key
+            entries[position] = value
+        return entries
+
+    def _merge(self, kind: str, module: Module, types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+        names = module.argument_names if kind == "argument" else module.result_names
+        own_shardings = module.argument_shardings if kind == "argument" else module.result_shardings
+        shardings = [
+            sharding.spread(module.partitions) if sharding is not None and module.partitions else sharding
+            for sharding in own_shardings
+        ]
+        for position, value in self.entries(kind, module).items():
+            what = f"{self.path}: {kind} {names[position]!r}"
             sharding = self._place(value, types[position], module.partitions, what)
             own = shardings[position]
             if own is not None and not _same(own, sharding):

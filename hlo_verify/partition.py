@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from hlo_verify import dumps
+from hlo_verify.config import Shardings
 from hlo_verify.errors import InputError
 
 MAX_DEVICES = 2048
@@ -49,8 +51,12 @@ class Partitioned:
 
 
 @contextmanager
-def partition(source: str | bytes | Path, *, devices: int | None = None) -> Iterator[Job]:
+def partition(
+    source: str | bytes | Path, *, devices: int | None = None, shardings: Shardings | None = None
+) -> Iterator[Job]:
     """Begin to partition a module (a path, or its contents) for as many devices as its meshes and shardings say.
+
+    `shardings` are put on arguments and results that the module leaves without.
 
     What the job makes lives as long as the context, and so does its process.
     """
@@ -59,6 +65,9 @@ def partition(source: str | bytes | Path, *, devices: int | None = None) -> Iter
         path = source if isinstance(source, Path) else folder / "module"
         if not isinstance(source, Path):
             path.write_bytes(source.encode() if isinstance(source, str) else source)
+        given = folder / "shardings"
+        if shardings is not None:
+            given.write_bytes(pickle.dumps(shardings))
         arguments = [str(folder), str(path), "" if devices is None else str(devices)]
         with (folder / "stderr").open("wb") as stderr:
             process = _start(folder, arguments, stderr)

@@ -1,25 +1,32 @@
 """The child process of `hlo_verify.partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
 
 `python -m hlo_verify.partition_child FOLDER MODULE [DEVICES]` writes `names.json` to FOLDER before it compiles, and
-`error`, the message for the user, where it cannot go on. The parent ends it once XLA has dumped what it is after.
+`error`, the message for the user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent) holds
+shardings to put on the module first. The parent ends it once XLA has dumped what it is after.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import pickle
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
+from hlo_verify.annotate import annotate
+from hlo_verify.config import Shardings
 from hlo_verify.dumps import dump_flags
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
 from hlo_verify.partition import MAX_DEVICES
 from hlo_verify.passes import canonicalize, load
 
-_LOWER = "lower it with shardings over a mesh (jax.jit(f, in_shardings=..., out_shardings=...))"
+_LOWER = (
+    "lower it with shardings over a mesh (jax.jit(f, in_shardings=..., out_shardings=...)), give them with "
+    "--shardings FILE"
+)
 _SHARDY = re.compile(r"\bsdy\.(sharding|manual_computation|reshard)|xla\.sdy\.")
 _GSPMD = re.compile(r"\bmhlo\.sharding\b|@Sharding\b|@SPMDFullToShardShape\b")
 
@@ -28,6 +35,8 @@ def main(folder: Path, path: Path, devices: int | None) -> int:
     try:
         contents = load.read_file(path)
         source = load.read(contents)
+        if (folder / "shardings").is_file():
+            _annotate(load.read(contents), source, pickle.loads((folder / "shardings").read_bytes()), devices)
         bytecode, shardy = _bytecode(source.module), uses_shardy(source.module)
         module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
         _check(module)
@@ -38,6 +47,24 @@ def main(folder: Path, path: Path, devices: int | None) -> int:
         (folder / "error").write_text(str(error))
         return 1
     return 0
+
+
+def _annotate(copy: load.Source, source: load.Source, given: Shardings, devices: int | None) -> None:
+    """Put shardings on the source; `copy` is for reading alone, which rewrites a module."""
+    text = _text(source.module)
+    shardy = bool(_SHARDY.search(text)) or (not _GSPMD.search(text) and _are_specs(given))
+    module = load.build(copy, canonicalize.canonicalize(copy.module), None, "")
+    if devices is not None and given.devices not in (None, devices):
+        raise InputError(f"{given.path} is for {given.devices} devices, not for {devices}")
+    annotate(source.module, given.apply(module), given, shardy)
+
+
+def _are_specs(given: Shardings) -> bool:
+    return not any(isinstance(entry, str) for entry in (*given.arguments.values(), *given.results.values()))
+
+
+def _text(module: Any) -> str:
+    return str(module.operation.get_asm(large_elements_limit=16))
 
 
 def _check(module: Module) -> None:
@@ -68,7 +95,7 @@ def uses_shardy(module: Any) -> bool:
 
     Raises `InputError` for a module without any sharding: every device would compute all of it.
     """
-    text = module.operation.get_asm(large_elements_limit=16)
+    text = _text(module)
     if _SHARDY.search(text):
         return True
     if _GSPMD.search(text):

@@ -21,6 +21,17 @@ PARTITIONED = gzip.decompress((TESTDATA / "mlp_2d" / "partitioned.hlo.gz").read_
 
 Refused = Callable[..., str]
 
+UNSHARDED = re.sub(
+    r" \{mhlo.sharding[^}]*\}\"\}|, mhlo.sharding = \"[^\"]*\"",
+    "",
+    GSPMD.replace("num_partitions = 4", "num_partitions = 1"),
+)
+SHARDY = (
+    UNSHARDED.replace("num_partitions = 1", "num_partitions = 4")
+    .replace("  func.func", '  sdy.mesh @mesh = <["a"=4]>\n  func.func')
+    .replace("%arg0: tensor<8x8xf32>", '%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}')
+)
+
 
 @pytest.fixture
 def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
@@ -187,14 +198,37 @@ def test_a_single_module_without_shardings(refused: Refused) -> None:
     assert "nothing to partition" in refused(GSPMD.replace("mhlo.sharding", "mhlo.unrelated"))
 
 
+@pytest.mark.parametrize(
+    ("module", "shardings", "said"),
+    [
+        (GSPMD, "[mesh]\na = 8\n[arguments]\n0 = []", "the mesh has 8 devices, the module is for 4"),
+        (GSPMD, "[mesh]\na = 4\n[arguments]\n0 = []", "the module itself says otherwise"),
+        (GSPMD, "[mesh]\na = 4\n[results]\nx = []", "result 'x' does not exist"),
+        (UNSHARDED, "", "nothing to partition"),
+        (UNSHARDED, '[results]\n0 = "{devices=[2,1]<=[1]}"', "for 2 devices and names 1"),
+        (
+            UNSHARDED,
+            '[results]\n0 = "{devices=[2,1]<=[2]}"\n[arguments]\n0 = "{devices=[4,1]<=[4]}"',
+            "2 and 4 devices",
+        ),
+        (SHARDY, '[results]\n0 = "{devices=[1,4]<=[4]}"', "lowered for Shardy"),
+        (SHARDY, "[mesh]\nb = 4\n[results]\n0 = []", "is not the module's own"),
+    ],
+)
+def test_shardings_of_a_single_module_that_do_not_fit(
+    refused: Refused, tmp_path: Path, module: str, shardings: str, said: str
+) -> None:
+    (tmp_path / "s.toml").write_text(shardings)
+    message = refused(module, options=("--shardings", "s.toml"))
+    assert said in message
+
+
 def test_a_single_module_that_is_partitioned_already(refused: Refused) -> None:
     refused(PARTITIONED)
 
 
-def test_options_that_do_not_go_together(refused: Refused, tmp_path: Path) -> None:
+def test_options_that_do_not_go_together(refused: Refused) -> None:
     assert "keep" in refused(LOGICAL, PARTITIONED, options=("--keep", "kept"))
-    (tmp_path / "s.toml").write_text("")
-    assert "shardings" in refused(LOGICAL, options=("--shardings", "s.toml"))
     assert "nowhere.toml" in refused(LOGICAL, PARTITIONED, options=("--shardings", "nowhere.toml"))
 
 
