@@ -35,6 +35,9 @@ from hlo_verify.terms.term import Poly
 REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 """Collectives that complete a partial value."""
 
+MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
+"""Operations that the partitioner puts in between."""
+
 LINE = 200
 """The most characters of an operation's line that a report shows."""
 
@@ -142,7 +145,13 @@ class Diagnosis:
         partial = self.shards.open_sum(self.flow.value(name))
         if partial is not None:
             return self._unfinished(name, partial, lost)
-        missing = self._left_out(name)
+        left_out = self._left_out(name)
+        missing = left_out[0] if left_out is not None else None
+        if left_out is not None:
+            instead = self._computed(*left_out)
+            if instead is not None:
+                before = [at for source in self.flow.sources(instead) for at in self._lost_before(source)]
+                return self._blame(before) if before else _Fault(instead, self.flow.line(instead))
         if missing is not None and missing.op.location.frames and not self._is_written_by_hand():
             return _Fault(name, missing.op.location, missing=missing)
         location = self.flow.line(name)
@@ -153,8 +162,16 @@ class Diagnosis:
             name = users[0]  # a piece of what the logical operation of that line computes
         return _Fault(name, location, missing=missing)
 
-    def _left_out(self, name: Name) -> Step | None:
-        """The logical operation between what a lost value is made from and what its counterpart is made from."""
+    def _computed(self, step: Step, name: Name) -> Name | None:
+        """The value of the operation that seems left out before a value, where it is there after all."""
+        while self.flow.op(name).name in MOVES and self.flow.sources(name):
+            name = self.flow.sources(name)[0]
+        op = self.flow.op(name)
+        return name if (op.name, op.location) == (step.op.name, step.op.location) else None
+
+    def _left_out(self, name: Name) -> tuple[Step, Name] | None:
+        """The logical operation between what a lost value is made from and what its counterpart is made from, and which
+        operand should have been its."""
         op = self.flow.op(name)
         value = self.flow.value(name)
         near = [
@@ -174,14 +191,14 @@ class Diagnosis:
             if match is not None and match.whole.term not in used:
                 found = self._between(match, other.op.operands[n])
                 if found is not None:
-                    return found
+                    return found, mine
         return None
 
     def _kept(self, name: Name) -> Match | None:
         """The logical value that a value is a shard of; where it is a piece of one, the one that it is made from."""
 
         def is_piece(at: Name) -> bool:
-            return self.shards.match(self.flow.value(at)) is None and not self._is_lost(at)
+            return not self.shards.is_shard(self.flow.value(at)) and not self._is_lost(at)
 
         for at in islice(self.flow.back(name, is_piece), FAR):
             match = self.shards.match(self.flow.value(at))

@@ -80,6 +80,8 @@ def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference
     """The same summands with other numbers in front of them."""
     theirs = dict(expected.items)
     changed = [(mono, c, theirs[mono]) for mono, c in found.items if theirs[mono] != c]
+    if not changed:
+        return NOTHING
     if len({Fraction(c) / Fraction(k) for _, c, k in changed}) == 1 and len(changed) == len(found.items):
         _, c, k = changed[0]
         factor = Fraction(c) / Fraction(k)
