@@ -266,8 +266,8 @@ def monomial_skey(mono: Monomial) -> int:
     return mix(*sorted(mix(atom.skey, power) for atom, power in mono))
 
 
-def _order(item: tuple[Monomial, Number]) -> tuple[int, ...]:
-    return tuple(atom.uid for atom, _ in item[0])
+def _order(item: tuple[Monomial, Number]) -> tuple[tuple[int, Number], ...]:
+    return tuple((atom.uid, power) for atom, power in item[0])
 
 
 ZERO = make_poly(())

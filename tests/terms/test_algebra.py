@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
+from hlo_verify.terms.term import tensor
 from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, space, truth
 
 
@@ -67,3 +70,9 @@ def test_index_of_a_term(draws: st.DataObject) -> None:
     lo, hi = draws.draw(st.sampled_from(((-128, 127), (0, 255), (-(2**31), 2**31 - 1))))
     found = algebra.as_index(term, lo, hi)
     assert_equal(evaluated(found, where, known.evaluator), (values - lo) % (hi - lo + 1) + lo, (term, lo, hi))
+
+
+def test_powers_of_one_atom_have_one_order() -> None:
+    x = algebra.read(tensor("argument", "x", "f32", ()), ())
+    powers = [x, algebra.power(x, 2), algebra.power(x, 3)]
+    assert len({algebra.add(*order) for order in permutations(powers)}) == 1
