@@ -214,6 +214,23 @@ CASES = {
         5,
         "multiply (model.py:5) is missing",
     ),
+    "a scale of an argument is missing": Case(
+        [V],
+        [V],
+        f"%c = stablehlo.constant dense<3.0> : {S816}\n%0 = stablehlo.multiply %a0, %c : {S816} @4\n"
+        f"%1 = stablehlo.tanh %0 : {S816} @6\nreturn %1 : {S816}",
+        f"%1 = stablehlo.tanh %a0 : {S216} @6\nreturn %1 : {S216}",
+        4,
+        "multiply (model.py:4) is missing; the factor is 1 where 3 is expected",
+    ),
+    "the last operation is missing": Case(
+        [V],
+        [V],
+        scaled(S816, times(0.25, S816)),
+        scaled(S216, times(0.25, S216)).replace("return %2", "return %1"),
+        6,
+        "tanh (model.py:6) is missing",
+    ),
     "another scale": Case(
         [V],
         [V],
@@ -307,4 +324,8 @@ def test_the_result_of_an_argument() -> None:
     case = Case([V], [V], f"%0 = stablehlo.tanh %a0 : {S816} @3\nreturn %0 : {S816}", f"return %a0 : {S216}", 3, "tanh")
     (finding,) = findings(case.report())
     assert finding.operation == "the result is an argument"
+    assert (finding.location, finding.nearest) == (
+        "model.py:3",
+        "tanh (model.py:3) is missing; arg0[2*d + i,j] where tanh(arg0[2*d + i,j]) is expected",
+    )
     assert finding.expected == "tanh(arg0[2*d + i,j])"
