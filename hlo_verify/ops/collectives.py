@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
+from hlo_verify.ops.devices import ascends
 from hlo_verify.ops.groups import (
     Members,
     channel,
@@ -43,15 +44,19 @@ def _id(divide: bool) -> Rule:
 
 
 def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Poly:
-    """The reduction of a term over the members of each device's group, in any order."""
+    """The reduction of a term over the members of each device's group, in any order: in one that its indices ascend in,
+    if there is one; in an irregular mesh that is the group's own, which follows the mesh's axes."""
     size = groups.shape[1]
     if size == 1:
         return term
     v = expr.fresh("f", size)
-    where = member_index(np.sort(groups, axis=1), device, expr.of_var(v))
-    if any(isinstance(atom, Opaque) for atom, _ in where.items):
-        where = member_index(groups, device, expr.of_var(v))  # in an irregular mesh, their own order follows its axes
-    return reduce_terms(kind, [v], algebra.substitute(term, {device: where}))
+    reduced = []
+    for members in (np.sort(groups, axis=1), groups):
+        where = member_index(members, device, expr.of_var(v))
+        reduced.append(reduce_terms(kind, [v], algebra.substitute(term, {device: where})))
+        if ascends(reduced[-1]):
+            return reduced[-1]
+    return reduced[0]
 
 
 def _reducer(op: Op, context: Context) -> str:

@@ -1,4 +1,4 @@
-"""Which part of a device's number terms depend on."""
+"""How terms depend on a device's number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def projection(terms: Iterable[Poly], device: Var) -> Index:
     """The device's number with every digit that does not occur in the terms set to 0; all of it where they depend on it
     otherwise than through digits. A guess that `depends_only_on` checks."""
     spans: list[tuple[int, int]] = []
-    for e in {e for term in terms if device in term.free for e in _indices(term)}:
+    for e in {e for term in terms if device in term.free for e in indices(term)}:
         for atom, _ in e.items:
             if device not in atom.free:
                 continue
@@ -34,6 +34,19 @@ def projection(terms: Iterable[Poly], device: Var) -> Index:
     return part
 
 
+def ascends(term: Poly) -> bool:
+    """Whether the indices in a reduction's body are digits of its variables, and never fall as one of them grows."""
+    for mono, _ in term.items:
+        for read, _ in mono:
+            if isinstance(read, Read) and read.tensor.bound:
+                bound = frozenset(read.tensor.bound)
+                for body in read.tensor.bodies:
+                    atoms = [(atom, c) for e in indices(body) for atom, c in e.items if atom.free & bound]
+                    if not all(isinstance(atom, Digit) and c > 0 for atom, c in atoms):
+                        return False
+    return True
+
+
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for low, high in sorted(spans):
@@ -44,7 +57,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _indices(term: Poly) -> Iterator[Index]:
+def indices(term: Poly) -> Iterator[Index]:
     """Every index expression in a term."""
     todo = [term]
     while todo:
