@@ -18,6 +18,7 @@ from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import ARITHMETIC, Value, is_float, position, positions
 from hlo_verify.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.padding import padding
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
 
 
@@ -117,7 +118,7 @@ def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, dev
         indices = (tables.fit(sharding.spread(device.size).numbers, device), *indices)
     term = algebra.multiply(where.inside, algebra.read(argument.source, indices))
     if where.inside is not ONE:
-        past = tensor("opaque", f"padding of {name}", kind.dtype, kind.shape)
+        past = padding(name, kind.dtype, kind.shape)
         arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
     return Value(kind, term)

@@ -22,8 +22,8 @@ from hlo_verify.report import Stage
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
-from hlo_verify.terms import algebra
-from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Poly, Read, Tensor, tensor
+from hlo_verify.terms import algebra, padding
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Poly, Read, Tensor
 
 ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
@@ -129,7 +129,7 @@ class Stages:
         found = self._lost.get(p.uid)
         if found is None:
             found = self._lost[p.uid] = any(
-                read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind == "opaque")
+                read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind in ("opaque", padding.KIND))
                 for read in _reads(p)
             )
         return found
@@ -196,7 +196,9 @@ class Stages:
         return value
 
     def _plausible(self, value: Value, expected: Poly, where: Lineage) -> bool:
-        """Whether the two agree at a few points: a quick way to refuse."""
+        """Whether the two are about the same arguments and agree at a few points: a quick way to refuse."""
+        if cases.arguments(value.term) != cases.arguments(expected):
+            return False
         generator = random.Random(0)
         difference = algebra.multiply(where.inside, algebra.subtract(value.term, expected))
         if len(difference.items) > cases.TERMS:
@@ -205,16 +207,20 @@ class Stages:
             point: dict[Var, Index] = {
                 v: expr.constant(generator.randrange(v.size)) for v in difference.free if v.size < expr.UNBOUNDED
             }
-            here = algebra.substitute(difference, point)
+            here = cases.opened(algebra.substitute(difference, point))
             decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
-            if here is not ZERO and decided and not any(read.tensor.bodies for read in _reads(here)):
+            if here is not ZERO and decided and self._differ(here):
                 return False
         return True
+
+    def _differ(self, p: Poly) -> bool:
+        """Whether a difference that did not cancel never will: the logical module's tensors are taken to differ."""
+        return all(not read.tensor.bodies or read.tensor in self._known for read in _reads(p))
 
     def _cut(self, op: Op, value: Value, expected: Poly, where: Lineage) -> Value:
         if where.inside is ONE:
             return Value(value.type, expected)
-        past = tensor("opaque", f"padding of {op.name}", value.type.dtype, value.shape, location=op.location)
+        past = padding.padding(op.name, value.type.dtype, value.shape, op.location)
         arbitrary = algebra.read(past, (expr.of_var(self.device), *positions(value.shape)))
         term = algebra.multiply(where.inside, expected)
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))

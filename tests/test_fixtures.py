@@ -40,8 +40,6 @@ def locations(report: hlo_verify.Report) -> set[str]:
 
 NOT_YET_PROVED = {
     "conv_spatial": "transposed strided convolutions over halos are compared in more cases than are tried",
-    "encoder_uneven": "softmax over padded keys",
-    "gspmd_encoder_uneven": "softmax over padded keys",
 }
 """Good pairs that are not proved yet, and why. A strict xfail: proving one must take it off this list."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
@@ -111,12 +111,22 @@ Rule = Callable[[Op, list[Value], Context], list[Value]]
 
 def lighten(term: Poly, dtype: str, limit: int = WEIGHT_LIMIT) -> Poly:
     """The term, by name if it is heavy."""
-    return _named(term, dtype) if term.weight > limit else term
+    if term.weight <= limit:
+        return term
+    pieces = padding.parts(term)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, lighten(piece, dtype, limit)) for on, piece in pieces))
+    return _named(term, dtype)
 
 
 def factor(term: Poly, dtype: str) -> Poly:
-    """The term as one light monomial, so that products of it stay small."""
-    return _named(term, dtype) if len(term.items) > 1 or term.weight > 16 else term
+    """The term as one light monomial (one for each of its parts, where it has padding): products of it stay small."""
+    if len(term.items) <= 1 and term.weight <= 16:
+        return term
+    pieces = padding.parts(term)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, factor(piece, dtype)) for on, piece in pieces))
+    return _named(term, dtype)
 
 
 def _named(term: Poly, dtype: str) -> Poly:

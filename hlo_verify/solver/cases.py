@@ -11,10 +11,13 @@ A question is abandoned past `CASES` cases: the guards of a term number few wher
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, permutations
+from typing import TypeGuard
 
 import z3
 
@@ -24,7 +27,21 @@ from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_poly,
+    monomial_skey,
+)
 
 CASES = 120
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
@@ -60,10 +77,38 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     effort.left -= 1
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
-    opened = _without_names(p)
-    if opened is not None:
-        return vanishes(opened, effort, depth - 1)
-    return _sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)
+    without = _without_name(p)
+    if without is not None:
+        return vanishes(without, effort, depth)
+    return not _differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
+
+
+POINTS = 6
+"""At so many points a term is looked at before it is decided case by case."""
+
+
+def _differs_somewhere(p: Poly) -> bool:
+    """Whether a term is plainly not 0 at one of a few points: a quick way to refuse."""
+    generator = random.Random(0)
+    variables = sorted((v for v in p.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
+    for _ in range(POINTS):
+        here = algebra.substitute(p, {v: expr.constant(generator.randrange(v.size)) for v in variables})
+        if here is not ZERO and not _is_open(here) and (_is_plain(here) or _is_balanced(here)):
+            return True
+    return False
+
+
+def _is_plain(p: Poly) -> bool:
+    """Whether a term reads no definitions."""
+    return not any(isinstance(a, Read) and a.tensor.bodies for a in _atoms(p))
+
+
+def _is_balanced(p: Poly) -> bool:
+    """Whether a term's monomials differ only in where they read: what does not cancel then differs."""
+    totals: dict[int, Number] = defaultdict(int)
+    for mono, c in p.items:
+        totals[monomial_skey(mono)] += c
+    return not any(totals.values())
 
 
 def _atoms(p: Poly) -> Iterator[Atom]:
@@ -75,16 +120,53 @@ def _atoms(p: Poly) -> Iterator[Atom]:
                     yield from _atoms(arg)
 
 
-def _without_names(p: Poly) -> Poly | None:
-    """The term with its outermost named terms taken apart; None if it has none, or if it would grow too long."""
-    if not any(isinstance(a, Read) and a.tensor.kind == "term" for mono, _ in p.items for a, _ in mono):
-        return None
+def opened(p: Poly) -> Poly:
+    """The term with all named terms on its surface taken apart, as far as that does not make it too long."""
+    while p.items:
+        without = _without_name(p)
+        if without is None:
+            break
+        p = without
+    return p
+
+
+def _without_name(p: Poly) -> Poly | None:
+    """The term with one named term on its surface taken apart; None if it has none, or if it would grow too long.
+
+    First of those that are made of others, so that what both sides of a comparison are made of stays whole.
+    """
+    names = {a.tensor for mono, _ in p.items for a, n in mono if _is_name(a) and isinstance(n, int)}
+    best: Poly | None = None
+    for name in _outermost(names):
+        result = _opened_name(p, name)
+        if result is not None and (best is None or len(result.items) < len(best.items)):
+            best = result
+    return best
+
+
+def _is_name(a: Atom) -> TypeGuard[Read]:
+    return isinstance(a, Read) and a.tensor.kind == "term"
+
+
+def _outermost(names: set[Tensor]) -> list[Tensor]:
+    heights = {name: _height(name) for name in names}
+    return [name for name, height in heights.items() if height == max(heights.values())]
+
+
+@lru_cache(maxsize=1 << 16)
+def _height(name: Tensor) -> int:
+    """How many layers of names a named term has."""
+    inside = {a.tensor for a in _atoms(name.bodies[0]) if _is_name(a)}
+    return 1 + max(map(_height, inside), default=0)
+
+
+def _opened_name(p: Poly, name: Tensor) -> Poly | None:
     result = ZERO
     for mono, c in p.items:
         product: Poly = algebra.scale(ONE, c)
         for atom, n in mono:
             factor = make_poly(((((atom, n),), 1),))
-            if isinstance(atom, Read) and atom.tensor.kind == "term" and isinstance(n, int):
+            if _is_name(atom) and atom.tensor is name and isinstance(n, int):
                 factor = algebra.power(unfold(atom)[1][0], n)
             if len(product.items) * len(factor.items) > TERMS:
                 return None
@@ -299,6 +381,7 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
     _leaves.cache_clear()
+    _height.cache_clear()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -314,6 +397,13 @@ def _leaves(source: Tensor) -> frozenset[Tensor | str]:
             elif isinstance(atom, Apply):
                 found.add(atom.function)
     return frozenset(found)
+
+
+def arguments(p: Poly) -> frozenset[Tensor]:
+    """The modules' arguments that a term is about in the end."""
+    reads = [a.tensor for a in _atoms(p) if isinstance(a, Read)]
+    leaves = frozenset[Tensor | str]().union(*map(_leaves, reads))
+    return frozenset(leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.kind == "argument")
 
 
 def _same_definition(a: Read, b: Read, state: _Split) -> bool:

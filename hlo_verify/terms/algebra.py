@@ -259,17 +259,16 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
 
 
 def _implied_guard(held: list[Guard]) -> Guard | None:
-    """A guard that an equation among the others implies."""
-    for equation in held:
-        if equation.lo is None or equation.lo != equation.hi:
-            continue
+    """A guard that another one implies."""
+    for other in held:
         for guard in held:
-            if guard is equation:
+            if guard is other or guard.free.isdisjoint(other.free):
                 continue
-            for sign in (1, -1):  # guard.form = sign * equation.form + rest, and equation.form = equation.lo
-                rest = expr.add(guard.form, expr.scale(equation.form, -sign))
-                lo, hi = rest.lo + sign * equation.lo, rest.hi + sign * equation.lo
-                if (guard.lo is None or lo >= guard.lo) and (guard.hi is None or hi <= guard.hi):
+            for sign in (1, -1):  # guard.form = sign * other.form + rest
+                rest = expr.add(guard.form, expr.scale(other.form, -sign))
+                least, most = (other.lo, other.hi) if sign == 1 else (other.hi, other.lo)
+                above = guard.lo is None or (least is not None and rest.lo + sign * least >= guard.lo)
+                if above and (guard.hi is None or (most is not None and rest.hi + sign * most <= guard.hi)):
                     return guard
     return None
 
@@ -490,7 +489,8 @@ class Substitution:
             elif isinstance(atom, Ix):
                 found = of_index(self.index(atom.index))
             elif isinstance(atom, Guard):
-                found = guards.interval(self.index(atom.form), atom.lo, atom.hi)
+                form, lo, hi = guards.on_whole_variable(atom)
+                found = guards.interval(self.index(form), lo, hi)
             else:
                 found = self._apply(atom)
             self._memo[atom.uid] = found

@@ -5,11 +5,11 @@ What has no law is uninterpreted. `apply` is the only way to build an applicatio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from hlo_verify.index.expr import Index
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms.algebra import _plain, add, build, multiply, scale, subtract
 from hlo_verify.terms.guards import interval
 from hlo_verify.terms.term import (
@@ -40,7 +40,7 @@ def apply(function: str, args: tuple[Poly, ...]) -> Poly:
     `[c]*f(a) + [not c]*f(b)`.
     """
     for n, arg in enumerate(args):
-        pieces = _pieces(arg)
+        pieces = steps(arg)
         if pieces:
             return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in pieces))
     law = LAWS.get(function)
@@ -55,13 +55,14 @@ PIECES = 4
 """The most pieces of a step function that a function is applied to one by one."""
 
 
-def _pieces(p: Poly) -> list[tuple[Poly, Poly]]:
+def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds.
 
-    Every piece has guards on fewer forms than the term, so that taking pieces of pieces ends: merging what is left
-    of a sum can bring back a form.
+    The form is free of the bound variables; empty if no guard has such a form. Every piece has guards on fewer forms
+    than the term, so that taking pieces of pieces ends: merging what is left of a sum can bring back a form.
     """
-    guard = next((a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)), None)
+    guards = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
+    guard = next((g for g in guards if g.free.isdisjoint(bound)), None)
     if guard is None or len(p.items) > 3 * PIECES:
         return []
     form = guard.form

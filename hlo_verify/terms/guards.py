@@ -94,9 +94,23 @@ def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound,
         return None
     size = atom.radix
     m = gcd(0 if lo is None else lo, 0 if hi is None else hi + 1)
-    if m <= 1 or m >= size or (size % m and not atom.top):
+    if m <= 1 or m >= size or size % m:
         return None
     return expr.floor_div(form, m), (None if lo is None else lo // m), (None if hi is None else (hi + 1) // m - 1)
+
+
+def on_whole_variable(g: Guard) -> tuple[Index, Bound, Bound]:
+    """A guard on the high part of a variable as one on the variable: what takes its place need not split there."""
+    if len(g.form.items) == 1:
+        atom, c = g.form.items[0]
+        if isinstance(atom, expr.Digit) and atom.top and atom.low > 1 and c == 1:
+            m = atom.low
+            return (
+                expr.of_var(atom.var),
+                (None if g.lo is None else g.lo * m),
+                (None if g.hi is None else g.hi * m + m - 1),
+            )
+    return g.form, g.lo, g.hi
 
 
 def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:

@@ -20,7 +20,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.functions import apply, steps
 from hlo_verify.terms.term import (
     ONE,
     Apply,
@@ -308,10 +308,13 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
     live = [v for v in bound if v in p.free]
     if not live:
         return p
+    pieces = steps(p, live)
+    if pieces:  # what does not depend on the bound variables decides for all of them
+        return algebra.add(*(algebra.multiply(on, reduce_extremum(kind, live, piece)) for on, piece in pieces))
     atom = p.atom
     if isinstance(atom, Read) and atom.tensor.kind in (kind, "term"):
         more, bodies = unfold(atom)
-        if atom.tensor.kind == kind or bodies[0].atom is not None:
+        if atom.tensor.kind == kind or bodies[0].atom is not None or steps(bodies[0], live) or _ranges(live, bodies[0]):
             return reduce_extremum(kind, [*live, *more], bodies[0])
     if isinstance(atom, Apply) and atom.function == EXTREMA[kind]:
         return apply(EXTREMA[kind], tuple(reduce_extremum(kind, live, arg) for arg in atom.args))
@@ -321,7 +324,30 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
     merged = merge_in(live, (p,))
     if merged is not None:
         return reduce_extremum(kind, merged[0], merged[1][0])
+    parts = _ranges(live, p)
+    if parts:
+        return apply(EXTREMA[kind], tuple(reduce_extremum(kind, own, part) for own, part in parts))
     return define(kind, live, (p,))
+
+
+RANGES = 4
+"""The most parts that the range of a bound variable is split into."""
+
+
+def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
+    """The term over parts of one bound variable's range, between the ends of guards on it; empty if it has none."""
+    for v in bound:
+        form = expr.of_var(v)
+        guarded = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and a.form is form]
+        ends = {end for a in guarded for end in (a.lo, None if a.hi is None else a.hi + 1) if end is not None}
+        if 0 < len(ends) < RANGES:
+            parts = []
+            for start, end in pairwise([0, *sorted(ends), v.size]):
+                part = expr.fresh("f", end - start)
+                body = algebra.substitute(p, {v: expr.shift(expr.of_var(part), start)})
+                parts.append(([part if b is v else b for b in bound], body))
+            return parts
+    return []
 
 
 def reduce_boolean(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
