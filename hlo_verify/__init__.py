@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hlo_verify.api import verify
+    from hlo_verify.api import check, verify
+    from hlo_verify.custom_calls import register_custom_call
     from hlo_verify.errors import InputError
     from hlo_verify.report import Report, Result, Verdict
 
-__all__ = ["InputError", "Report", "Result", "Verdict", "__version__", "verify"]
+__all__ = [
+    "InputError",
+    "Report",
+    "Result",
+    "Verdict",
+    "__version__",
+    "check",
+    "register_custom_call",
+    "verify",
+]
 
 __version__ = "0.1.0"
 
@@ -18,6 +28,8 @@ _HOMES = {
     "Report": "hlo_verify.report",
     "Result": "hlo_verify.report",
     "Verdict": "hlo_verify.report",
+    "check": "hlo_verify.api",
+    "register_custom_call": "hlo_verify.custom_calls",
     "verify": "hlo_verify.api",
 }
 

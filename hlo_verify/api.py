@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from hlo_verify import config
+from hlo_verify import config, custom_calls
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
 
@@ -24,12 +24,25 @@ class Lowered(Protocol):
     def as_text(self, *, debug_info: bool = False) -> str: ...
 
 
+class Traced(Protocol):
+    """A traced JAX function: what `jax.jit(f).trace(...)` returns."""
+
+    def lower(self, *, lowering_platforms: tuple[str, ...]) -> Any: ...
+
+
+class Jitted(Protocol):
+    """What `jax.jit(f)` returns."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+
+
+Source: TypeAlias = "str | bytes | Path | Lowered | Traced | Module"
 Progress = Callable[[int, int], None]
 
 
 def verify(
-    logical: str | bytes | Path | Lowered | Module,
-    partitioned: str | bytes | Path | Lowered | Module | None = None,
+    logical: Source,
+    partitioned: Source | None = None,
     *,
     devices: int | None = None,
     shardings: str | Path | config.Shardings | None = None,
@@ -38,9 +51,9 @@ def verify(
 ) -> Report:
     """Prove that `partitioned` computes what `logical` does, on every device, for all inputs.
 
-    A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered JAX
-    function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib partitions
-    it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`).
+    A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered or
+    traced JAX function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib
+    partitions it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`).
 
     `devices` is the number of devices where no module says it; `shardings` a shardings file for the arguments and
     results of the logical module (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while
@@ -60,8 +73,19 @@ def verify(
     return _prove(whole, parts, progress)
 
 
+def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
+    """Prove what XLA makes of a jitted function for such arguments: `check(jax.jit(f, in_shardings=...), x, y)`.
+
+    Arguments are arrays or `jax.ShapeDtypeStruct`s, as for `function.trace`; nothing is computed, and the devices of
+    its mesh need not be there. The same as `verify(function.trace(...))`, which takes options too.
+    """
+    if not hasattr(function, "trace"):
+        raise InputError(f"not a jitted function: {function!r}; pass jax.jit(f, in_shardings=..., out_shardings=...)")
+    return verify(function.trace(*args, **kwargs))
+
+
 def _verify_one(
-    source: str | bytes | Path | Lowered | Module,
+    source: Source,
     devices: int | None,
     given: config.Shardings | None,
     keep: str | Path | None,
@@ -88,24 +112,29 @@ def _verify_one(
 def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
     from hlo_verify.passes.prove import prove
 
-    return prove(logical, partitioned, progress=progress)
+    report = prove(logical, partitioned, progress=progress)
+    return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
 
 
-def _module(source: str | bytes | Path | Lowered | Module, devices: int | None) -> Module:
+def _module(source: Source, devices: int | None) -> Module:
     from hlo_verify.ir import Module
     from hlo_verify.passes.load import load
 
     return source if isinstance(source, Module) else load(_contents(source), devices=devices)
 
 
-def _contents(source: str | bytes | Path | Lowered | Module) -> str | bytes | Path:
+def _contents(source: Source) -> str | bytes | Path:
     """A path or the contents of a file."""
     if isinstance(source, str):
         return source if "\n" in source else Path(source)
     if isinstance(source, bytes | Path):
         return source
+    if not hasattr(source, "as_text") and hasattr(source, "lower"):
+        if hasattr(source, "trace"):
+            raise InputError("not a module: a jitted function; pass it to hlo_verify.check with its arguments")
+        source = source.lower(lowering_platforms=("cpu",))  # the XLA in jaxlib partitions for CPUs
     if hasattr(source, "as_text"):
-        return source.as_text(debug_info=True)
+        return str(source.as_text(debug_info=True))
     raise InputError(
         f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function"
     )

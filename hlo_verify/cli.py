@@ -34,6 +34,7 @@ exit status:
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
 Defaults for --color, --devices, --format, --progress and --verbose may stand in pyproject.toml under [tool.hlo-verify].
+Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
 """
 
 
@@ -119,6 +120,7 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     several = len(arguments.paths) == 1 and arguments.paths[0].is_dir()
     if several and arguments.keep is not None:
         raise InputError("--keep goes with one module that XLA is to partition; a folder holds both halves already")
+    _register_custom_calls()
     outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
     _write(_render(outcomes, arguments, several), arguments.output)
     return exit_status(outcomes)
@@ -131,6 +133,26 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
     for key, value in (built_in | read_defaults(Path.cwd())).items():
         if getattr(arguments, key) is None:
             setattr(arguments, key, value)
+
+
+def _register_custom_calls() -> None:
+    from hlo_verify.config import read_custom_calls
+
+    meanings = read_custom_calls(Path.cwd())
+    if not meanings:
+        return
+    from hlo_verify.custom_calls import forget_custom_call, register_custom_call, registered
+
+    for target, meaning in meanings.items():
+        if target in registered():
+            forget_custom_call(target)
+        try:
+            if callable(meaning):
+                register_custom_call(target, meaning)
+            else:
+                register_custom_call(target, trailing=meaning)
+        except ValueError as error:
+            raise InputError(f"pyproject.toml: custom-calls: {error}") from error
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:

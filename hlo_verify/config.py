@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +36,68 @@ def read_defaults(start: Path) -> dict[str, Any]:
 
     Keys are the long options. Raises `InputError` for a key or a type that is not known.
     """
+    return _checked_defaults(*_project(start))
+
+
+def _project(start: Path) -> tuple[Path, dict[str, Any]]:
+    """The nearest pyproject.toml that has `[tool.hlo-verify]`, and that table; an empty one where there is none."""
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
         if path.is_file():
             table = _parse(path).get("tool", {}).get("hlo-verify")
             if table is not None:
-                return _checked_defaults(path, table)
-    return {}
+                return path, table
+    return start / "pyproject.toml", {}
+
+
+def read_custom_calls(start: Path) -> dict[str, Callable[..., Any] | int | None]:
+    """Meanings of custom calls from `[tool.hlo-verify.custom-calls]` in the same pyproject.toml, by target.
+
+    `"module:function"` is the function, imported with the file's folder on the path; a table says that nothing is
+    known but the name, and may have `trailing`, given here as a number or None. Raises `InputError`.
+    """
+    path, table = _project(start)
+    calls = table.get("custom-calls", {})
+    if not isinstance(calls, dict):
+        raise InputError(f"{path}: custom-calls in [tool.hlo-verify] must be a table from targets to meanings")
+    return {target: _meaning(path, target, value) for target, value in calls.items()}
+
+
+def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | None:
+    what = f"{path}: custom-calls: {target!r}"
+    if isinstance(value, dict) and set(value) <= {"trailing"}:
+        trailing = value.get("trailing")
+        if trailing is not None and (type(trailing) is not int or trailing < 0):
+            raise InputError(f"{what}: trailing must be a number of dimensions, not {trailing!r}")
+        return trailing
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.]+:[\w.]+", value):
+        raise InputError(f'{what} must be "module:function", {{}} or {{ trailing = N }}, not {value!r}')
+    module, _, name = value.partition(":")
+    sys.path.insert(0, str(path.parent))
+    try:
+        found = attrgetter(name)(import_module(module))
+    except Exception as error:
+        said = " ".join(str(error).split())[:300]
+        raise InputError(f"{what}: {value} cannot be imported ({type(error).__name__}: {said})") from error
+    finally:
+        sys.path.remove(str(path.parent))
+    if not callable(found):
+        raise InputError(f"{what}: {value} is no function")
+    return found  # type: ignore[no-any-return]
 
 
 def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
+        if key == "custom-calls":
+            continue
         if key not in _DEFAULTS:
-            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {', '.join(_DEFAULTS)}")
+            known = ", ".join((*_DEFAULTS, "custom-calls"))
+            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}")
         allowed = _DEFAULTS[key]
         if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
             wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
             raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}")
-    return dict(table)
+    return {key: value for key, value in table.items() if key in _DEFAULTS}
 
 
 @dataclass(frozen=True, slots=True)

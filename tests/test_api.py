@@ -8,7 +8,7 @@ import pytest
 
 import hlo_verify
 from hlo_verify.passes.load import load
-from tests.programs import lowered
+from tests.programs import arguments, jitted, layer, lowered
 from tests.test_partition import GSPMD
 
 TESTDATA = Path(__file__).resolve().parent.parent / "testdata"
@@ -37,6 +37,24 @@ def test_a_lowered_function() -> None:
     report = hlo_verify.verify(lowered())
     assert report.verdict is hlo_verify.Verdict.PROVED
     assert [result.name for result in report.results] == ["result[0]", "result[1]"]
+
+
+def test_a_jitted_function_with_its_arguments() -> None:
+    function = jitted({"data": 2, "model": 4})
+    for report in (hlo_verify.check(function, *arguments()), hlo_verify.verify(function.trace(*arguments()))):
+        assert report.verdict is hlo_verify.Verdict.PROVED
+        assert (report.devices, [result.name for result in report.results]) == (8, ["result[0]", "result[1]"])
+
+
+def test_what_is_checked_is_jitted() -> None:
+    with pytest.raises(hlo_verify.InputError, match=r"not a jitted function: .*layer.*; pass jax\.jit"):
+        hlo_verify.check(layer, *arguments())  # type: ignore[arg-type]
+    with pytest.raises(
+        hlo_verify.InputError, match=r"a jitted function; pass it to hlo_verify\.check with its arguments"
+    ):
+        hlo_verify.verify(jitted({"data": 2, "model": 4}))
+    with pytest.raises(hlo_verify.InputError, match="not a module: a int"):
+        hlo_verify.verify(3)  # type: ignore[arg-type]
 
 
 def test_text_with_devices_of_a_module() -> None:

@@ -1,0 +1,142 @@
+"""What users say of custom calls: a JAX function that computes the same, or that nothing is known but the name.
+
+A proof that meets such a call leans on what was said, and its report says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hlo_verify.errors import InputError
+
+if TYPE_CHECKING:
+    from hlo_verify.ir import Function, Module, Op, TensorType
+    from hlo_verify.ops.values import Context, Rule, Value
+
+_registered: dict[str, str] = {}
+"""What was said of each target, in words."""
+
+_NAMES = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}
+_NAMES |= {f"{u}i{n}": f"{'u' if u else ''}int{n}" for u in ("", "u") for n in (4, 8, 16, 32, 64)}
+_NAMES |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
+
+
+def register_custom_call(
+    target: str, meaning: Callable[..., Any] | None = None, *, trailing: int | None = None
+) -> None:
+    """Say what custom calls to `target` compute, so that modules that have them can be verified.
+
+    `meaning` is a function of JAX arrays that computes the same: it is traced for the types of each call's operands and
+    takes the place of the call. A parameter named `attributes` gets the call's attributes (`backend_config`, …).
+
+    Without one, all that is known of the call is that its results depend on nothing but its operands and attributes.
+    `trailing` then is the number of last dimensions, of each operand and result, that it works on; it maps over the
+    ones before, which are the same for all. None: it may mix all dimensions.
+
+    Verdicts lean on this, and reports name it among the assumptions. Raises ValueError for a target that has a meaning.
+    """
+    from hlo_verify.ops import opaque
+
+    if not isinstance(target, str) or not target:
+        raise ValueError(f"the target of a custom call is its name, not {target!r}")
+    if meaning is None:
+        if trailing is not None and (type(trailing) is not int or trailing < 0):
+            raise ValueError(f"trailing must be a number of dimensions, not {trailing!r}")
+        opaque.register_custom_call(target, opaque.deterministic(trailing))
+        last = "the last dimension" if trailing == 1 else f"the last {trailing} dimensions"
+        over = "its operands" if trailing is None else f"{last} of its operands"
+        _registered[target] = f"custom_call to {target} is a function of {over}"
+        return
+    if not callable(meaning):
+        raise ValueError(f"the meaning of {target} must be a function of JAX arrays, not {meaning!r}")
+    if trailing is not None:
+        raise ValueError(f"trailing goes with a custom call of which nothing else is known; {target} has a meaning")
+    name = f"{getattr(meaning, '__module__', '?')}.{getattr(meaning, '__qualname__', repr(meaning))}"
+    opaque.register_custom_call(target, _inlined(target, meaning, name))
+    _registered[target] = f"custom_call to {target} computes what {name} does"
+
+
+def forget_custom_call(target: str) -> None:
+    """Take back what `register_custom_call` said. Raises KeyError where it said nothing."""
+    from hlo_verify.ops import opaque
+
+    del _registered[target]
+    del opaque.CUSTOM_CALLS[target]
+
+
+def registered() -> frozenset[str]:
+    """The targets that users have given a meaning."""
+    return frozenset(_registered)
+
+
+def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
+    """What was said of the custom calls in some modules."""
+
+    def targets(function: Function) -> Iterable[str]:
+        for op in function.ops:
+            if op.name == "custom_call":
+                yield str(op.attributes.get("call_target_name"))
+            for region in op.regions:
+                yield from targets(region)
+
+    found = {target for module in modules for target in targets(module.main)} if _registered else set()
+    return tuple(_registered[target] for target in sorted(found & _registered.keys()))
+
+
+def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
+    """The rule that puts a JAX function in the place of a call."""
+    traced: dict[Any, Function] = {}
+
+    def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        from hlo_verify.ops.values import UnsupportedError
+
+        if op.attributes.get("has_side_effect"):
+            raise UnsupportedError(f"custom_call to {target}, which has a side effect")
+        kinds = tuple(value.type for value in args)
+        key = (kinds, tuple(sorted((k, str(v)) for k, v in op.attributes.items())))
+        if key not in traced:
+            traced[key] = _trace(target, meaning, name, kinds, op)
+        body = traced[key]
+        # The body's values are numbered by themselves, and no operation of either module is among its own.
+        return context.run(body, args, replace(context, environment={}, observe=None))
+
+    return rule
+
+
+def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[TensorType, ...], op: Op) -> Function:
+    import jax
+
+    from hlo_verify.passes.load import load
+
+    what = f"the meaning of custom_call to {target}, {name},"
+    types = [*kinds, *op.types]
+    unknown = [kind for kind in types if kind.dtype not in _NAMES]
+    if unknown:
+        raise InputError(f"{what} cannot be had for {unknown[0]}, which JAX has no element type for")
+    array: Any = jax.ShapeDtypeStruct
+    given = [array(kind.shape, _NAMES[kind.dtype]) for kind in kinds]
+    extra = {"attributes": dict(op.attributes)} if "attributes" in _parameters(meaning) else {}
+    wide = any(kind.dtype.endswith("64") or kind.dtype == "complex<f64>" for kind in types)
+    try:
+        with jax.enable_x64(wide):
+            lowered = jax.jit(lambda *arrays: meaning(*arrays, **extra), keep_unused=True).trace(*given)
+            text = lowered.lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
+    except Exception as error:
+        operands = ", ".join(map(str, kinds))
+        said = " ".join(str(error).split())[:300]
+        raise InputError(f"{what} fails for ({operands}) at {op.location}: {type(error).__name__}: {said}") from error
+    module = load(text)
+    if module.result_types != op.types:
+        found, wanted = (", ".join(map(str, each)) for each in (module.result_types, op.types))
+        raise InputError(f"{what} gives ({found}) where the call at {op.location} gives ({wanted})")
+    return module.main
+
+
+def _parameters(function: Callable[..., Any]) -> Iterable[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()

@@ -1,0 +1,219 @@
+"""Custom calls that users give a meaning: what follows from it, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import hlo_verify
+from hlo_verify import cli, custom_calls
+from hlo_verify.config import read_custom_calls
+from hlo_verify.errors import InputError
+
+PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    yield
+    for target in custom_calls.registered():
+        custom_calls.forget_custom_call(target)
+
+
+def rows(x: jax.Array) -> jax.Array:
+    """What the kernel of these tests computes."""
+    return jnp.tanh(x) * jnp.sum(x, axis=-1, keepdims=True)
+
+
+def _module(size: int, body: str, sharding: str = "") -> str:
+    kind = f"tensor<{size}x16xf32>"
+    placed = f' {{mhlo.sharding = "{sharding}"}}' if sharding else ""
+    return (
+        "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        f"func.func public @main(%x: {kind}{placed}) -> ({kind}{placed}) {{\n{body.replace('KIND', kind)}\n}}\n}}\n"
+    )
+
+
+CALL = "%y = stablehlo.custom_call @my.kernel(%x) : (KIND) -> KIND\n"
+LOOSE = "%y = stablehlo.custom_call @my.kernel(%x) {has_side_effect = true} : (KIND) -> KIND\n"
+RETURN = "return %y : KIND"
+NEGATED = "%z = stablehlo.negate %y : KIND\nreturn %z : KIND"
+PLAIN = """
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] :
+      (KIND, tensor<f32>) -> tensor<SIZExf32>
+    %b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<SIZExf32>) -> KIND
+    %t = stablehlo.tanh %x : KIND
+    %y = stablehlo.multiply %t, %b : KIND
+"""
+ROWS = "{devices=[4,1]<=[4]}"
+COLUMNS = "{devices=[1,4]<=[4]}"
+
+
+def _report(whole: str, part: str, size: int = 2) -> hlo_verify.Report:
+    return hlo_verify.verify(_module(8, whole, ROWS), _module(size, part))
+
+
+def test_a_call_is_what_its_meaning_computes() -> None:
+    assert _report(CALL + RETURN, CALL + RETURN).verdict is UNKNOWN
+    hlo_verify.register_custom_call("my.kernel", rows)
+    report = _report(CALL + RETURN, CALL + RETURN)
+    assert report.verdict is PROVED
+    assert f"custom_call to my.kernel computes what {rows.__module__}.rows does" in report.assumptions
+    assert _report(CALL + RETURN, PLAIN.replace("SIZE", "2") + RETURN).verdict is PROVED
+    assert _report(PLAIN.replace("SIZE", "8") + RETURN, CALL + RETURN).verdict is PROVED
+
+
+def test_nothing_is_assumed_where_the_call_is_not() -> None:
+    hlo_verify.register_custom_call("my.kernel", rows)
+    plain = [PLAIN.replace("SIZE", size) + RETURN for size in ("8", "2")]
+    assert not any("my.kernel" in assumption for assumption in _report(*plain).assumptions)
+
+
+@pytest.mark.parametrize(
+    "meaning", [None, rows, lambda x: x, lambda x: -rows(x), lambda x: jnp.zeros_like(x), jnp.cumsum]
+)
+def test_a_wrong_meaning_proves_nothing_about_other_operations(meaning: Callable[..., Any] | None) -> None:
+    meaning = None if meaning is None else (lambda x, f=meaning: f(x).reshape(x.shape))
+    hlo_verify.register_custom_call("my.kernel", meaning, **({"trailing": 1} if meaning is None else {}))
+    assert _report(CALL + RETURN, CALL + RETURN).verdict in (PROVED, UNKNOWN)
+    scaled = "%w = stablehlo.add %x, %x : KIND\n" + CALL.replace("(%x)", "(%w)")
+    other = "%y = stablehlo.cosine %x : KIND\n"
+    wrong = [(other + RETURN, other.replace("cosine", "sine") + RETURN)]
+    if meaning is None:  # a function of its operand, and not the identity or constant
+        wrong += [
+            (CALL + RETURN, CALL + NEGATED),
+            (CALL + RETURN, scaled + RETURN),
+            (CALL + RETURN, "return %x : KIND"),
+        ]
+    for whole, part in wrong:
+        assert _report(whole, part).verdict is UNKNOWN
+
+
+def test_a_call_of_which_only_the_name_is_known() -> None:
+    hlo_verify.register_custom_call("my.kernel", trailing=1)
+    report = _report(CALL + RETURN, CALL + RETURN)
+    assert report.verdict is PROVED
+    assert "custom_call to my.kernel is a function of the last dimension of its operands" in report.assumptions
+    custom_calls.forget_custom_call("my.kernel")
+    hlo_verify.register_custom_call("my.kernel")  # it may mix rows
+    assert _report(CALL + RETURN, CALL + RETURN).verdict is UNKNOWN
+
+
+def test_a_split_dimension_that_the_kernel_works_on() -> None:
+    hlo_verify.register_custom_call("my.kernel", trailing=1)
+    whole = _module(8, CALL + RETURN, COLUMNS)
+    part = _module(8, CALL + RETURN).replace("8x16", "8x4")
+    assert hlo_verify.verify(whole, part).verdict is UNKNOWN
+
+
+def test_side_effects_are_never_understood() -> None:
+    hlo_verify.register_custom_call("my.kernel", rows)
+    report = _report(LOOSE + RETURN, LOOSE + RETURN)
+    assert report.verdict is UNKNOWN and "which has a side effect" in report.unsupported[0]
+
+
+def test_attributes_and_several_results() -> None:
+    def scaled(x: jax.Array, attributes: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
+        return x * int(attributes["backend_config"]), x + 1
+
+    hlo_verify.register_custom_call("my.kernel", scaled)
+    call = '%y, %o = stablehlo.custom_call @my.kernel(%x) {backend_config = "2"} : (KIND) -> (KIND, KIND)\n'
+    assert _report(call + RETURN, "%y = stablehlo.add %x, %x : KIND\n" + RETURN).verdict is PROVED
+    assert _report(call.replace('"2"', '"3"') + RETURN, call + RETURN).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("meaning", "said"),
+    [
+        (lambda x: x[0], r"gives \(f32\[16\]\) where the call at .* gives \(f32\[8,16\]\)"),
+        (lambda x: (x, x), r"gives \(f32\[8,16\], f32\[8,16\]\) where"),
+        (lambda x, y: x, r"fails for \(f32\[8,16\]\) at .*: TypeError: .*missing 1 required positional argument"),
+        (lambda x: x.astype(jnp.int32), r"gives \(i32\[8,16\]\)"),
+    ],
+)
+def test_a_meaning_that_does_not_fit_the_call(meaning: Callable[..., Any], said: str) -> None:
+    hlo_verify.register_custom_call("my.kernel", meaning)
+    with pytest.raises(InputError, match=r"the meaning of custom_call to my\.kernel, .*" + said):
+        _report(CALL + RETURN, CALL + RETURN)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (("TopK",), {}, "TopK has a meaning already"),
+        (("",), {}, "its name, not ''"),
+        (("k", 3), {}, "must be a function of JAX arrays, not 3"),
+        (("k", rows), {"trailing": 1}, "trailing goes with a custom call of which nothing else is known"),
+        (("k",), {"trailing": -1}, "a number of dimensions, not -1"),
+    ],
+)
+def test_what_cannot_be_registered(arguments: tuple[Any, ...], options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        hlo_verify.register_custom_call(*arguments, **options)
+
+
+# In pyproject.toml
+
+KERNELS = (
+    "import jax.numpy as jnp\ndef rows(x):\n    return jnp.tanh(x) * jnp.sum(x, axis=-1, keepdims=True)\nthree = 3\n"
+)
+
+
+def _project(folder: Path, calls: str) -> None:
+    (folder / "pyproject.toml").write_text(
+        f'[tool.hlo-verify]\ncolor = "never"\n[tool.hlo-verify.custom-calls]\n{calls}\n'
+    )
+    (folder / "my_kernels_for_this_test.py").write_text(KERNELS)
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ('"my.kernel" = "my_kernels_for_this_test:rows"', "computes what my_kernels_for_this_test.rows does"),
+        ('"my.kernel" = { trailing = 1 }', "is a function of the last dimension of its operands"),
+    ],
+)
+def test_meanings_in_pyproject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], calls: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _project(tmp_path, calls)
+    (tmp_path / "whole.mlir").write_text(_module(8, CALL + RETURN, ROWS))
+    (tmp_path / "part.mlir").write_text(_module(2, CALL + RETURN))
+    for _ in range(2):
+        assert cli.main(["whole.mlir", "part.mlir"]) == 0
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ('k = "nowhere:f"', "nowhere:f cannot be imported (ModuleNotFoundError"),
+        ('k = "my_kernels_for_this_test:absent"', "cannot be imported (AttributeError"),
+        ('k = "my_kernels_for_this_test:three"', "is no function"),
+        ('k = "rows"', 'must be "module:function"'),
+        ("k = 3", 'must be "module:function"'),
+        ("k = { leading = 1 }", 'must be "module:function"'),
+        ("k = { trailing = -1 }", "a number of dimensions, not -1"),
+        ("TopK = {}", "TopK has a meaning already"),
+    ],
+)
+def test_what_is_refused_in_pyproject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], calls: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _project(tmp_path, calls)
+    assert cli.main(["whole.mlir", "part.mlir"]) == 2
+    err = capsys.readouterr().err
+    assert said in err and "pyproject.toml" in err and err.count("\n") == 1
+
+
+def test_no_project(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.hlo-verify]\n")
+    assert read_custom_calls(tmp_path) == {}
