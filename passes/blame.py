@@ -20,15 +20,20 @@ from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.differences import difference
+from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import NEAREST, Values
 from hlo_verify.passes.shards import Match, reads
 from hlo_verify.passes.stages import Step
+from hlo_verify.terms.term import Poly
 
 REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 """Collectives that complete a partial value."""
 
 MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
 """Operations that the partitioner puts in between."""
+
+DEEP = 8
+"""How many operations back the operands of two of one origin are compared."""
 
 FAR = 200
 """The most values on the way from one to another that are looked at."""
@@ -49,6 +54,8 @@ class Fault:
     """Whether what is partial was summed, but over other devices."""
     offset: Index | None = None
     missing: Step | None = None
+    meant: Step | None = None
+    """The logical operation that the value is most likely meant to be."""
 
 
 @dataclass(slots=True)
@@ -57,6 +64,7 @@ class Blame:
 
     values: Values
     _faults: dict[Name, Fault] = field(default_factory=dict)
+    _by_origin: dict[tuple[str, Location], list[Value]] = field(default_factory=dict)
 
     def fault(self, lost: list[Name]) -> Fault:
         """The fault among lost values, in order, of which the last is a result's."""
@@ -80,26 +88,25 @@ class Blame:
             instead = self._computed(*left_out)
             if instead is not None:
                 before = [at for source in self.values.flow.sources(instead) for at in self.values.lost_before(source)]
-                return self.fault(before) if before else Fault(instead, self.values.flow.line(instead))
+                return (
+                    self.fault(before) if before else Fault(instead, self.values.flow.line(instead), meant=left_out[0])
+                )
         if missing is not None and missing.op.location.frames and not self.values.by_hand:
-            return Fault(name, missing.op.location, missing=missing)
+            return Fault(name, missing.op.location, missing=missing, meant=self._counterpart(name))
         location = self.values.flow.line(name)
         while next(self.values.candidates(name, self.values.flow.value(name)), None) is None:
             users = [user for user in lost if name in self.values.flow.sources(user)]
             if not users or self.values.flow.op(users[0]).location.frames not in ((), location.frames):
                 break
             name = users[0]  # a piece of what the logical operation of that line computes
-        return Fault(name, location, missing=missing)
+        return Fault(name, location, missing=missing, meant=self._counterpart(name))
 
     def _computed(self, step: Step, name: Name) -> Name | None:
         """The value of the operation that seems left out before a value, where it is there after all."""
         flow = self.values.flow
-        if name not in flow:
-            return None
-        while flow.op(name).name in MOVES and flow.sources(name):
-            name = flow.sources(name)[0]
-        op = flow.op(name)
-        return name if (op.name, op.location) == (step.op.name, step.op.location) else None
+        moved = self._moved(flow, name) if name in flow else []
+        there = (at for at in moved if (flow.op(at).name, flow.op(at).location) == (step.op.name, step.op.location))
+        return next(there, None)
 
     def _left_out(self, name: Name) -> tuple[Step, Name] | None:
         """The logical operation between what a lost value is made from and what its counterpart is made from.
@@ -108,24 +115,90 @@ class Blame:
         """
         values = self.values
         op, value = values.flow.op(name), values.flow.value(name)
-        near = [
-            (difference(value.term, term, values.notation).size, n, other)
-            for n, (other, term) in enumerate(islice(values.counterparts(op, value), NEAREST))
-            if other is not None and other.op.name == op.name
-        ]
-        if not near:
+        other = self._counterpart(name)
+        if other is None:
             return None
-        other = min(near, key=lambda item: item[:2])[2]
         used = {values.logical.value(operand).term for operand in other.op.operands if operand in values.logical}
         direct = [] if len(used) < len(set(other.op.operands)) else self._arguments(value)
         for mine, theirs in zip(map(values.flow.origin, op.operands), other.op.operands, strict=False):
-            if theirs not in values.logical:
-                continue
-            for match in self._kept(mine) if mine in values.flow else direct:
-                found = self.between(match, theirs) if match.whole.term not in used else None
+            if mine in values.flow:
+                found = self._parted(mine, theirs, used, DEEP)
                 if found is not None:
-                    return found, mine
+                    return found
+            elif theirs in values.logical:
+                for match in direct:
+                    step = self.between(match, theirs) if match.whole.term not in used else None
+                    if step is not None:
+                        return step, mine
         return None
+
+    def _counterpart(self, name: Name) -> Step | None:
+        """The logical operation of the same kind and origin that a lost value is most likely meant to be.
+
+        Its value is not computed by another operation; its operands agree, and its value nearly does.
+        """
+        values = self.values
+        op, value = values.flow.op(name), values.flow.value(name)
+        operands = {match.whole.term for mine in values.flow.sources(name) for match in self._kept(mine)}
+        near = []
+        for n, (other, term) in enumerate(islice(values.counterparts(op, value), NEAREST)):
+            if other is not None and other.op.name == op.name:
+                theirs = {values.logical.value(operand).term for operand in values.logical.inputs(other)}
+                said = difference(value.term, term, values.notation)
+                near.append((self._is_kept(other), -len(operands & theirs), said.size, n, other))
+        return min(near, key=lambda item: item[:4])[4] if near else None
+
+    def _is_kept(self, step: Step) -> bool:
+        """Whether an operation of the same kind and origin computes what a logical operation does."""
+        key = step.op.name, step.op.location
+        if not self._by_origin:
+            for mine in self.values.stages.partitioned:
+                self._by_origin.setdefault((mine.op.name, mine.op.location), []).extend(mine.values)
+        matches = (self.values.shards.match(value) for value in self._by_origin.get(key, []))
+        return any(match is not None and match.whole.term is step.values[0].term for match in matches)
+
+    def _parted(self, mine: Name, theirs: Name, used: set[Poly], depth: int) -> tuple[Step, Name] | None:
+        """Where a value parts from the logical one that it should be a shard of: what is left out before it.
+
+        Where both are computed by operations of one origin, their operands may part already.
+        """
+        values = self.values
+        if theirs not in values.logical or mine not in values.flow or values.is_lost(mine):
+            return None
+        wanted = values.logical.value(theirs).term
+        kept = self._kept(mine)
+        if any(match.whole.term is wanted or match.whole.term in used for match in kept):
+            return None
+        origins = self._of_one_origin(mine, theirs) if depth else None
+        if origins is not None:
+            one, other = values.flow.op(origins[0]), values.logical.op(origins[1])
+            pairs = zip(map(values.flow.origin, one.operands), other.operands, strict=False)
+            inputs = {
+                values.logical.value(name).term for name in values.logical.inputs(values.logical.step(origins[1]))
+            }
+            parted = (self._parted(x, y, inputs, depth - 1) for x, y in pairs)
+            earlier = next((found for found in parted if found is not None), None)
+            if earlier is not None:
+                return earlier
+        steps = (self.between(match, theirs) for match in kept)
+        return next(((step, mine) for step in steps if step is not None), None)
+
+    def _of_one_origin(self, mine: Name, theirs: Name) -> tuple[Name, Name] | None:
+        """The operations that compute two values, but for their shape and order, if they are of one origin."""
+        values = self.values
+        for a in self._moved(values.flow, mine):
+            for b in self._moved(values.logical, theirs):
+                one, other = values.flow.op(a), values.logical.op(b)
+                if (one.name, one.location) == (other.name, other.location):
+                    return a, b
+        return None
+
+    def _moved(self, flow: Flow, name: Name) -> list[Name]:
+        """The value, and those that it is only another shape or order of."""
+        found = [name]
+        while flow.op(found[-1]).name in MOVES and flow.sources(found[-1]) and len(found) < DEEP:
+            found.append(flow.sources(found[-1])[0])
+        return found
 
     def _arguments(self, value: Value) -> list[Match]:
         """The arguments that a value may be made from directly."""

@@ -107,7 +107,8 @@ class Diagnosis:
         left_out = ""
         if fault.missing is not None:
             left_out = _missing(fault.missing)
-        best = self.values.nearest(self.values.counterparts(self.values.flow.op(fault.name), value), value)
+        meant = self.values.counterparts(self.values.flow.op(fault.name), value)
+        best = self.values.nearest((m for m in meant if fault.meant is None or m[0] is fault.meant), value)
         match = self.values.shards.match(value)
         if (best is None or best[2].size > 1) and match is not None and match.factor != 1:
             best = match.term, match.step, difference(value.term, match.term, self.values.notation)

@@ -48,6 +48,10 @@ class Flow:
         """Which of its operation's results it is."""
         return self._made[name][1]
 
+    def inputs(self, step: Step) -> list[Name]:
+        """The computed operands of an operation."""
+        return [name for name in map(self.origin, step.op.operands) if name in self._made]
+
     def order(self, name: Name) -> int:
         """When it was computed."""
         return self._order[name]

@@ -16,7 +16,8 @@ from math import prod
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.ops.values import Value, lighten, position
+from hlo_verify.ir import TensorType
+from hlo_verify.ops.values import Value, lighten, position, positions
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
@@ -52,17 +53,34 @@ class Shards:
 
     def __post_init__(self) -> None:
         seen: set[tuple[int, tuple[int, ...]]] = set()
+        shapes = {value.shape for step in self.stages.logical for value in step.values}
+        self._sizes.update(size for shape in shapes for size in _runs(shape))
         for step in self.stages.logical:
             for value in step.values:
-                self._sizes.update(_runs(value.shape))
                 if (value.term.uid, value.shape) not in seen:
                     seen.add((value.term.uid, value.shape))
                     self._wholes.setdefault(form(value.term), []).append((step, value))
+        for carried in self._carried():
+            self._wholes.setdefault(form(carried.term), []).append((None, carried))
         for argument in self.stages.arguments:
             self._sizes.update(_runs(argument.shape))
             self._wholes.setdefault(form(argument.term), []).append((None, argument))
         for sharding in self._shardings():
             self._learn(sharding)
+
+    def _carried(self) -> Iterator[Value]:
+        """What the logical module's loops carry, at the start of an iteration."""
+        seen = set()
+        for step in self.stages.logical:
+            for value in step.values:
+                for mono, _ in value.term.items:
+                    for atom, _ in mono:
+                        if isinstance(atom, Read) and atom.tensor.kind == "loop" and atom.tensor not in seen:
+                            seen.add(atom.tensor)
+                            shape = atom.tensor.shape
+                            around = atom.indices[: len(atom.indices) - len(shape)]
+                            term = algebra.read(atom.tensor, (*around, *positions(shape)))
+                            yield Value(TensorType(shape, atom.tensor.dtype), term)
 
     def _shardings(self) -> Iterator[Sharding]:
         """Every placement that the modules mention, each text once."""
