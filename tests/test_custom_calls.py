@@ -118,6 +118,16 @@ def test_side_effects_are_never_understood() -> None:
     assert report.verdict is UNKNOWN and "which has a side effect" in report.unsupported[0]
 
 
+def test_a_result_may_take_the_place_of_an_operand() -> None:
+    hlo_verify.register_custom_call("my.kernel", trailing=1)
+    alias = "#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>"
+    aliased = CALL.replace("(%x)", f"(%x) {{output_operand_aliases = [{alias}]}}")
+    assert _report(aliased + RETURN, aliased + RETURN).verdict is PROVED
+    assert _report(aliased + RETURN, CALL + RETURN).verdict is UNKNOWN
+    both = aliased + "%z = stablehlo.add %x, %y : KIND\nreturn %z : KIND"
+    assert _report(both, both.replace("add %x, %y", "add %y, %y")).verdict is UNKNOWN
+
+
 def test_attributes_and_several_results() -> None:
     def scaled(x: jax.Array, attributes: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
         return x * int(attributes["backend_config"]), x + 1

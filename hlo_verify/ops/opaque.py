@@ -88,6 +88,9 @@ _ABOUT_THE_CALL = frozenset({"api_version", "sharding", "operand_layouts", "resu
 def deterministic(trailing: int | None = None) -> Rule:
     """The rule for a custom call whose results depend on nothing but its operands and attributes.
 
+    A result may take the place of an operand in memory (`output_operand_aliases`): its value is a function of what that
+    operand held, and other uses of the operand still see that.
+
     `trailing` is the number of last dimensions, of each operand and result, that the kernel works on; the ones before
     are batch dimensions, the same for all, which it maps over. None: it may mix all dimensions.
     """
@@ -95,10 +98,8 @@ def deterministic(trailing: int | None = None) -> Rule:
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
         if op.attributes.get("has_side_effect"):
             raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')}, which has a side effect")
-        if op.regions or "output_operand_aliases" in op.attributes:
-            raise UnsupportedError(
-                f"custom_call to {op.attributes.get('call_target_name')} with computations or aliases"
-            )
+        if op.regions:
+            raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')} with computations")
         key = tuple(sorted((k, str(v)) for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL))
         results = []
         for n, kind in enumerate(op.types):
