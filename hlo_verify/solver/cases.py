@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, permutations
+from itertools import islice, pairwise, permutations
 from typing import TypeGuard
 
 import z3
@@ -39,14 +39,15 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    make_guard,
     make_poly,
     monomial_skey,
 )
 
-CASES = 120
+CASES = 300
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
 
-QUESTIONS = 400
+QUESTIONS = 1200
 
 DEPTH = 4
 """How deep definitions are taken apart."""
@@ -278,25 +279,41 @@ def _comparable(x: Tensor, y: Tensor) -> bool:
 
 
 def _split(p: Poly, state: _Split) -> bool:
-    """Decide the guards one by one; every case that exists must cancel."""
+    """Decide the guards form by form; every case that exists must cancel."""
     if p is ZERO:
         return True
     state.budget -= 1
     if state.budget < 0 or state.integers.effort.left <= 0:
         return False
-    guard = next((a for a in _atoms(p) if isinstance(a, Guard)), None)
-    if guard is None:
+    guards = {a for a in _atoms(p) if isinstance(a, Guard)}
+    if not guards:
         return _cancels(p, state)
-    condition = state.integers.holds(guard)
-    for value, outcome in ((ONE, condition), (ZERO, z3.Not(condition))):
-        if not state.possible(outcome):
+    form = min(guards, key=lambda g: g.uid).form
+    own = [g for g in guards if g.form is form]
+    for piece in _pieces(form, own):
+        condition = state.integers.holds(piece)
+        if not state.possible(condition):
             continue
-        state.path.append(outcome)
-        proved = _split(_rebuilt(p, {guard: value}, {}), state)
+        state.path.append(condition)
+        proved = _split(_rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {}), state)
         state.path.pop()
         if not proved:
             return False
     return True
+
+
+def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:
+    """The intervals of a form between the ends of some guards on it."""
+    ends = sorted({end for g in guards for end in (g.lo, None if g.hi is None else g.hi + 1) if end is not None})
+    return [
+        make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])
+    ]
+
+
+def _within(piece: Guard, g: Guard) -> bool:
+    """Whether a guard holds on all of a piece, which no end of it divides."""
+    above = g.lo is None or (piece.lo is not None and piece.lo >= g.lo)
+    return above and (g.hi is None or (piece.hi is not None and piece.hi <= g.hi))
 
 
 def _rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly:
