@@ -32,7 +32,7 @@ ATTEMPTS = 12
 FAILURES = 16
 """After so many comparisons in a row without success, the module is taken to be wrong from there on."""
 
-EFFORT = 4000
+EFFORT = 8000
 """The most steps of case distinction for all of a module's values and results together."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())

@@ -257,16 +257,17 @@ def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[
 
 def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
     """`m*div(e,m) + mod(e,m)` is `e`."""
-    coefficients = {a.uid: c for a, c in live}
+    remainders = {atom.uid: c for atom, c in live if isinstance(atom, Opaque) and atom.kind == "mod"}
+    if not remainders:
+        return None
     for atom, c in live:
-        if isinstance(atom, Opaque) and atom.kind == "mod":
-            m = atom.args[0]
-            e = atom.exprs[0]
-            quotient = _opaques.get(("div", atom.exprs, atom.args, None, e.lo // m, e.hi // m))
-            if quotient is not None and coefficients.get(quotient.uid) == c * m:
-                kept = [(a, k) for a, k in live if a is not atom and a is not quotient]
-                kept.extend((a, k * c) for a, k in e.items)
-                return build(const + c * e.const, kept)
+        if isinstance(atom, Opaque) and atom.kind == "div":
+            (m,), (e,) = atom.args, atom.exprs
+            remainder = floor_divmod(e, m)[1].items[0][0]
+            if remainders.get(remainder.uid, 0) * m == c:
+                kept = [(a, k) for a, k in live if a is not atom and a is not remainder]
+                kept.extend((a, k * (c // m)) for a, k in e.items)
+                return build(const + c // m * e.const, kept)
     return None
 
 
@@ -300,6 +301,27 @@ def subtract(a: Index, b: Index) -> Index:
     return add(a, scale(b, -1))
 
 
+def high_and_low(e: Index, m: int) -> tuple[Index, Index]:
+    """Expressions with `e = m*high + low`: everything that is a multiple of m, high digits too, is in the high one."""
+    high: list[tuple[Atom, int]] = []
+    low: list[tuple[Atom, int]] = []
+    for atom, c in e.items:
+        above, c = divmod(c, m)
+        if above:
+            high.append((atom, above))
+        if not c:
+            continue
+        s = m // c
+        if isinstance(atom, Digit) and m % c == 0 and atom.radix > s and (atom.top or atom.radix % s == 0):
+            radix = -(-atom.radix // s)
+            if radix > 1:
+                high.append((_digit(atom.var, atom.low * s, radix), 1))
+            atom = _digit(atom.var, atom.low, s)
+        low.append((atom, c))
+    q, r = divmod(e.const, m)
+    return build(q, high), build(r, low)
+
+
 def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     """`(e div m, e mod m)` for m >= 1, rounding down; opaque where digits cannot say it exactly."""
     if m == 1:
@@ -307,39 +329,20 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     if e.lo // m == e.hi // m:
         q = e.lo // m
         return constant(q), shift(e, -q * m)
-    quotient: list[tuple[Atom, int]] = []
-    rest: list[tuple[Atom, int]] = []
-    for atom, c in e.items:
-        (quotient if c % m == 0 else rest).append((atom, c))
-    q_items = [(a, c // m) for a, c in quotient]
-    q_const, r_const = divmod(e.const, m)
-    split: list[tuple[Atom, int]] = []
-    for atom, c in rest:
-        whole = divmod(c, m)
-        if whole[0] and whole[1]:  # c = q*m + r: only the remainder matters below
-            q_items.append((atom, whole[0]))
-            c = whole[1]
-        if isinstance(atom, Digit) and c > 0 and m % c == 0 and c * atom.radix > m:
-            s = m // c
-            if atom.top or atom.radix % s == 0:
-                high = -(-atom.radix // s)
-                split.append((_digit(atom.var, atom.low, s), c))
-                if high > 1:
-                    q_items.append((_digit(atom.var, atom.low * s, high), 1))
-                continue
-        split.append((atom, c))
-    r = build(r_const, split)
+    high, r = high_and_low(e, m)
     k = r.lo // m
     if k == r.hi // m:
-        return build(q_const + k, q_items), shift(r, -k * m)
+        return shift(high, k), shift(r, -k * m)
     g = gcd(m, *(c for _, c in r.items))
     if g > 1:
         small, low = divmod(r.const, g)
         above, rem = floor_divmod(_intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
-        return add(build(q_const, q_items), above), shift(scale(rem, g), low)
+        return add(high, above), shift(scale(rem, g), low)
     mod = opaque("mod", (r,), (m,), 0, m - 1)
-    div = opaque("div", (r,), (m,), r.lo // m, r.hi // m)
-    return build(q_const, [*q_items, (div, 1)]), of_atom(mod)
+    q, c = divmod(e.const, m)
+    whole = _intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
+    div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)
+    return build(q, [(div, 1)]), of_atom(mod)
 
 
 def floor_div(e: Index, m: int) -> Index:

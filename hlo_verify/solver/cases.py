@@ -16,13 +16,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, pairwise, permutations
+from itertools import islice, pairwise, product
+from math import prod
 from typing import TypeGuard
 
 import z3
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index
+from hlo_verify.solver.alignment import alignments, links
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
@@ -44,13 +46,16 @@ from hlo_verify.terms.term import (
     monomial_skey,
 )
 
-CASES = 300
+CASES = 600
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
 
-QUESTIONS = 1200
+QUESTIONS = 2500
 
 DEPTH = 4
 """How deep definitions are taken apart."""
+
+ALIGNMENTS = 6
+"""The most ways of aligning the bound variables of one sum with another's."""
 
 TERMS = 40
 """The most monomials of a question."""
@@ -151,7 +156,7 @@ def _is_name(a: Atom) -> TypeGuard[Read]:
 
 def _outermost(names: set[Tensor]) -> list[Tensor]:
     heights = {name: _height(name) for name in names}
-    return [name for name, height in heights.items() if height == max(heights.values())]
+    return sorted((name for name in names if heights[name] == max(heights.values())), key=lambda name: name.uid)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -182,53 +187,42 @@ def _sum_of(mono: Monomial) -> Read | None:
     return sums[0] if len(sums) == 1 else None
 
 
+Part = tuple[Monomial, Number, Read]
+
+
 def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself."""
-    groups: dict[tuple[int, ...], list[tuple[Monomial, Number, Read]]] = {}
+    groups: dict[int, list[Part]] = {}
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:
         read = _sum_of(mono)
         if read is None:
             rest[mono] = c
         else:
-            groups.setdefault(tuple(sorted(v.size for v in read.tensor.bound)), []).append((mono, c, read))
+            groups.setdefault(prod(v.size for v in read.tensor.bound), []).append((mono, c, read))
     if not any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values()):
         return False
     return all(
-        any(vanishes(body, effort, depth - 1) for body in _joined(sizes, parts)) for sizes, parts in groups.items()
+        any(vanishes(body, effort, depth - 1) for body in _joined(parts)) for parts in groups.values()
     ) and vanishes(algebra.build(rest), effort, depth - 1)
 
 
-def _joined(sizes: tuple[int, ...], parts: list[tuple[Monomial, Number, Read]]) -> Iterator[Poly]:
-    """The body that has to vanish under the sum, for every way of aligning bound variables."""
-    common = [expr.fresh("f", size) for size in sizes]
-    choices = [list(islice(_alignments(read, common), 6)) for _, _, read in parts]
-    choices[0] = choices[0][:1]
-    if len(parts) > 4:
-        choices = [choice[:1] for choice in choices]
-    for bodies in islice(_combinations(choices), 36):
+def _joined(parts: list[Part]) -> Iterator[Poly]:
+    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
+    first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
+    common, (body, *_) = unfold(parts[first][2])
+    joined = links(body, common)
+    most = 1 if len(parts) > 4 else ALIGNMENTS
+    choices = [
+        [body] if n == first else list(islice(alignments(read, common, joined), most))
+        for n, (_, _, read) in enumerate(parts)
+    ]
+    for bodies in islice(product(*choices), ALIGNMENTS * ALIGNMENTS):
         total = ZERO
-        for (mono, c, read), body in zip(parts, bodies, strict=True):
+        for (mono, c, read), own in zip(parts, bodies, strict=True):
             outside = make_poly(((tuple(item for item in mono if item[0] is not read), c),))
-            total = algebra.add(total, algebra.multiply(outside, body))
+            total = algebra.add(total, algebra.multiply(outside, own))
         yield total
-
-
-def _combinations(choices: list[list[Poly]]) -> Iterator[list[Poly]]:
-    if not choices:
-        yield []
-        return
-    for first in choices[0]:
-        for rest in _combinations(choices[1:]):
-            yield [first, *rest]
-
-
-def _alignments(read: Read, common: list[Var]) -> Iterator[Poly]:
-    """The body of a sum over the common variables, in every order that fits their sizes."""
-    fresh, bodies = unfold(read)
-    for order in permutations(common):
-        if all(v.size == w.size for v, w in zip(fresh, order, strict=True)):
-            yield algebra.substitute(bodies[0], {v: expr.of_var(w) for v, w in zip(fresh, order, strict=True)})
 
 
 @dataclass(slots=True)
@@ -305,9 +299,7 @@ def _split(p: Poly, state: _Split) -> bool:
 def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:
     """The intervals of a form between the ends of some guards on it."""
     ends = sorted({end for g in guards for end in (g.lo, None if g.hi is None else g.hi + 1) if end is not None})
-    return [
-        make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])
-    ]
+    return [make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])]
 
 
 def _within(piece: Guard, g: Guard) -> bool:

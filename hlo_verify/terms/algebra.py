@@ -320,13 +320,17 @@ def _uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
                 new = exact if atom.lo <= lo and hi <= atom.hi else new
         elif isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
             inner = _uncut(atom.exprs[0], forms)
-            lo, hi = _range_under(inner, forms)
             if atom.kind == "clamp":
+                lo, hi = _range_under(inner, forms)
                 fits = lo >= atom.args[0] and hi <= atom.args[1]
                 new = inner if fits else expr.clamp(inner, *atom.args)
-            elif lo // atom.args[0] == hi // atom.args[0]:
-                q = lo // atom.args[0]
-                new = expr.constant(q) if atom.kind == "div" else expr.shift(inner, -q * atom.args[0])
+            else:
+                m = atom.args[0]
+                high, low = expr.high_and_low(inner, m)
+                lo, hi = _range_under(low, forms)
+                if lo // m == hi // m:
+                    q = lo // m
+                    new = expr.shift(high, q) if atom.kind == "div" else expr.shift(low, -q * m)
         parts.append(expr.scale(new, c))
     return expr.add(*parts)
 
