@@ -209,7 +209,9 @@ class Blame:
         """The logical value that a value is a shard of; where it is a piece of one, the one that it is made from."""
 
         def is_piece(at: Name) -> bool:
-            return not self.values.shards.is_shard(self.values.flow.value(at)) and not self.values.is_lost(at)
+            value = self.values.flow.value(at)
+            whole = self.values.shards.is_shard(value) or value.term.uid in self.values.stages.cuts
+            return not whole and not self.values.is_lost(at)
 
         for at in islice(self.values.flow.back(name, is_piece), FAR):
             match = self.values.shards.match(self.values.flow.value(at))
