@@ -38,18 +38,7 @@ def locations(report: hlo_verify.Report) -> set[str]:
     return {result.finding.location for result in report.results if result.finding is not None}
 
 
-NOT_YET_PROVED = {
-    "conv_spatial": "transposed strided convolutions over halos are compared in more cases than are tried",
-}
-"""Good pairs that are not proved yet, and why. A strict xfail: proving one must take it off this list."""
-
-
-def _pairs() -> list[Any]:
-    marks = {name: [pytest.mark.xfail(reason=why, strict=True)] for name, why in NOT_YET_PROVED.items()}
-    return [pytest.param(name, marks=marks.get(name, [])) for name in NAMES]
-
-
-@pytest.mark.parametrize("name", _pairs())
+@pytest.mark.parametrize("name", NAMES)
 def test_good_pair_is_proved(name: str) -> None:
     folder = TESTDATA / name
     report = hlo_verify.verify(folder / manifest(name)["logical"], folder / manifest(name)["partitioned"])
@@ -66,8 +55,7 @@ def test_broken_twin_is_not_proved(name: str, file: str) -> None:
     report = hlo_verify.verify(folder / manifest(name)["logical"], folder / file)
     assert report.verdict != hlo_verify.Verdict.PROVED, twin["what"]
     assert locations(report), "no source line at all"
-    if name not in NOT_YET_PROVED:
-        assert twin["source"] in locations(report), twin["what"]
+    assert twin["source"] in locations(report), twin["what"]
 
 
 @pytest.mark.parametrize("name", NAMES)
