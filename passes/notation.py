@@ -6,12 +6,15 @@ computes is called by its operation and source line, other definitions are writt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 from pathlib import PurePath
 
+from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.ir import Location
+from hlo_verify.ir import Location, Op
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
@@ -37,17 +40,30 @@ def short(location: Location) -> str:
     return location.name
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The first logical operation that computes a tensor: its result's shape, and the result as a read of it."""
+
+    op: Op
+    shape: tuple[int, ...]
+    read: Read
+
+
 class Notation:
     """Names for the tensors that logical operations compute, and writing with them."""
 
     def __init__(self, logical: Iterable[Step]) -> None:
-        self._origins: dict[Tensor, tuple[Step, Read]] = {}
+        self._origins: dict[Tensor, _Origin] = {}
         self._opened: dict[Var, str] = {}
         for step in logical:
             for value in step.values:
                 atom = value.term.atom
                 if isinstance(atom, Read) and atom.tensor.bodies:
-                    self._origins.setdefault(atom.tensor, (step, atom))
+                    self.learn(step.op, value.shape, atom)
+
+    def learn(self, op: Op, shape: Sequence[int], value: Read) -> None:
+        """Call the tensor that a logical operation's value reads by that operation, unless it has a name already."""
+        self._origins.setdefault(value.tensor, _Origin(op, tuple(shape), value))
 
     def term(self, p: Poly, depth: int = 1) -> str:
         """The term, on one line, with definitions written out `depth` deep."""
@@ -69,11 +85,15 @@ class Notation:
         """An index expression."""
         return self._index(e, {})
 
+    def lineage(self, a: Read) -> str:
+        """Which elements of which logical tensor a read is, never written out."""
+        return self._read(a, {}, 0)
+
     def tensor(self, source: Tensor) -> str:
         """The name of a tensor: an argument's, or the operation that computes it and its line."""
         origin = self._origins.get(source)
         if origin is not None:
-            return f"{origin[0].op.name}@{short(origin[0].op.location)}"
+            return f"{origin.op.name}@{short(origin.op.location)}"
         return source.name if not source.bodies else f"a {source.kind}"
 
     # Polynomials
@@ -114,7 +134,7 @@ class Notation:
         source = a.tensor
         origin = self._origins.get(source)
         if origin is not None and (depth < 1 or source.kind == "term"):
-            where = self._through(origin[1], a.indices, names)
+            where = self._through(origin, a.indices, names)
             return f"{self.tensor(source)}[{where}]"
         if not source.bodies:
             return f"{source.name}[{','.join(self._index(e, names) for e in a.indices)}]"
@@ -133,17 +153,16 @@ class Notation:
         text = f"{source.kind} {ranges}. {body}" if ranges else f"{source.kind}({body})"
         return f"({text})"
 
-    def _through(self, known: Read, indices: Sequence[Index], names: dict[Var, str]) -> str:
-        """The position at which a logical value is read, where its own term says it directly."""
-        at: dict[int, str] = {}
-        for mine, theirs in zip(known.indices, indices, strict=True):
-            if len(mine.items) != 1 or mine.const or mine.items[0][1] != 1:
-                continue
-            atom = mine.items[0][0]
-            if isinstance(atom, Digit) and atom.var.kind == "p" and atom.low == 1 and atom.top:
-                at[atom.var.key] = self._index(theirs, names)
-        rank = 1 + max(at, default=-1)
-        return ",".join(at.get(k, "…") for k in range(rank))
+    def _through(self, origin: _Origin, indices: Sequence[Index], names: dict[Var, str]) -> str:
+        """The position at which a logical value is read; `…` along dimensions that its tensor does not tell apart."""
+        digits: dict[int, dict[int, tuple[int, Index]]] = {}
+        for mine, theirs in zip(origin.read.indices, indices, strict=True):
+            for digit, value in _solved(mine, theirs):
+                if digit.var.kind == "p":
+                    known = digits.setdefault(digit.var.key, {})
+                    known[digit.low] = max(known.get(digit.low, (0, value)), (digit.radix, value), key=itemgetter(0))
+        where = [_position(size, digits.get(k, {})) for k, size in enumerate(origin.shape)]
+        return ",".join("…" if e is None else self._index(e, names) for e in where)
 
     # Index expressions
 
@@ -205,6 +224,31 @@ class Notation:
     def _side(self, items: list[tuple[Digit | Opaque, int]], names: dict[Var, str]) -> str:
         texts = [self._part(atom, names) for atom, _ in items]
         return " + ".join(t if c == 1 else f"{c}*{t}" for t, (_, c) in zip(texts, items, strict=True))
+
+
+def _solved(mine: Index, theirs: Index) -> Iterator[tuple[Digit, Index]]:
+    """The digits of one index expression, where it is equal to another; as many as that determines."""
+    parts = sorted(((a, c) for a, c in mine.items if isinstance(a, Digit)), key=itemgetter(1))
+    if len(parts) < len(mine.items) or not parts or parts[0][1] < 0:
+        return
+    unit = parts[0][1]
+    rest = expr.floor_div(expr.shift(theirs, -mine.const), unit)
+    for digit, c in parts:
+        if c != unit:
+            return
+        yield digit, rest if digit is parts[-1][0] else expr.modulo(rest, digit.radix)
+        unit, rest = unit * digit.radix, expr.floor_div(rest, digit.radix)
+
+
+def _position(size: int, digits: dict[int, tuple[int, Index]]) -> Index | None:
+    """A position along a dimension from its digits, by their lowest values; None if one is missing."""
+    found, low = expr.constant(0), 1
+    while low < size:
+        if low not in digits:
+            return None
+        radix, value = digits[low]
+        found, low = expr.add(found, expr.scale(value, low)), low * radix
+    return found
 
 
 def _scaled(text: str, c: Number) -> str:

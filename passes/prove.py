@@ -16,11 +16,12 @@ from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.diagnose import diagnose
 from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import obligations, placements, same_elements
+from hlo_verify.passes.notation import Notation
 from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import Stages
-from hlo_verify.report import Report, Result, Verdict
+from hlo_verify.report import Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms.memory import forget, without_collector
@@ -81,7 +82,7 @@ def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> R
         ASSUMPTIONS,
         devices,
         time.perf_counter() - started,
-        stages=outcome.stages.report(),
+        stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
     )
 
@@ -167,6 +168,14 @@ def _results(
         values = (outcome.wanted[n], outcome.found[n])
         results.append(_compare(n, name, values, placed[n], outcome.stages, names if explain else None))
     return results
+
+
+def _stages(stages: Stages) -> tuple[Stage, ...]:
+    """The cut points of the partitioned module, in order, as a report shows them."""
+    notation = Notation(stages.logical)
+    return tuple(
+        Stage(op.name, str(op.location), notation.lineage(read), again) for op, read, again in stages.cut_points()
+    )
 
 
 def _obligations(

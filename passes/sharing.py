@@ -26,6 +26,7 @@ from hlo_verify.ir import Function, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.interpret import interpret
+from hlo_verify.passes.notation import Notation
 from hlo_verify.passes.repetition import Keys
 from hlo_verify.report import Stage
 from hlo_verify.terms import algebra
@@ -88,6 +89,7 @@ class Sharing:
     stages: list[Stage] = field(default_factory=list)
     """The partitioned module's values that are shards of logical ones, in order."""
     _known: set[Tensor] = field(default_factory=set)
+    _notation: Notation = field(default_factory=lambda: Notation(()))
     _stage_of: dict[Key, str] = field(default_factory=dict)
     _cut_terms: set[int] = field(default_factory=set)
     """Structural keys of sums that were cut."""
@@ -195,10 +197,12 @@ class Sharing:
                 continue
             if context.side == "logical":
                 self._known.add(atom.tensor)
+                self._notation.learn(op, value.shape, atom)
             elif atom.tensor in self._known:
-                self.stages.append(Stage(op.name, str(op.location), repr(atom), False))
+                lineage = self._notation.lineage(atom)
+                self.stages.append(Stage(op.name, str(op.location), lineage, False))
                 if key is not None:
-                    self._stage_of[key] = repr(atom)
+                    self._stage_of[key] = lineage
 
     def _selected(self, selector: Selector, merged: tuple[Tensor, ...]) -> Tensor:
         if isinstance(selector, int):

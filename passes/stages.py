@@ -9,7 +9,7 @@ masks), the logical operation of the same origin says what is expected, its shar
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.lineage import Lineage, lineage
-from hlo_verify.report import Stage
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
@@ -112,17 +111,16 @@ class Stages:
         if self.progress is not None and done % 64 == 0:
             self.progress(done)
 
-    def report(self) -> tuple[Stage, ...]:
-        """The cut points of the partitioned module, in order."""
+    def cut_points(self) -> Iterator[tuple[Op, Read, bool]]:
+        """The partitioned module's operations that compute shards of logical tensors, in order: of which elements, and
+        whether of a tensor that an earlier one computes a shard of too."""
         seen: set[Tensor] = set()
-        found = []
         for step in self.partitioned:
             for value in step.values:
                 atom = value.term.atom
                 if isinstance(atom, Read) and atom.tensor.bodies and atom.tensor in self._known:
-                    found.append(Stage(step.op.name, str(step.op.location), repr(atom), atom.tensor in seen))
+                    yield step.op, atom, atom.tensor in seen
                     seen.add(atom.tensor)
-        return tuple(found)
 
     def lost(self, p: Poly) -> bool:
         """Whether a term reads something that the logical module does not define."""
