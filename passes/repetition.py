@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -109,24 +110,37 @@ def cuts(function: Function, keys: Keys) -> frozenset[Name]:
     kinds = surroundings.kinds()
     members: dict[int, list[int]] = defaultdict(list)
     for n, kind in enumerate(kinds):
-        if len(ops[n].results) == 1 and is_float(ops[n].types[0].dtype) and keys.of(ops[n]) is not None:
-            members[kind].append(n)
-    repeated = {kind for kind, found in members.items() if len(found) >= REPEATED}
-    producer = {v: kinds[n] for n, op in enumerate(ops) for v in op.results}
-    uses: Graph = {kind: set() for kind in repeated}
-    for n, op in enumerate(ops):
-        if kinds[n] in repeated:
-            for v in op.operands:
-                source = producer.get(v)
-                if source in repeated:
-                    uses[source].add(kinds[n])
-    chosen = [n for kind in _feedback(uses) for n in members[kind]]
+        members[kind].append(n)
+    uses: Graph = {kind: set() for kind, found in members.items() if len(found) >= REPEATED}
+    for source, target in surroundings.edges():
+        if kinds[source] in uses and kinds[target] in uses:
+            uses[kinds[source]].add(kinds[target])
+    places = {kind for kind in uses if all(_is_place(ops[n], keys) for n in members[kind])}
+    chosen = [n for kind in _feedback(uses, places) for n in members[kind]]
     # What goes into the first layer and comes out of the last one is made or used otherwise than between two layers.
     found: set[int] = set()
     for colors in (surroundings.next_to(), surroundings.fates()):
         wanted = {(colors[n], ops[n].types) for n in chosen}
         found.update(n for n, op in enumerate(ops) if (colors[n], op.types) in wanted)
-    return frozenset(ops[n].results[0] for n in found if keys.of(ops[n]) is not None)
+    return frozenset(ops[n].results[0] for n in found if _is_place(ops[n], keys))
+
+
+def _is_place(op: Op, keys: Keys) -> bool:
+    """Whether the module can be cut at an operation: its one result is a tensor of numbers that is known exactly."""
+    return len(op.results) == 1 and is_float(op.types[0].dtype) and keys.of(op) is not None and op.name != BARRIER
+
+
+BARRIER = "optimization_barrier"
+"""An operation that gives back its operands as they are; several share one only for a compiler's sake."""
+
+
+def _behind_barriers(function: Function) -> dict[Name, Name]:
+    """What stands for the results of barriers: their operands."""
+    same: dict[Name, Name] = {}
+    for op in function.ops:
+        if op.name == BARRIER:
+            same.update((result, same.get(v, v)) for result, v in zip(op.results, op.operands, strict=True))
+    return same
 
 
 class _Surroundings:
@@ -134,8 +148,13 @@ class _Surroundings:
 
     def __init__(self, function: Function, keys: Keys) -> None:
         at = {v: (n, k) for n, op in enumerate(function.ops) for k, v in enumerate(op.results)}
+        same = _behind_barriers(function)
         edges = [
-            (*at[v], n, slot) for n, op in enumerate(function.ops) for slot, v in enumerate(op.operands) if v in at
+            (*at[same.get(v, v)], n, slot)
+            for n, op in enumerate(function.ops)
+            if op.name != BARRIER
+            for slot, v in enumerate(op.operands)
+            if same.get(v, v) in at
         ]
         lines = Counter(op.location.frames for op in function.ops)  # a line of one operation says nothing
         own = [(keys.of(op), op.location.frames if lines[op.location.frames] > 1 else ()) for op in function.ops]
@@ -143,6 +162,10 @@ class _Surroundings:
         source, result, target, slot = np.array(edges, np.uint64).reshape(-1, 4).T
         self._source, self._target = source.astype(np.int64), target.astype(np.int64)
         self._place = _scramble(result * np.uint64(31) + slot)
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """Which operation's result which one uses."""
+        return zip(self._source.tolist(), self._target.tolist(), strict=True)
 
     def kinds(self) -> list[int]:
         """By everything up to `RADIUS` away."""
@@ -184,15 +207,17 @@ def _scramble(x: Colors) -> Colors:
     return x ^ (x >> np.uint64(33))
 
 
-def _feedback(uses: Graph) -> list[int]:
-    """A few nodes that every loop of a graph goes through; none if there is no loop, or too many would be needed.
+def _feedback(uses: Graph, places: set[int]) -> list[int]:
+    """A few of the given nodes that every loop of a graph goes through; none if there is no loop, or no such few.
 
     Of nodes that do equally well, all that are used in several ways: each is a narrow place.
     """
     chosen: list[int] = []
     core = _core(uses)
     while core:
-        left = {node: len(_core(_without(core, node))) for node in _loop(core)}
+        left = {node: len(_core(_without(core, node))) for node in _loop(core) if node in places}
+        if not left:
+            return []
         least = min(left.values())
         best = [node for node, size in left.items() if size == least]
         best = [node for node in best if len(core[node]) > 1] or best[:1]

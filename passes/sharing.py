@@ -27,12 +27,12 @@ from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.notation import Notation
-from hlo_verify.passes.repetition import Keys
+from hlo_verify.passes.repetition import BARRIER, Keys
 from hlo_verify.report import Stage
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, stood_in
 from hlo_verify.terms.renaming import Leaves, Renaming
-from hlo_verify.terms.term import Guard, Read, Tensor, next_uid, tensor
+from hlo_verify.terms.term import Guard, Read, Tensor, tensor
 
 Key = tuple[Any, ...]
 
@@ -103,6 +103,12 @@ class Sharing:
             context.environment[argument] = value
             held[argument] = self._hold(value)
         for op in function.ops:
+            if op.name == BARRIER:
+                for result, v in zip(op.results, op.operands, strict=True):
+                    held[result] = held[v]
+                    if v in context.environment:
+                        context.environment[result] = context.environment[v]
+                continue
             pattern, merged = _together([held[v] for v in op.operands])
             key = self._key(op, pattern, merged, context)
             if key is not None:
@@ -165,19 +171,18 @@ class Sharing:
                 context.environment[v] = self.resolve(held[v])
         if context.side != "logical":
             self._seal_definitions(merged)
-        start = next_uid()
         stood_in()
         values = interpret(op, [context.environment[v] for v in op.operands], context)
         made = stood_in()
         entry: list[tuple[int, tuple[Selector, ...]]] | None = [] if key is not None else None
         for k, (name, value) in enumerate(zip(op.results, values, strict=True)):
             if name in self.cut and context.side == "logical" and key is not None and made.isdisjoint(merged):
-                value = self._cut(value, key, k, merged, start)
+                value = self._cut(value, key, k, merged)
             elif context.side != "logical":
                 value = self._as_leaf(value)
             values[k] = context.environment[name] = value
             made |= stood_in()
-            selectors = self._selectors(value, merged, key, start) if key is not None else None
+            selectors = self._selectors(value, merged, key) if key is not None else None
             if selectors is None or not made.isdisjoint(merged):
                 entry, held[name] = None, self._hold(value)
                 continue
@@ -209,7 +214,7 @@ class Sharing:
             return merged[selector]
         return self._stand[selector.cut, tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)]
 
-    def _selectors(self, value: Value, merged: tuple[Tensor, ...], key: Key, start: int) -> tuple[Selector, ...] | None:
+    def _selectors(self, value: Value, merged: tuple[Tensor, ...], key: Key) -> tuple[Selector, ...] | None:
         """Where the leaves of a result come from; None if that is not known, so that it must not be shared."""
         where = {leaf: n for n, leaf in enumerate(merged)}
         rigid = self._rigid(key[-1])
@@ -222,7 +227,7 @@ class Sharing:
                 if leaf in rigid:
                     return None
                 selectors.append(_Derived(cut, tuple(where.get(inner, inner) for inner in of)))
-            elif leaf.uid > start:
+            elif leaf not in rigid and leaf.values is None:
                 return None
         return tuple(selectors)
 
@@ -260,10 +265,10 @@ class Sharing:
             found = self._renamings[old, new] = Renaming(dict(zip(old, new, strict=True)), self.leaves)
         return found
 
-    def _cut(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...], start: int) -> Value:
+    def _cut(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
         """A logical value as a leaf of its own."""
         source = _definition(value)
-        selectors = self._selectors(value, merged, key, start)
+        selectors = self._selectors(value, merged, key)
         if source is None or not selectors:
             return value
         of = tuple(self._selected(s, merged) for s in selectors)
