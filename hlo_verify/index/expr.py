@@ -263,9 +263,10 @@ def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
     for atom, c in live:
         if isinstance(atom, Opaque) and atom.kind == "div":
             (m,), (e,) = atom.args, atom.exprs
-            remainder = floor_divmod(e, m)[1].items[0][0]
-            if remainders.get(remainder.uid, 0) * m == c:
-                kept = [(a, k) for a, k in live if a is not atom and a is not remainder]
+            remainder = modulo(e, m)
+            left = remainder.items[0][0] if len(remainder.items) == 1 and not remainder.const else None
+            if left is not None and remainder is of_atom(left) and remainders.get(left.uid, 0) * m == c:
+                kept = [(a, k) for a, k in live if a is not atom and a is not left]
                 kept.extend((a, k * (c // m)) for a, k in e.items)
                 return build(const + c // m * e.const, kept)
     return None
@@ -338,11 +339,27 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         small, low = divmod(r.const, g)
         above, rem = floor_divmod(_intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
         return add(high, above), shift(scale(rem, g), low)
-    mod = opaque("mod", (r,), (m,), 0, m - 1)
+    unwound = _without_remainders(r, m)
+    remainder = modulo(unwound, m) if unwound is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
     q, c = divmod(e.const, m)
     whole = _intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
     div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)
-    return build(q, [(div, 1)]), of_atom(mod)
+    return build(q, [(div, 1)]), remainder
+
+
+def _without_remainders(e: Index, m: int) -> Index:
+    """An expression equal to e modulo m: `c*(x mod n)` is `c*x` there, if m divides `c*n` (rotations of rotations)."""
+    items: list[tuple[Atom, int]] = []
+    const, changed = e.const, False
+    for atom, c in e.items:
+        if isinstance(atom, Opaque) and atom.kind == "mod" and c * atom.args[0] % m == 0:
+            inner = atom.exprs[0]
+            const += c * inner.const
+            items.extend((a, k * c) for a, k in inner.items)
+            changed = True
+        else:
+            items.append((atom, c))
+    return build(const, items) if changed else e
 
 
 def floor_div(e: Index, m: int) -> Index:

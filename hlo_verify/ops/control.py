@@ -114,7 +114,7 @@ def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
             invariant.add(k)
             continue
         start = args[k].term.constant
-        step = _step(producers.get(result), argument, producers, context)
+        step = _step(result, argument, producers, context)
         if isinstance(start, int) and step and args[k].shape == () and is_integer(args[k].type.dtype):
             counters[k] = (as_index(args[k]).const, step)
     t = expr.var("t", "count", _steps_that_fit(counters, op))
@@ -152,25 +152,32 @@ def _fits(dtype: str, value: int) -> bool:
     return lo <= value <= hi
 
 
-def _step(op: Op | None, argument: int, producers: dict[int, Op], context: Context) -> int | None:
-    """The constant that an iteration adds to a counter."""
-    if op is None or op.name not in ("add", "subtract") or argument not in op.operands:
-        return None
-    first, second = op.operands
-    other = second if first == argument else first
-    if op.name == "subtract" and first != argument:
-        return None
-    source = producers.get(other)
-    if source is not None and source.name == "constant" and op.types[0].dtype in algebra.INTEGER_RANGES:
-        step = int(source.attributes["value"].flat[0])
-    elif other in context.environment and context.environment[other].term.constant is not None:
-        constant = context.environment[other].term.constant
-        if not isinstance(constant, int):
+def _step(result: int, argument: int, producers: dict[int, Op], context: Context) -> int | None:
+    """What an iteration adds to a counter, in one or several constant steps (a body that was unrolled)."""
+    total = 0
+    while result != argument:
+        op = producers.get(result)
+        if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in algebra.INTEGER_RANGES:
             return None
-        step = constant
-    else:
-        return None
-    return step if op.name == "add" else -step
+        first, second = op.operands
+        step = _constant(second, producers, context)
+        if step is None and op.name == "add":
+            first, step = second, _constant(first, producers, context)
+        if step is None:
+            return None
+        total += step if op.name == "add" else -step
+        result = first
+    return total
+
+
+def _constant(value: int, producers: dict[int, Op], context: Context) -> int | None:
+    """The number that a scalar always is, in a loop's body or around it."""
+    source = producers.get(value)
+    if source is not None:
+        return int(source.attributes["value"].flat[0]) if source.name == "constant" else None
+    around = context.environment.get(value)
+    constant = None if around is None else around.term.constant
+    return constant if isinstance(constant, int) else None
 
 
 def _count(test: Poly, t: Var) -> int | None:

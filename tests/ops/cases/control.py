@@ -42,20 +42,25 @@ def if_(draw: Draw) -> Case:
 
 @cases
 def while_(draw: Draw) -> Case:
-    """A counted loop, which is unrolled here."""
+    """A counted loop, which is unrolled here; its counter moves on in one or in several steps."""
     program = Program()
     kind = draw(st.sampled_from(("i32", "i8", "ui8")))
     start, stop = draw(st.integers(0, 3)), draw(st.integers(0, 4))
     counter = program.constant(np.array(start, dtype=DTYPES[kind]))
     x = operand(draw, program, draw(shapes()), draw(st.sampled_from(("f32", "i8"))))
     c = tensor_type((), kind)
+    steps = draw(st.sampled_from(((1,), (2,), (1, 1), (2, -1), (1, 0, 1))))
+    counted = " ".join(
+        f"%s{n} = stablehlo.constant dense<{abs(step)}> : {c} "
+        f"%j{n + 1} = stablehlo.{'add' if step >= 0 else 'subtract'} {f'%j{n}' if n else '%i'}, %s{n} : {c}"
+        for n, step in enumerate(steps)
+    )
     regions = (
         f"{{ ^bb0(%i: {c}, %x: {x.type}): %n = stablehlo.constant dense<{stop}> : {c} "
         f"%t = stablehlo.compare LT, %i, %n : ({c}, {c}) -> tensor<i1> "
         '"stablehlo.return"(%t) : (tensor<i1>) -> () }, '
-        f"{{ ^bb0(%i: {c}, %x: {x.type}): %n = stablehlo.constant dense<1> : {c} "
-        f"%j = stablehlo.add %i, %n : {c} %y = stablehlo.add %x, %x : {x.type} "
-        f'"stablehlo.return"(%j, %y) : ({c}, {x.type}) -> () }}'
+        f"{{ ^bb0(%i: {c}, %x: {x.type}): {counted} %y = stablehlo.add %x, %x : {x.type} "
+        f'"stablehlo.return"(%j{len(steps)}, %y) : ({c}, {x.type}) -> () }}'
     )
     results = program.op("while", [counter, x], [((), kind), (x.shape, x.dtype)], "", regions)
     return Case(program.returns(results))
