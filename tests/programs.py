@@ -57,8 +57,8 @@ def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDIN
         for n, verdict in enumerate(verdicts)
     )
     stages = (
-        Stage("%1 = stablehlo.dot_general", "train.py:50", "h_d[i,j] = h[128*d0 + i, j]"),
-        Stage("%2 = stablehlo.dot_general", "train.py:51", "g_d[i,j] = g[128*d0 + i, j]", shared=True),
+        Stage("dot_general", "train.py:50", "dot_general@train.py:50[128*d + i,j]"),
+        Stage("all_reduce", "train.py:51", "dot_general@train.py:51[128*d + i,j]", shared=True),
     )
     return Report(
         name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, ("sort (train.py:60): split dimension",)

@@ -87,8 +87,9 @@ def _results(results: Sequence[Result], style: Style) -> Iterator[str]:
             name = _names(held, style)
         else:
             name = _name(result)
-        where = f"  ({result.location})" if result.location and result.verdict is not Verdict.PROVED else ""
         reason = _one_line(result.reason)
+        said = not result.location or f"({result.location})" in reason or result.verdict is Verdict.PROVED
+        where = "" if said else f"  ({result.location})"
         if len(reason) > LINE and not style.verbose:
             reason = reason[: LINE - 1] + "…"
         yield f"{style.verdict(result.verdict)}  {name}{'  ' if reason else ''}{reason}{where}"

@@ -59,6 +59,12 @@ def test_a_long_reason_is_cut() -> None:
     assert line.endswith("…  (train.py:57)") and len(line) < LINE + 50
 
 
+def test_a_source_line_is_not_said_twice() -> None:
+    result = replace(report(U).results[0], reason="dot_general (train.py:57): the sum over d is missing", finding=None)
+    line = render([replace(report(), results=(result,))], Style(), several=False).splitlines()[0]
+    assert line == "UNKNOWN  result[0]  dot_general (train.py:57): the sum over d is missing"
+
+
 def test_refuted_is_counted() -> None:
     summary = render([report(P, R, U)], Style(), several=False).splitlines()[-1]
     assert summary.startswith("REFUTED  1 of 3 results proved, 1 refuted on 8 devices")
@@ -85,8 +91,8 @@ def test_a_proof_with_a_reason_is_never_folded() -> None:
 
 def test_verbose_shows_stages_with_their_lineage() -> None:
     text = render([report(P)], Style(verbose=True), several=False)
-    assert "Stages:\n  h_d[i,j] = h[128*d0 + i, j]\n      %1 = stablehlo.dot_general  (train.py:50)\n" in text
-    assert "  g_d[i,j] = g[128*d0 + i, j]  (as before)\n" in text
+    assert "Stages:\n  dot_general@train.py:50[128*d + i,j]\n      dot_general  (train.py:50)\n" in text
+    assert "  dot_general@train.py:51[128*d + i,j]  (as before)\n" in text
     assert "Stages:" not in render([report(P)], Style(), several=False)
 
 
