@@ -22,7 +22,7 @@ from hlo_verify.ops.values import Value
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import NEAREST, Values
-from hlo_verify.passes.shards import Match, reads
+from hlo_verify.passes.shards import Match, tensors
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.term import Poly
 
@@ -202,8 +202,7 @@ class Blame:
 
     def _arguments(self, value: Value) -> list[Match]:
         """The arguments that a value may be made from directly."""
-        read = reads(value.term)
-        return [Match(None, a, a.term) for a in self.values.stages.arguments if reads(a.term) <= read]
+        return [Match(None, a, a.term) for a in self.values.arguments_in(value)]
 
     def _kept(self, name: Name) -> list[Match]:
         """The logical value that a value is a shard of; where it is a piece of one, the one that it is made from."""
@@ -232,7 +231,7 @@ class Blame:
             if any(not differs(source) for source in flow.sources(at)):
                 return flow.step(at)
             from_argument = match.step is None and any(operand not in flow for operand in flow.op(at).operands)
-            if from_argument and reads(term) & reads(flow.value(at).term):
+            if from_argument and tensors(term) & tensors(flow.value(at).term):
                 return flow.step(at)
         return None
 

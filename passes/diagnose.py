@@ -13,7 +13,7 @@ from hlo_verify.passes.blame import Blame, Fault
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.notation import number, variable
-from hlo_verify.passes.shards import Match, indices, reads
+from hlo_verify.passes.shards import Match, indices, tensors
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.report import Finding
 from hlo_verify.terms.term import Poly
@@ -82,7 +82,7 @@ class Diagnosis:
             match = self.values.shards.match(self.values.flow.value(start))
             return self.blame.between(match, logical) if match is not None else None
         for argument in self.values.stages.arguments:
-            if reads(argument.term) == reads(found):
+            if tensors(argument.term) == tensors(found):
                 return self.blame.between(Match(None, argument, argument.term), logical)
         return None
 

@@ -1,4 +1,4 @@
-"""Pass 3, lineage: which element of a logical tensor each device holds where.
+"""Lineage: which element of a logical tensor each device holds where.
 
 A sharding is a table of shard coordinates over devices; fitted to the digits of the device number it is
 an index expression: `x_d[i, k] = x[128*d[1:4] + i, k]`.

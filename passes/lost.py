@@ -15,7 +15,7 @@ from hlo_verify.ops.values import Value
 from hlo_verify.passes.differences import Difference, difference
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.notation import Notation
-from hlo_verify.passes.shards import Shards, reads
+from hlo_verify.passes.shards import Shards, tensors
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly
@@ -96,11 +96,15 @@ class Values:
             match = self.shards.match(self.flow.value(source))
             if match is not None and match.term.constant is None and match.factor == 1:
                 wholes.append((match.step, match.whole))
-        read = reads(value.term)
-        wholes += [(None, argument) for argument in self.stages.arguments if reads(argument.term) <= read]
+        wholes += [(None, argument) for argument in self.arguments_in(value)]
         for step, whole in wholes:
             for term in self.shards.shards(whole, value.shape):
                 yield step, term
+
+    def arguments_in(self, value: Value) -> list[Value]:
+        """The logical module's arguments that a value's term reads."""
+        read = tensors(value.term)
+        return [argument for argument in self.stages.arguments if tensors(argument.term) <= read]
 
     def counterparts(self, op: Op, value: Value) -> Iterator[tuple[Step | None, Poly]]:
         """Shards of what the logical operation of the same kind and origin computes, else of what others there do."""

@@ -1,4 +1,4 @@
-"""Pass 5, prove: every result of the partitioned module is its shard of the logical result."""
+"""Prove that every result of the partitioned module is its shard of the logical result."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import Value, lighten, position, positions
-from hlo_verify.passes.stages import Stages, Step
+from hlo_verify.passes.stages import Stages, Step, reads
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
 from hlo_verify.terms.sums import reduce_extremum, reduce_sum
@@ -259,17 +259,9 @@ def indices(term: Poly) -> Iterator[Index]:
             yield from atom_indices(atom)
 
 
-def reads(term: Poly) -> set[Tensor]:
+def tensors(term: Poly) -> set[Tensor]:
     """The tensors that a term reads, in the arguments of functions too."""
-    found: set[Tensor] = set()
-    for mono, _ in term.items:
-        for atom, _ in mono:
-            if isinstance(atom, Read):
-                found.add(atom.tensor)
-            elif isinstance(atom, Apply):
-                for arg in atom.args:
-                    found |= reads(arg)
-    return found
+    return {read.tensor for read in reads(term)}
 
 
 def atom_indices(atom: Atom) -> Iterator[Index]:

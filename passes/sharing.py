@@ -1,4 +1,4 @@
-"""Pass 4, for modules that repeat themselves: what is true of one layer is derived once.
+"""Stages of modules that repeat themselves: what is true of one layer is derived once.
 
 Every value is known by a *form*, what was computed, and by the *leaves* that it was computed of: arguments
 and other tensors that terms do not look into. Two layers of a network have equal forms of different leaves. The

@@ -1,4 +1,4 @@
-"""Pass 4, stages: recognise partitioned values as shards of logical tensors, operation by operation.
+"""Stages: recognise partitioned values as shards of logical tensors, operation by operation.
 
 Most values are recognised by construction: equal functions have one definition, so a partitioned value
 is a read of the very tensor that the logical module defined. Where it is not (halo exchanges, padding,
@@ -95,7 +95,7 @@ class Stages:
         return not self.lost(term) and term.skey in self._shapes
 
     def _learn(self, p: Poly) -> None:
-        for read in _reads(p):
+        for read in reads(p):
             self._known.add(read.tensor)
 
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
@@ -128,7 +128,7 @@ class Stages:
         if found is None:
             found = self._lost[p.uid] = any(
                 read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind in ("opaque", padding.KIND))
-                for read in _reads(p)
+                for read in reads(p)
             )
         return found
 
@@ -213,7 +213,7 @@ class Stages:
 
     def _differ(self, p: Poly) -> bool:
         """Whether a difference that did not cancel never will: the logical module's tensors are taken to differ."""
-        return all(not read.tensor.bodies or read.tensor in self._known for read in _reads(p))
+        return all(not read.tensor.bodies or read.tensor in self._known for read in reads(p))
 
     def _cut(self, op: Op, value: Value, expected: Poly, where: Lineage) -> Value:
         if where.inside is ONE:
@@ -226,10 +226,7 @@ class Stages:
         return Value(value.type, term)
 
 
-Observer = Callable[[Op, list[Value]], list[Value]]
-
-
-def _reads(p: Poly) -> set[Read]:
+def reads(p: Poly) -> set[Read]:
     """The reads of a term, in the arguments of functions too."""
     found: set[Read] = set()
     todo = [p]

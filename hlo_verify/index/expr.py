@@ -418,14 +418,18 @@ def _substitute_opaque(atom: Opaque, mapping: Mapping[Var, Index], on_term: Any)
     if atom.kind == "value":
         result: Index = on_term(atom)
         return result
-    inner = substitute(atom.exprs[0], mapping, on_term)
+    return again(atom, substitute(atom.exprs[0], mapping, on_term))
+
+
+def again(atom: Opaque, e: Index) -> Index:
+    """What an opaque integer is of its one expression (a remainder, a quotient, a clamp, an entry of a table), of e."""
     if atom.kind == "mod":
-        return modulo(inner, atom.args[0])
+        return modulo(e, atom.args[0])
     if atom.kind == "div":
-        return floor_div(inner, atom.args[0])
+        return floor_div(e, atom.args[0])
     if atom.kind == "clamp":
-        return clamp(inner, atom.args[0], atom.args[1])
-    return lookup(atom.args[0], inner)
+        return clamp(e, *atom.args)
+    return lookup(atom.args[0], e)
 
 
 def table(values: tuple[int, ...], e: Index) -> Index:

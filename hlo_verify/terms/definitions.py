@@ -137,13 +137,7 @@ class _Rebuild:
         if atom.kind == "value":
             return algebra.as_index(self.poly(atom.term), atom.lo, atom.hi)
         inner = self.index(atom.exprs[0])
-        if atom.kind == "mod":
-            return expr.modulo(inner, atom.args[0])
-        if atom.kind == "div":
-            return expr.floor_div(inner, atom.args[0])
-        if atom.kind == "clamp":
-            return expr.clamp(inner, *atom.args)
-        return expr.lookup(atom.args[0], inner)
+        return expr.again(atom, inner)
 
     def atom(self, a: Atom) -> Poly:
         if isinstance(a, Read):
@@ -336,8 +330,3 @@ def named(p: Poly, dtype: str = "") -> Poly:
     if p.atom is not None or p.constant is not None:
         return p
     return define("term", (), (p,), dtype=dtype)
-
-
-def is_definition(atom: Atom, kind: str) -> bool:
-    """Whether an atom reads a definition of that kind."""
-    return isinstance(atom, Read) and atom.tensor.kind == kind

@@ -127,12 +127,4 @@ class Renaming:
             new = self.poly(atom.term)
             return expr.of_atom(atom) if new is atom.term else algebra.as_index(new, atom.lo, atom.hi)
         inner = self._index(atom.exprs[0])
-        if inner is atom.exprs[0]:
-            return expr.of_atom(atom)
-        if atom.kind == "mod":
-            return expr.modulo(inner, atom.args[0])
-        if atom.kind == "div":
-            return expr.floor_div(inner, atom.args[0])
-        if atom.kind == "clamp":
-            return expr.clamp(inner, *atom.args)
-        return expr.lookup(atom.args[0], inner)
+        return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
