@@ -91,12 +91,12 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
     traced: dict[Any, Function] = {}
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        from hlo_verify.ops.values import UnsupportedError
+        from hlo_verify.ops.values import UnsupportedError, fingerprint
 
         if op.attributes.get("has_side_effect"):
             raise UnsupportedError(f"custom_call to {target}, which has a side effect")
         kinds = tuple(value.type for value in args)
-        key = (kinds, tuple(sorted((k, str(v)) for k, v in op.attributes.items())))
+        key = (kinds, op.types, fingerprint(op.attributes))
         if key not in traced:
             traced[key] = _trace(target, meaning, name, kinds, op)
         body = traced[key]

@@ -108,8 +108,9 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
     results: list[Result] = []
     proved: set[object] = set()
     for n, name in enumerate(logical.result_names):
-        key = (once.together(wanted[n], found[n]), placed[n].tiles, placed[n].coordinates.tobytes())
-        if key not in proved:
+        pair = once.together(wanted[n], found[n])
+        key = (pair, placed[n].tiles, placed[n].coordinates.tobytes())
+        if pair is None or key not in proved:
             values = once.resolve(wanted[n]), once.resolve(found[n])
             if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], device)):
                 forget()

@@ -244,9 +244,13 @@ class Sharing:
             self._templates[form] = _Template(value, leaves, self.leaves.of(value.term).difference(leaves))
         return Shared(form, leaves)
 
-    def together(self, a: Shared, b: Shared) -> Key:
-        """What two pairs of values have in common if the values of one are equal just when those of the other are."""
-        return _together((a, b))[0]
+    def together(self, a: Shared, b: Shared) -> Key | None:
+        """What two pairs of values have in common if the values of one are equal just when those of the other are.
+
+        None where a tensor is a leaf of one value and rigid in the other: then it matters which tensor it is.
+        """
+        pattern, merged = _together((a, b))
+        return pattern if self._rigid(pattern).isdisjoint(merged) else None
 
     def resolve(self, shared: Shared) -> Value:
         """The value itself."""

@@ -138,6 +138,22 @@ def test_attributes_and_several_results() -> None:
     assert _report(call.replace('"2"', '"3"') + RETURN, call + RETURN).verdict is UNKNOWN
 
 
+def test_attributes_that_look_the_same_in_print() -> None:
+    """Of a long array only its ends are printed, of a number eight digits."""
+    hlo_verify.register_custom_call("my.kernel", trailing=1)
+
+    def call(table: list[int], scale: float) -> str:
+        kinds = f"tensor<{len(table)}xi32>", "tensor<2xf64>"
+        config = f"{{t = dense<{table}> : {kinds[0]}, s = dense<[{scale}, 0.0]> : {kinds[1]}}}"
+        return CALL.replace("(%x)", f"(%x) {{backend_config = {config}, api_version = 4 : i32}}") + RETURN
+
+    table = list(range(2000))
+    other = [7 if n == 1000 else n for n in table]
+    assert _report(call(table, 0.1), call(table, 0.1)).verdict is PROVED
+    assert _report(call(table, 0.1), call(other, 0.1)).verdict is UNKNOWN
+    assert _report(call(table, 0.1), call(table, 0.1000000000001)).verdict is UNKNOWN
+
+
 @pytest.mark.parametrize(
     ("meaning", "said"),
     [

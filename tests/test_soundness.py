@@ -224,3 +224,59 @@ def test_remainders_that_have_nothing_in_common() -> None:
     return %r : {VECTOR}"""
     nothing = f"%r = stablehlo.constant dense<0.0> : {VECTOR}\nreturn %r : {VECTOR}"
     assert not _proved(*_replicated([VECTOR], VECTOR, masked, nothing))
+
+
+def _nested_loops(made: str, inside: str, carried: str, added: str) -> str:
+    """`x + sum over i<3, j<2 of added`, with operations in both loops, the inner of which carries a value."""
+    return f"""
+    %none = stablehlo.constant dense<0> : tensor<i32>
+    %r:2 = stablehlo.while(%i = %none, %total = %none) : tensor<i32>, tensor<i32>
+    cond {{
+      {_number("three", 3)}
+      %p = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      {_number("zero", 0)}
+      {_number("one", 1)}
+      {_number("five", 5)}
+      {made}
+      %q:3 = stablehlo.while(%j = %zero, %sum = %zero, %outer = {carried}) : tensor<i32>, tensor<i32>, tensor<i32>
+      cond {{
+        {_number("two", 2)}
+        %p = stablehlo.compare LT, %j, %two : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }} do {{
+        {inside}
+        %more = stablehlo.add %sum, {added} : tensor<i32>
+        %next = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %next, %more, %outer : tensor<i32>, tensor<i32>, tensor<i32>
+      }}
+      %sum_total = stablehlo.add %total, %q#1 : tensor<i32>
+      %next_i = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next_i, %sum_total : tensor<i32>, tensor<i32>
+    }}
+    %all = stablehlo.broadcast_in_dim %r#1, dims = [] : (tensor<i32>) -> tensor<4xi32>
+    %y = stablehlo.add %a0, %all : tensor<4xi32>
+    return %y : tensor<4xi32>"""
+
+
+TIMES_FIVE = "%s = stablehlo.multiply {}, %five : tensor<i32>"
+
+
+@pytest.mark.parametrize(
+    ("made", "inside", "carried", "added"),
+    [
+        ("", TIMES_FIVE.format("%outer"), "%i", "%s"),
+        (TIMES_FIVE.format("%i"), "", "%i", "%s"),
+        (TIMES_FIVE.format("%i"), "", "%s", "%outer"),
+    ],
+)
+def test_what_an_iteration_adds_is_not_what_the_one_before_did(
+    made: str, inside: str, carried: str, added: str
+) -> None:
+    kind = "tensor<4xi32>"
+    loops = _nested_loops(made, inside, carried, added)
+    for total in (0, 10, 25, 30):
+        plain = f"%c = stablehlo.constant dense<{total}> : {kind}\n%y = stablehlo.add %a0, %c : {kind}"
+        logical = f"{plain}\nreturn %y : {kind}"
+        assert _proved(*_replicated([kind], kind, logical, loops)) == (total == 30)

@@ -114,7 +114,7 @@ def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
             invariant.add(k)
             continue
         start = args[k].term.constant
-        step = _step(result, argument, producers, context)
+        step = _step(result, argument, body, producers, context)
         if isinstance(start, int) and step and args[k].shape == () and is_integer(args[k].type.dtype):
             counters[k] = (as_index(args[k]).const, step)
     t = expr.var("t", "count", _steps_that_fit(counters, op))
@@ -152,7 +152,7 @@ def _fits(dtype: str, value: int) -> bool:
     return lo <= value <= hi
 
 
-def _step(result: int, argument: int, producers: dict[int, Op], context: Context) -> int | None:
+def _step(result: int, argument: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
     """What an iteration adds to a counter, in one or several constant steps (a body that was unrolled)."""
     total = 0
     while result != argument:
@@ -160,9 +160,9 @@ def _step(result: int, argument: int, producers: dict[int, Op], context: Context
         if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in algebra.INTEGER_RANGES:
             return None
         first, second = op.operands
-        step = _constant(second, producers, context)
+        step = _constant(second, body, producers, context)
         if step is None and op.name == "add":
-            first, step = second, _constant(first, producers, context)
+            first, step = second, _constant(first, body, producers, context)
         if step is None:
             return None
         total += step if op.name == "add" else -step
@@ -170,12 +170,15 @@ def _step(result: int, argument: int, producers: dict[int, Op], context: Context
     return total
 
 
-def _constant(value: int, producers: dict[int, Op], context: Context) -> int | None:
-    """The number that a scalar always is, in a loop's body or around it."""
+def _constant(value: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
+    """The number that a scalar always is, in a loop's body or around it.
+
+    The body's own values may be in the environment too, as they were when it last ran.
+    """
     source = producers.get(value)
     if source is not None:
         return int(source.attributes["value"].flat[0]) if source.name == "constant" else None
-    around = context.environment.get(value)
+    around = None if value in body.arguments else context.environment.get(value)
     constant = None if around is None else around.term.constant
     return constant if isinstance(constant, int) else None
 

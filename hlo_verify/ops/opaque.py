@@ -10,7 +10,7 @@ from typing import Any
 
 from hlo_verify.ir import Op
 from hlo_verify.ops.ordering import top_k
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, function_of, whole
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, fingerprint, function_of, whole
 from hlo_verify.terms.term import ZERO
 
 
@@ -100,7 +100,7 @@ def deterministic(trailing: int | None = None) -> Rule:
             raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')}, which has a side effect")
         if op.regions:
             raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')} with computations")
-        key = tuple(sorted((k, str(v)) for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL))
+        key = fingerprint({k: v for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL})
         results = []
         for n, kind in enumerate(op.types):
             own = range(kind.rank) if trailing is None else range(kind.rank - trailing, kind.rank)
@@ -110,7 +110,7 @@ def deterministic(trailing: int | None = None) -> Rule:
                 raise UnsupportedError(
                     f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
                 )
-            results.append(Value(kind, function_of("custom_call", (*key, ("result", str(n))), dims, kind, own)))
+            results.append(Value(kind, function_of("custom_call", (key, n), dims, kind, own)))
         return results
 
     return rule

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
@@ -195,6 +197,17 @@ def function_of(
 def operand_of_type(value: Value, dtype: str) -> Poly:
     """The value's term for arithmetic in an element type, its own or a wider one that it is promoted to first."""
     return value.term if value.type.dtype == dtype or not is_integer(value.type.dtype) else exact_integer(value)
+
+
+def fingerprint(value: Any) -> Any:
+    """An attribute as a hashable value, equal for equal attributes alone: all elements of an array, not its print."""
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, dict):
+        return "dict", tuple((name, fingerprint(item)) for name, item in sorted(value.items()))
+    if isinstance(value, tuple | list):
+        return "tuple", tuple(map(fingerprint, value))
+    return type(value).__name__, repr(value)
 
 
 def exact_integer(value: Value) -> Poly:

@@ -79,7 +79,10 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     pieces = []
     for start, end in pairwise(edges):
         last = None if end is None else end - 1
-        here = {mono: c for lo, hi, mono, c in parts if _covers(lo, hi, start, last)}
+        here: dict[Monomial, Number] = {}
+        for lo, hi, mono, c in parts:
+            if _covers(lo, hi, start, last):
+                here[mono] = here.get(mono, 0) + c
         pieces.append((interval(form, start, last), build(here)))
     count = len(_forms(p))
     if any(len(_forms(term)) >= count for _, term in pieces):

@@ -188,3 +188,91 @@ def test_results_without_meaning_are_not_shared() -> None:
     )
     _, shared = _terms(body, 3)
     assert len(set(shared)) == 3
+
+
+def _marked(marked: bool, second: str) -> str:
+    """Layers, and two more results: tanh(w) is added to both, in one module marked by a custom call."""
+    kind, layers = "tensor<4xf32>", 10
+    names = ["%w", "%v", "%x0", *(f"%a{n}" for n in range(layers))]
+    placed = ' {mhlo.sharding = "{replicated}"}' if marked else ""
+    body = []
+    for n in range(layers):
+        body += [
+            f"%t{n} = stablehlo.tanh %x{n} : {kind}",
+            f"%u{n} = stablehlo.multiply %t{n}, %a{n} : {kind}",
+            f"%x{n + 1} = stablehlo.add %x{n}, %u{n} : {kind}",
+        ]
+    body += [f"%g = stablehlo.tanh %w : {kind}", f"%h = stablehlo.tanh {second} : {kind}"]
+    for n, name in enumerate("gh"):
+        if marked:
+            body.append(f"%m{n} = stablehlo.custom_call @MoveToHost(%{name}) : ({kind}) -> {kind}")
+        body.append(f"%r{n} = stablehlo.add %a{n}, %{f'm{n}' if marked else name} : {kind}")
+    arguments = ", ".join(f"{name}: {kind}{placed}" for name in names)
+    return (
+        "module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        f"func.func public @main({arguments}) -> ({', '.join([kind + placed] * 3)}) {{\n"
+        + "\n".join(body)
+        + f"\nreturn %x{layers}, %r0, %r1 : {kind}, {kind}, {kind}\n}}\n}}\n"
+    )
+
+
+def test_a_tensor_that_only_one_side_may_rename() -> None:
+    """Behind the custom call, w is a tensor like any other constant; without it, one of the operands of a layer."""
+    logical = _marked(True, "%w")
+    assert hlo_verify.verify(logical, _marked(False, "%w")).verdict is Verdict.PROVED
+    assert hlo_verify.verify(logical, _marked(False, "%v")).verdict is Verdict.UNKNOWN
+
+
+def _twice(part: bool, weights: str) -> str:
+    """Layers z = y + y of y = (tanh(z) * z) @ W, and z of the first layer twice more, summed twice over two devices."""
+    kind, half, layers = "tensor<4xf32>", "tensor<2xf32>", 10
+    table = "tensor<2x4xf32>" if part else "tensor<4x4xf32>"
+    placed = "" if part else ' {mhlo.sharding = "{replicated}"}'
+    split = "" if part else ' {mhlo.sharding = "{devices=[2,1,2]0,1,2,3 last_tile_dim_replicate}"}'
+
+    def dot(result: str, u: str, w: str) -> str:
+        return _dot(result, u, w, f"({half if part else kind}, {table}) -> {kind}").replace("[1] x", "[0] x")
+
+    def total(result: str, of: str, groups: str, size: str) -> str:
+        return (
+            f'{result} = "stablehlo.all_reduce"({of}) <{{replica_groups = dense<{groups}> : tensor<{size}xi64>, '
+            f"channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}}> ({{\n"
+            "^bb0(%l: tensor<f32>, %r: tensor<f32>):\n%s = stablehlo.add %l, %r : tensor<f32>\n"
+            f"stablehlo.return %s : tensor<f32>\n}}) : ({kind}) -> {kind}"
+        )
+
+    body = [f"%one = stablehlo.constant dense<1.0> : {kind}"]
+    if part:
+        body += [
+            "%id = stablehlo.partition_id : tensor<ui32>",
+            "%starts = stablehlo.constant dense<[0, 0, 2, 2]> : tensor<4xi32>",
+            "%at = stablehlo.dynamic_slice %starts, %id, sizes = [1] : (tensor<4xi32>, tensor<ui32>) -> tensor<1xi32>",
+            "%start = stablehlo.reshape %at : (tensor<1xi32>) -> tensor<i32>",
+        ]
+    for n in range(layers):
+        body += [f"%t{n} = stablehlo.tanh %z{n} : {kind}", f"%u{n} = stablehlo.multiply %t{n}, %z{n} : {kind}"]
+        if part:
+            body.append(f"%h{n} = stablehlo.dynamic_slice %u{n}, %start, sizes = [2] : ({kind}, tensor<i32>) -> {half}")
+            body += [dot(f"%p{n}", f"%h{n}", f"%w{n}"), total(f"%y{n}", f"%p{n}", "[[0, 2], [1, 3]]", "2x2")]
+        else:
+            body.append(dot(f"%y{n}", f"%u{n}", f"%w{n}"))
+        body += [f"%a{n} = stablehlo.multiply %y{n}, %one : {kind}", f"%z{n + 1} = stablehlo.add %a{n}, %y{n} : {kind}"]
+    results = [f"%z{layers}", "%z1", "%z1"]
+    if part:
+        for n, w in enumerate(("%w0", weights)):
+            body += [dot(f"%q{n}", "%h0", w), total(f"%r{n}", f"%q{n}", "[[0, 1, 2, 3]]", "1x4")]
+        results[1:] = ["%r0", "%r1"]
+    arguments = ", ".join([f"%z0: {kind}{placed}", *(f"%w{n}: {table}{split}" for n in range(layers))])
+    return (
+        "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        f"func.func public @main({arguments}) -> ({', '.join([kind + placed] * 3)}) {{\n"
+        + "\n".join(body)
+        + f"\nreturn {', '.join(results)} : {kind}, {kind}, {kind}\n}}\n}}\n"
+    )
+
+
+def test_a_cut_of_a_cut_that_one_operation_computes() -> None:
+    """The sum over all devices is twice y, which is z: both are cut, and z is known by y alone."""
+    logical = _twice(False, "")
+    assert hlo_verify.verify(logical, _twice(True, "%w0")).verdict is Verdict.PROVED
+    assert hlo_verify.verify(logical, _twice(True, "%w3")).verdict is Verdict.UNKNOWN
