@@ -158,7 +158,8 @@ class _Surroundings:
         ]
         lines = Counter(op.location.frames for op in function.ops)  # a line of one operation says nothing
         own = [(keys.of(op), op.location.frames if lines[op.location.frames] > 1 else ()) for op in function.ops]
-        self._own = np.array([hash(key) for key in own], np.int64).astype(np.uint64)
+        numbers: dict[Key, int] = {}  # not `hash`, which differs from one process to the next
+        self._own = _scramble(np.array([numbers.setdefault(key, len(numbers)) for key in own], np.uint64))
         source, result, target, slot = np.array(edges, np.uint64).reshape(-1, 4).T
         self._source, self._target = source.astype(np.int64), target.astype(np.int64)
         self._place = _scramble(result * np.uint64(31) + slot)

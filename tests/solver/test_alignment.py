@@ -1,0 +1,70 @@
+"""Which bound variables of one sum may be those of another."""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.solver.alignment import alignments, links
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import define
+from hlo_verify.terms.term import Poly, Read, tensor
+
+X = tensor("argument", "x", "f32", (64, 64))
+
+
+def variables(*sizes: int) -> list[Var]:
+    return [expr.var("v", n, size) for n, size in enumerate(sizes)]
+
+
+def element(*indices: Index) -> Poly:
+    return algebra.read(X, indices)
+
+
+def joined(low: Var, high: Var) -> Index:
+    """The two as digits of one number."""
+    return expr.add(expr.of_var(low), expr.scale(expr.of_var(high), low.size))
+
+
+def summed(bound: list[Var], body: Poly) -> Read:
+    atom = define("sum", bound, (body,)).atom
+    assert isinstance(atom, Read)
+    return atom
+
+
+def test_links_are_variables_that_go_on_from_each_other() -> None:
+    a, b, c = variables(4, 8, 16)
+    body = element(joined(a, b), expr.of_var(c))
+    assert links(body, [a, b, c]) == {a: [b], b: [], c: []}
+
+
+def test_links_are_found_inside_functions_and_quotients() -> None:
+    a, b = variables(4, 8)
+    body = element(expr.floor_div(expr.shift(joined(a, b), 1), 5), expr.constant(0))
+    assert links(body, [a, b])[a] == [b]
+
+
+def test_sums_of_equal_sizes_are_aligned_in_every_order() -> None:
+    a, b = variables(6, 6)
+    read = summed([a, b], algebra.multiply(element(*map(expr.of_var, (a, b))), element(*map(expr.of_var, (a, a)))))
+    c, d = (expr.var("w", n, 6) for n in range(2))
+    found = set(alignments(read, [c, d], {c: [], d: []}))
+    one, other = (
+        algebra.multiply(element(expr.of_var(x), expr.of_var(y)), element(expr.of_var(x), expr.of_var(x)))
+        for x, y in ((c, d), (d, c))
+    )
+    assert found == {one, other}
+
+
+def test_a_variable_is_aligned_with_several_that_go_on_from_each_other() -> None:
+    (whole,), zero = variables(32), expr.constant(0)
+    low, high = expr.var("w", 0, 4), expr.var("w", 1, 8)
+    read = summed([whole], element(expr.of_var(whole), zero))
+    assert list(alignments(read, [low, high], {low: [high], high: []})) == [element(joined(low, high), zero)]
+    assert not list(alignments(read, [low, high], {low: [], high: []}))
+
+
+def test_every_common_variable_has_to_be_used() -> None:
+    (whole,), zero = variables(32), expr.constant(0)
+    same, more = expr.var("w", 0, 32), expr.var("w", 1, 2)
+    read = summed([whole], element(expr.of_var(whole), zero))
+    assert not list(alignments(read, [same, more], {same: [], more: []}))
