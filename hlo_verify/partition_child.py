@@ -128,7 +128,9 @@ def _compile(bytecode: bytes, module: Module, shardy: bool) -> None:
     try:
         client.compile_and_load(bytecode, client.devices(), options)
     except Exception as error:
-        raise InputError(f"XLA does not partition the module: {' '.join(str(error).split())[:600]}") from error
+        said = " ".join(str(error).split())[:600]
+        hint = "if it is partitioned already, pass the logical module before it"
+        raise InputError(f"XLA does not partition the module; {hint}. XLA says: {said}") from error
 
 
 if __name__ == "__main__":
