@@ -197,7 +197,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         from hlo_verify import api
 
         verify = api.verify
-    bar.description = job.name
+    bar.description = Path(job.name).name
     return verify(
         job.logical,
         job.partitioned,

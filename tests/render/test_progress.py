@@ -35,10 +35,10 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_work_shows_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = open_terminal(monkeypatch)
-    with Bar(shown=True, description="jit_step") as bar:
+    with Bar(shown=True, description="step[/a]") as bar:
         bar(0, 0)
         bar(3, 4)
-    assert "jit_step" in terminal.getvalue()
+    assert "step[/a]" in terminal.getvalue()
     assert "3/4" in terminal.getvalue()
 
 
