@@ -80,7 +80,7 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
     if p is ZERO:
         return True
-    effort.left -= 1
+    effort.left -= 1 + len(p.items) // 4
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
     without = _without_name(p)
@@ -141,13 +141,18 @@ def _without_name(p: Poly) -> Poly | None:
 
     First of those that are made of others, so that what both sides of a comparison are made of stays whole.
     """
-    names = {a.tensor for mono, _ in p.items for a, n in mono if _is_name(a) and isinstance(n, int)}
-    best: Poly | None = None
-    for name in _outermost(names):
-        result = _opened_name(p, name)
-        if result is not None and (best is None or len(result.items) < len(best.items)):
-            best = result
-    return best
+    growth: dict[Tensor, int] = defaultdict(int)
+    for mono, _ in p.items:
+        own: dict[Tensor, int] = defaultdict(lambda: 1)
+        for a, n in mono:
+            if _is_name(a) and isinstance(n, int):
+                own[a.tensor] *= len(a.tensor.bodies[0].items) ** n
+        for name, size in own.items():
+            growth[name] += size - 1
+    for name in sorted(_outermost(set(growth)), key=lambda name: (growth[name], name.uid)):
+        if len(p.items) + growth[name] <= 2 * TERMS:  # something may cancel
+            return _opened_name(p, name)
+    return None
 
 
 def _is_name(a: Atom) -> TypeGuard[Read]:
@@ -156,7 +161,7 @@ def _is_name(a: Atom) -> TypeGuard[Read]:
 
 def _outermost(names: set[Tensor]) -> list[Tensor]:
     heights = {name: _height(name) for name in names}
-    return sorted((name for name in names if heights[name] == max(heights.values())), key=lambda name: name.uid)
+    return [name for name, height in heights.items() if height == max(heights.values())]
 
 
 @lru_cache(maxsize=1 << 16)
