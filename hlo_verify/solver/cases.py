@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise, product
@@ -23,7 +23,7 @@ from typing import TypeGuard
 import z3
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.solver.alignment import alignments, links
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
@@ -68,7 +68,7 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     """
     if found is expected:
         return True
-    effort = Effort(QUESTIONS if total is None else min(QUESTIONS, total.left))
+    effort = Effort(QUESTIONS) if total is None else Effort(min(QUESTIONS, total.left), total.refused)
     spent = effort.left
     result = effort.left > 0 and vanishes(algebra.multiply(inside, algebra.subtract(found, expected)), effort)
     if total is not None:
@@ -387,9 +387,33 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     reads = [a for a in dict.fromkeys(_atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
     for n, a in enumerate(reads):
         for b in reads[:n]:
-            if a.tensor is not b.tensor and _same_definition(a, b, state):
+            if a.tensor is b.tensor or not _comparable(a.tensor, b.tensor):
+                continue
+            question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices]))
+            if state.depth <= state.integers.effort.refused.get(question, 0):
+                continue
+            if _same_definition(a, b, state):
                 return _join_equal_definitions(_rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
+            if state.integers.effort.left > 0:
+                state.integers.effort.refused[question] = state.depth
     return p
+
+
+def _pattern(indices: list[Index]) -> Hashable:
+    """Index expressions but for the names of their variables, which are new ones at every depth of a comparison."""
+    numbers: dict[Var, int] = {}
+    return tuple(
+        (
+            e.const,
+            *(
+                (numbers.setdefault(a.var, len(numbers)), a.var.size, a.low, a.radix, c)
+                if isinstance(a, Digit)
+                else (a.uid, c)
+                for a, c in e.items
+            ),
+        )
+        for e in indices
+    )
 
 
 def forget() -> None:
@@ -422,7 +446,7 @@ def arguments(p: Poly) -> frozenset[Tensor]:
 
 def _same_definition(a: Read, b: Read, state: _Split) -> bool:
     x, y = a.tensor, b.tensor
-    if state.depth <= 0 or not _comparable(x, y):
+    if state.depth <= 0:
         return False
     extra = len(a.indices) - len(x.params)
     if extra != len(b.indices) - len(y.params) or (extra and a.indices[-extra:] != b.indices[-extra:]):

@@ -7,8 +7,8 @@ of a term, is an integer of which only the range is known: what Z3 proves then h
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import z3
@@ -26,6 +26,8 @@ class Effort:
     """How many more steps (questions to Z3, terms looked at) there may be; past that, nothing more is proved."""
 
     left: int
+    refused: dict[Hashable, int] = field(default_factory=dict)
+    """Definitions that were not found equal, and to which depth they were looked at."""
 
 
 class Integers:

@@ -13,6 +13,9 @@ from hlo_verify.index import expr
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.sums import reduce_extremum
+from hlo_verify.terms.term import Poly, tensor
 from tests.support import recipes
 from tests.support.expressions import many
 from tests.support.recipes import Builder, Draw, Recipe, computed
@@ -140,3 +143,24 @@ def test_without_effort_nothing_is_found() -> None:
     assert terms[0] is terms[1] or not cases.equal(*terms, total=Effort(0))
     cases.equal(builder.build(PAIRS["masked maxima"][0], x, way), builder.build(halves(2), x, way), total=total)
     assert total.left >= -1
+
+
+def layers(factor: int) -> Poly:
+    """Each of three maxima of every layer is made of all three of the layer below."""
+    v, a = expr.var("x", 9, 8), tensor("argument", "a", "f32", (8,))
+    x = algebra.read(a, [expr.of_var(v)])
+
+    def greatest(*terms: Poly) -> Poly:
+        return reduce_extremum("max", [v], apply("unknown", (algebra.add(x, *terms),)))
+
+    below = [greatest(algebra.scale(x, factor + n)) for n in range(3)]
+    for _ in range(4):
+        below = [greatest(*(algebra.scale(y, 3 * n + k) for k, y in enumerate(below, 1))) for n in range(3)]
+    return algebra.add(*below)
+
+
+def test_the_same_question_is_not_asked_again() -> None:
+    """What was refused once is refused wherever it comes up, or the work would grow with every layer."""
+    total = Effort(1000)
+    assert not cases.equal(layers(2), layers(7), total=total)
+    assert total.left > 900
