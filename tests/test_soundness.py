@@ -280,3 +280,33 @@ def test_what_an_iteration_adds_is_not_what_the_one_before_did(
         plain = f"%c = stablehlo.constant dense<{total}> : {kind}\n%y = stablehlo.add %a0, %c : {kind}"
         logical = f"{plain}\nreturn %y : {kind}"
         assert _proved(*_replicated([kind], kind, logical, loops)) == (total == 30)
+
+
+def _softmax(shift: str) -> str:
+    """The softmax of a vector less `%m`, which `shift` makes of `%low`, minus infinity."""
+    pair = f"({VECTOR}, tensor<f32>) -> tensor<f32>"
+    return f"""
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    {shift.replace("REDUCED", pair)}
+    %b = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> {VECTOR}
+    %d = stablehlo.subtract %a0, %b : {VECTOR}
+    %e = stablehlo.exponential %d : {VECTOR}
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0] : {pair}
+    %t = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> {VECTOR}
+    %r = stablehlo.divide %e, %t : {VECTOR}
+    return %r : {VECTOR}"""
+
+
+GREATEST = "%m = stablehlo.reduce(%a0 init: %low) applies stablehlo.maximum across dimensions = [0] : REDUCED"
+
+
+@pytest.mark.parametrize(
+    "shift", [GREATEST.replace("maximum", "minimum"), "%m = stablehlo.maximum %low, %low : tensor<f32>"]
+)
+def test_a_softmax_may_be_shifted_by_numbers_alone(shift: str) -> None:
+    """Any number may be subtracted, but infinity makes it inf / inf."""
+    logical = _softmax(GREATEST)
+    assert not _proved(*_replicated([VECTOR], VECTOR, logical, _softmax(shift)))
+    one = "%m = stablehlo.constant dense<1.0> : tensor<f32>"
+    assert _proved(*_replicated([VECTOR], VECTOR, logical, _softmax(one)))

@@ -100,11 +100,27 @@ def _covers(lo: int | None, hi: int | None, start: int | None, last: int | None)
     return above and (hi is None or (last is not None and last <= hi))
 
 
+def _infinite(p: Poly) -> Number:
+    """The coefficient of infinity where it is one of the addends and occurs in no other; else 0.
+
+    As a factor, exp of it would cancel against its inverse: `exp(x + inf) / exp(y + inf)` is no number.
+    """
+    found = [(mono, c) for mono, c in p.items if any(_is_infinity(atom) for atom, _ in mono)]
+    return found[0][1] if len(found) == 1 and len(found[0][0]) == 1 and found[0][0][0][1] == 1 else 0
+
+
+def _is_infinity(atom: Atom) -> bool:
+    return isinstance(atom, Apply) and atom.function == "infinity"
+
+
 def _exponential(args: tuple[Poly, ...]) -> Poly | None:
-    # exp(a + c*b) = exp(a) * exp(b)**c
+    # exp(a + c*b) = exp(a) * exp(b)**c; exp(a - infinity) = 0
     p = args[0]
     if not p.items:
         return ONE
+    infinite = _infinite(p)
+    if infinite:
+        return ZERO if infinite < 0 else None
     if len(p.items) > EXPANSION_LIMIT:
         return None
     factors: dict[Apply, Number] = {}
@@ -204,6 +220,8 @@ def _extremum(function: str) -> Law:
         for p in list(flat.values()):
             if p.items and p.items[0][0] == ((neutral, 1),) and len(p.items) == 1:
                 c = p.items[0][1]
+                if (c > 0) == (function == "maximum"):
+                    return p
                 if len(flat) > 1 and (c < 0) == (function == "maximum"):
                     del flat[p.uid]
         ordered = tuple(sorted(flat.values(), key=lambda p: p.uid))
