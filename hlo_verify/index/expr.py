@@ -331,9 +331,10 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         q = e.lo // m
         return constant(q), shift(e, -q * m)
     high, r = high_and_low(e, m)
-    k = r.lo // m
-    if k == r.hi // m:
-        return shift(high, k), shift(r, -k * m)
+    for above, rest in ((high, r), _balanced(high, r, m)):
+        k = rest.lo // m
+        if k == rest.hi // m:
+            return shift(above, k), shift(rest, -k * m)
     g = gcd(m, *(c for _, c in r.items))
     if g > 1:
         small, low = divmod(r.const, g)
@@ -345,6 +346,15 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     whole = _intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
     div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)
     return build(q, [(div, 1)]), remainder
+
+
+def _balanced(high: Index, low: Index, m: int) -> tuple[Index, Index]:
+    """`m*high + low` with coefficients of the low part between -m/2 and m/2."""
+    large = [(a, c) for a, c in low.items if 2 * c > m]
+    if not large:
+        return high, low
+    small = [(a, c - m if 2 * c > m else c) for a, c in low.items]
+    return add(high, build(0, [(a, 1) for a, _ in large])), build(low.const, small)
 
 
 def _without_remainders(e: Index, m: int) -> Index:

@@ -23,7 +23,7 @@ from typing import TypeGuard
 import z3
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.solver.alignment import alignments, links
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.terms import algebra
@@ -70,7 +70,8 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
         return True
     effort = Effort(QUESTIONS) if total is None else Effort(min(QUESTIONS, total.left), total.refused)
     spent = effort.left
-    result = effort.left > 0 and vanishes(algebra.multiply(inside, algebra.subtract(found, expected)), effort)
+    difference = algebra.multiply(inside, algebra.subtract(found, expected))
+    result = effort.left > 0 and (vanishes(difference, effort) or _vanishes_for_each(difference, effort))
     if total is not None:
         total.left -= spent - effort.left
     return result
@@ -87,6 +88,21 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     if without is not None:
         return vanishes(without, effort, depth)
     return not _differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
+
+
+ENUMERATED = 16
+"""The most values of a variable that are looked at one by one."""
+
+
+def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 for each of the few values of a variable that it looks up in tables, clamps or divides."""
+    p = opened(p)
+    inner = {
+        v for a in _atoms(p) for e in _indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
+    }
+    for v in sorted((v for v in inner if v.size <= ENUMERATED), key=lambda v: (v.size, v.uid), reverse=True)[:1]:
+        return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
+    return False
 
 
 POINTS = 6

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.sums import reduce_extremum
 from hlo_verify.terms.term import Poly, tensor
@@ -164,3 +164,16 @@ def test_the_same_question_is_not_asked_again() -> None:
     total = Effort(1000)
     assert not cases.equal(layers(2), layers(7), total=total)
     assert total.left > 900
+
+
+@pytest.mark.parametrize(("changed", "equal"), [(None, True), (0, False), (5, False), (7, False)])
+def test_irregular_tables_are_compared_value_by_value(changed: int | None, equal: bool) -> None:
+    values = (3, 1, 4, 1, 5, 9, 2, 6)
+    d = expr.of_var(expr.var("d", "", 8))
+    x = tensor("argument", "x", "f32", (10,))
+    looked_up = algebra.read(x, [expr.table(values, d)])
+    spelled = algebra.ZERO
+    for n, value in enumerate(values):
+        at = expr.constant(value if n != changed else value + 1)
+        spelled = algebra.add(spelled, algebra.multiply(guards.interval(d, n, n), algebra.read(x, [at])))
+    assert cases.equal(looked_up, spelled) is equal
