@@ -10,6 +10,13 @@ a layer passes on to the next one (`repetition.cuts`): there the value becomes a
 derived from it holds for any tensor, so for this one. A device's value that is equal to a shard of such a value by
 construction becomes a read of the same leaf. What cannot be proved so is left to `passes.stages`, which cuts nothing.
 
+An example, of layers `x1 = x0 + tanh(x0 @ w0)`, `x2 = x1 + tanh(x1 @ w1)`, ..., cut at every x. The first layer is
+interpreted: x1 is a definition over the leaves x0 and w0. That definition is *sealed*: a new tensor, X1, stands for
+it, and whatever would read the definition reads X1 from then on, on a device too, where the partial products of
+`x0 @ w0` were summed up. Of the second layer no operation is interpreted: `x1 @ w1` is the form of `x0 @ w0` of the
+leaves X1 and w1, and so on to x2, which is the cut form that X1 stood for, of X1 and w1: its own stand-in, X2. The
+definition of x2 is made only if a device computes it in some other way, so that it is needed to recognise X2.
+
 Not every tensor that a value is about is one of its leaves: the others are *rigid*, the same wherever the form
 occurs. An operation where one tensor comes in as both, or that makes a tensor of its own, is not shared.
 """
