@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 ASSUMPTIONS = (
     "real arithmetic: no rounding, conversions between floating-point types are the identity",
-    "no NaN",
+    "no NaN, and no infinities but constants that the program writes itself",
     "reducers are applied in any order",
 )
 
