@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from hlo_verify.index.expr import Index, Var
@@ -126,12 +127,19 @@ Monomial = tuple[tuple[Atom, Number], ...]
 class Poly:
     """A sum of monomials with coefficients, sorted by the uids of their atoms."""
 
-    __slots__ = ("free", "items", "skey", "uid", "weight")
+    __slots__ = ("_skey", "free", "items", "uid", "weight")
     items: tuple[tuple[Monomial, Number], ...]
     free: frozenset[Var]
     uid: int
-    skey: int
     weight: int
+    _skey: int | None
+
+    @property
+    def skey(self) -> int:
+        """The structural key; most polynomials are never asked for it."""
+        if self._skey is None:
+            self._skey = mix(*sorted([mix(monomial_skey(mono), c) for mono, c in self.items]))
+        return self._skey
 
     def __repr__(self) -> str:
         if not self.items:
@@ -171,7 +179,12 @@ _interned: dict[tuple[Any, ...], Any] = {}
 
 def mix(*parts: Any) -> int:
     """A structural hash that is the same in every process."""
-    return hash(tuple(zlib.crc32(p.encode()) if isinstance(p, str) else p for p in parts))
+    return hash(tuple([_checksum(p) if p.__class__ is str else p for p in parts]))
+
+
+@cache
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def tensor(kind: str, name: str, dtype: str, shape: tuple[int, ...], skey: int | None = None, **fields: Any) -> Tensor:
@@ -255,7 +268,7 @@ def make_poly(items: tuple[tuple[Monomial, Number], ...]) -> Poly:
         found.items = items
         found.free = _union(atom for mono, _ in items for atom, _ in mono)
         found.uid = next_uid()
-        found.skey = mix(*sorted(mix(monomial_skey(mono), c) for mono, c in items))
+        found._skey = None
         found.weight = 1 + sum(atom.weight for mono, _ in items for atom, _ in mono)
         _interned[key] = found
     return found
@@ -263,7 +276,7 @@ def make_poly(items: tuple[tuple[Monomial, Number], ...]) -> Poly:
 
 def monomial_skey(mono: Monomial) -> int:
     """The structural key of a product."""
-    return mix(*sorted(mix(atom.skey, power) for atom, power in mono))
+    return mix(*sorted([mix(atom.skey, power) for atom, power in mono]))
 
 
 def _order(item: tuple[Monomial, Number]) -> tuple[tuple[int, Number], ...]:
