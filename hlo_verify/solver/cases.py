@@ -340,12 +340,7 @@ def _rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -
             if new is None:
                 kept.append((atom, n))
                 continue
-            only = new.atom
-            if n != 1 and only is not None:
-                new = make_poly(((((only, n),), 1),))
-            elif n != 1 and new.constant is None:
-                new = algebra.power(new, int(n))
-            product = algebra.multiply(product, new)
+            product = algebra.multiply(product, algebra.power_of(new, n))
         if kept:
             mono_kept = tuple(sorted(kept, key=lambda item: item[0].uid))
             product = algebra.multiply(product, make_poly(((mono_kept, 1),)))

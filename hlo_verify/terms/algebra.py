@@ -26,6 +26,7 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    make_apply,
     make_ix,
     make_poly,
     make_read,
@@ -206,10 +207,10 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             new = make_read(atom.tensor, tuple(_uncut(e, forms) for e in atom.indices))
             changed = changed or new is not atom
         elif isinstance(atom, Apply) and _has_cut(atom):
-            uncut = _uncut_atom(atom, forms)
-            if uncut.atom is not atom and len(uncut.items) == 1 and uncut.items[0][1] == 1:
+            uncut = power_of(_uncut_atom(atom, forms), p)
+            if len(uncut.items) == 1 and uncut.items[0] != (((atom, p),), 1) and uncut.items[0][1] == 1:
                 rest = tuple(item for item in mono if item[0] is not atom)
-                return multiply_monomials(rest, _power_of(uncut, p).items[0][0])
+                return multiply_monomials(rest, uncut.items[0][0])
         elif isinstance(atom, Guard) and _is_cut(atom.form) and len(forms) > 1:
             form = _uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
             if form is not atom.form:
@@ -252,7 +253,7 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
         for mono, c in arg.items:
             product: Poly = number(c)
             for a, n in mono:
-                product = multiply(product, _power_of(_uncut_atom(a, forms), n))
+                product = multiply(product, power_of(_uncut_atom(a, forms), n))
             total = add(total, product)
         args.append(total)
     return apply(atom.function, tuple(args))
@@ -471,13 +472,7 @@ class Substitution:
             if self._untouched(atom.free):
                 kept.append((atom, n))
                 continue
-            new = self.atom(atom)
-            only = new.atom
-            if only is not None and not isinstance(n, int):
-                new = make_poly(((((only, n),), 1),))
-            elif n != 1:
-                new = _power_of(new, n)
-            product = multiply(product, new)
+            product = multiply(product, power_of(self.atom(atom), n))
             if product is ZERO:
                 return ZERO
         if kept:
@@ -506,14 +501,23 @@ class Substitution:
         return apply(atom.function, tuple(self.poly(a) for a in atom.args))
 
 
-def _power_of(p: Poly, n: Number) -> Poly:
+def power_of(p: Poly, n: Number) -> Poly:
+    """`p**n`; for n that is no natural number, of a product of exponentials (piece by piece, if p is a step function).
+
+    Of anything else such a power is known by its name alone: `1/exp(-infinity)` is no number, and equal to nothing.
+    """
+    from hlo_verify.terms.functions import steps  # the laws themselves use this module
+
     if isinstance(n, int) and n >= 0:
         return power(p, n)
-    if len(p.items) == 1:
-        mono, c = p.items[0]
-        if c == 1:
+    if len(p.items) == 1 and p.items[0][1] == 1:
+        mono = p.items[0][0]
+        if all(isinstance(a, Apply) and a.function == "exponential" for a, _ in mono):
             return make_poly(((tuple((a, _plain(k * n)) for a, k in mono), 1),))
-    raise AssertionError("only exponentials have other powers, and they stay monomials")
+    pieces = steps(p)
+    if pieces:
+        return add(*(multiply(on, power_of(piece, n)) for on, piece in pieces))
+    return of_atom(make_apply("power", (p, number(n))))
 
 
 def substitute(p: Poly, mapping: Mapping[Var, Index]) -> Poly:

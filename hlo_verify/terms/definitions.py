@@ -28,7 +28,6 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
-    make_poly,
     mix,
     next_uid,
 )
@@ -166,11 +165,7 @@ class _Rebuild:
         for mono, c in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
             product = ONE
             for a, n in sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)):
-                new = self.atom(a)
-                only = new.atom
-                if n != 1:
-                    new = make_poly(((((only, n),), 1),)) if only is not None else algebra.power(new, int(n))
-                product = algebra.multiply(product, new)
+                product = algebra.multiply(product, algebra.power_of(self.atom(a), n))
             parts.append(algebra.scale(product, c))
         return algebra.add(*parts)
 

@@ -85,10 +85,7 @@ class Renaming:
             for mono, c in p.items:
                 product = make_poly((((), 1),))
                 for atom, n in mono:
-                    new = self._atom(atom)
-                    only = new.atom
-                    factor = make_poly(((((only, n),), 1),)) if only is not None else algebra.power(new, int(n))
-                    product = algebra.multiply(product, factor)
+                    product = algebra.multiply(product, algebra.power_of(self._atom(atom), n))
                 for new_mono, k in product.items:
                     terms[new_mono] = terms.get(new_mono, 0) + k * c
             found = self._polys[p.uid] = algebra.build(terms)

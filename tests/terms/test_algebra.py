@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra
-from hlo_verify.terms.term import tensor
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, space, truth
 
 
@@ -76,3 +77,22 @@ def test_powers_of_one_atom_have_one_order() -> None:
     x = algebra.read(tensor("argument", "x", "f32", ()), ())
     powers = [x, algebra.power(x, 2), algebra.power(x, 3)]
     assert len({algebra.add(*order) for order in permutations(powers)}) == 1
+
+
+def test_inverse_powers_of_exponentials_that_fall_apart() -> None:
+    """1/exp(more guarded addends than exp turns into a product), at 5: of those that hold there, it is one again."""
+    v = expr.var("v", 0, 40)
+    at = expr.of_var(v)
+    tensors = [tensor("argument", f"t{n}", "f32", (40,)) for n in range(13)]
+    guarded = (algebra.multiply(guards.interval(at, n, n + 9), algebra.read(t, [at])) for n, t in enumerate(tensors))
+    held = [algebra.read(t, [expr.constant(5)]) for t in tensors[:6]]
+    sums = [apply("inverse", (apply("exponential", (algebra.add(*each),)),)) for each in (guarded, held)]
+    assert algebra.substitute(sums[0], {v: expr.constant(5)}) is sums[1]
+
+
+def test_what_is_no_product_of_exponentials_keeps_its_power() -> None:
+    """1/0 is no number, and 1/(a + b) is neither 1 nor 1/(a + c)."""
+    a, b, c = (algebra.read(tensor("argument", name, "f32", (1,)), [expr.constant(0)]) for name in "abc")
+    powers = [algebra.power_of(p, -1) for p in (number(0), algebra.add(a, b), algebra.add(a, c))]
+    assert len({p.uid for p in powers}) == 3
+    assert all(p.constant is None for p in powers)
