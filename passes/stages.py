@@ -22,7 +22,7 @@ from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, padding
-from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Poly, Read, Tensor
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, atoms
 
 ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
@@ -228,13 +228,4 @@ class Stages:
 
 def reads(p: Poly) -> set[Read]:
     """The reads of a term, in the arguments of functions too."""
-    found: set[Read] = set()
-    todo = [p]
-    while todo:
-        for mono, _ in todo.pop().items:
-            for atom, _ in mono:
-                if isinstance(atom, Read):
-                    found.add(atom)
-                elif isinstance(atom, Apply):
-                    todo.extend(atom.args)
-    return found
+    return {atom for atom in atoms(p) if isinstance(atom, Read)}

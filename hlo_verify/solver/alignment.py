@@ -12,7 +12,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Ix, Poly, Read
+from hlo_verify.terms.term import Poly, Read, atoms, indices
 
 Links = dict[Var, list[Var]]
 
@@ -76,15 +76,9 @@ def _runs(run: list[Var], product: int, size: int, free: list[Var], joined: Link
 
 
 def _index_expressions(p: Poly) -> Iterator[Index]:
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _index_expressions(arg)
-                continue
-            indices = atom.indices if isinstance(atom, Read) else (atom.index if isinstance(atom, Ix) else atom.form,)
-            for e in indices:
-                yield from _and_inner(e)
+    for atom in atoms(p):
+        for e in indices(atom):
+            yield from _and_inner(e)
 
 
 def _and_inner(e: Index) -> Iterator[Index]:

@@ -41,6 +41,8 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    atoms,
+    indices,
     make_guard,
     make_poly,
     monomial_skey,
@@ -98,11 +100,12 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 for each of the few values of a variable that it looks up in tables, clamps or divides."""
     p = opened(p)
     inner = {
-        v for a in _atoms(p) for e in _indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
+        v for a in atoms(p) for e in indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
     }
-    for v in sorted((v for v in inner if v.size <= ENUMERATED), key=lambda v: (v.size, v.uid), reverse=True)[:1]:
-        return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
-    return False
+    v = max((v for v in inner if v.size <= ENUMERATED), key=lambda v: (v.size, v.uid), default=None)
+    if v is None:
+        return False
+    return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
 
 
 POINTS = 6
@@ -122,7 +125,7 @@ def _differs_somewhere(p: Poly) -> bool:
 
 def _is_plain(p: Poly) -> bool:
     """Whether a term reads no definitions."""
-    return not any(isinstance(a, Read) and a.tensor.bodies for a in _atoms(p))
+    return not any(isinstance(a, Read) and a.tensor.bodies for a in atoms(p))
 
 
 def _is_balanced(p: Poly) -> bool:
@@ -131,15 +134,6 @@ def _is_balanced(p: Poly) -> bool:
     for mono, c in p.items:
         totals[monomial_skey(mono)] += c
     return not any(totals.values())
-
-
-def _atoms(p: Poly) -> Iterator[Atom]:
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            yield atom
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _atoms(arg)
 
 
 def opened(p: Poly) -> Poly:
@@ -183,7 +177,7 @@ def _outermost(names: set[Tensor]) -> list[Tensor]:
 @lru_cache(maxsize=1 << 16)
 def _height(name: Tensor) -> int:
     """How many layers of names a named term has."""
-    inside = {a.tensor for a in _atoms(name.bodies[0]) if _is_name(a)}
+    inside = {a.tensor for a in atoms(name.bodies[0]) if _is_name(a)}
     return 1 + max(map(_height, inside), default=0)
 
 
@@ -262,27 +256,17 @@ class _Split:
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
     if not _is_open(p):
         return False
-    return _split(p, _Split(Integers([e for a in _atoms(p) for e in _indices(a)], effort), depth, CASES, []))
-
-
-def _indices(atom: Atom) -> tuple[Index, ...]:
-    if isinstance(atom, Read):
-        return atom.indices
-    if isinstance(atom, Ix):
-        return (atom.index,)
-    if isinstance(atom, Guard):
-        return (atom.form,)
-    return ()
+    return _split(p, _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, CASES, []))
 
 
 def _is_open(p: Poly) -> bool:
     """Whether cases could make a difference: normal forms without guards and opaque integers are final."""
-    for atom in _atoms(p):
+    for atom in atoms(p):
         if isinstance(atom, Guard):
             return True
-        if any(not isinstance(part, Digit) for e in _indices(atom) for part, _ in e.items):
+        if any(not isinstance(part, Digit) for e in indices(atom) for part, _ in e.items):
             return True
-    sources = {a.tensor for a in _atoms(p) if isinstance(a, Read) and a.tensor.bodies}
+    sources = {a.tensor for a in atoms(p) if isinstance(a, Read) and a.tensor.bodies}
     return any(_comparable(a, b) for a in sources for b in sources if a.uid < b.uid)
 
 
@@ -300,7 +284,7 @@ def _split(p: Poly, state: _Split) -> bool:
     state.budget -= 1
     if state.budget < 0 or state.integers.effort.left <= 0:
         return False
-    guards = {a for a in _atoms(p) if isinstance(a, Guard)}
+    guards = {a for a in atoms(p) if isinstance(a, Guard)}
     if not guards:
         return _cancels(p, state)
     form = min(guards, key=lambda g: g.uid).form
@@ -368,8 +352,8 @@ def _cancels(p: Poly, state: _Split) -> bool:
     """Without guards: make equal index expressions one, and see whether everything cancels."""
     integers = state.integers
     found: dict[Index, None] = {}
-    for atom in _atoms(p):
-        for e in _indices(atom):
+    for atom in atoms(p):
+        for e in indices(atom):
             found[e] = None
     representatives: list[Index] = []
     merged: dict[Index, Index] = {}
@@ -395,7 +379,7 @@ def _may_equal(a: Index, b: Index) -> bool:
 
 def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     """Reads of different definitions whose bodies are equal at every point become one."""
-    reads = [a for a in dict.fromkeys(_atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
+    reads = [a for a in dict.fromkeys(atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
     for n, a in enumerate(reads):
         for b in reads[:n]:
             if a.tensor is b.tensor or not _comparable(a.tensor, b.tensor):
@@ -440,7 +424,7 @@ def _leaves(source: Tensor) -> frozenset[Tensor | str]:
         return frozenset((source,))
     found: set[Tensor | str] = set()
     for body in source.bodies:
-        for atom in _atoms(body):
+        for atom in atoms(body):
             if isinstance(atom, Read):
                 found |= _leaves(atom.tensor)
             elif isinstance(atom, Apply):
@@ -450,7 +434,7 @@ def _leaves(source: Tensor) -> frozenset[Tensor | str]:
 
 def arguments(p: Poly) -> frozenset[Tensor]:
     """The modules' arguments that a term is about in the end."""
-    reads = [a.tensor for a in _atoms(p) if isinstance(a, Read)]
+    reads = [a.tensor for a in atoms(p) if isinstance(a, Read)]
     leaves = frozenset[Tensor | str]().union(*map(_leaves, reads))
     return frozenset(leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.kind == "argument")
 

@@ -10,6 +10,7 @@ ignores free index expressions: it orders atoms the same way wherever they occur
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -304,3 +305,22 @@ def number(value: Number) -> Poly:
 def of_atom(atom: Atom) -> Poly:
     """The polynomial of one atom."""
     return make_poly(((((atom, 1),), 1),))
+
+
+def atoms(p: Poly) -> Iterator[Atom]:
+    """The atoms of a term, in the arguments of functions too."""
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            yield atom
+            if isinstance(atom, Apply):
+                for arg in atom.args:
+                    yield from atoms(arg)
+
+
+def indices(atom: Atom) -> tuple[Index, ...]:
+    """An atom's own index expressions: not those in the arguments of a function."""
+    if isinstance(atom, Read):
+        return atom.indices
+    if isinstance(atom, Ix):
+        return (atom.index,)
+    return (atom.form,) if isinstance(atom, Guard) else ()
