@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from hlo_verify.index import expr
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.index import expr, tables
 from hlo_verify.ir import Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
@@ -30,12 +33,26 @@ def diagnose(stages: Stages, logical: Name, partitioned: Name, found: Poly, expe
     return known.finding(logical, partitioned, found, expected)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lead:
+    """What a finding is about: a value of the partitioned module.
+
+    Also the logical value that it should be a shard of, where that is known, and the index at which each device's
+    shard starts, as an array (devices, rank).
+    """
+
+    name: Name
+    logical: Name | None = None
+    starts: npt.NDArray[np.int64] | None = None
+
+
 @dataclass(slots=True)
 class Diagnosis:
     """The findings about all results of a pair: those that fail for one reason share one."""
 
     values: Values
     blame: Blame = field(init=False)
+    leads: dict[Finding, Lead] = field(default_factory=dict)
     _findings: dict[Name, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,7 +79,10 @@ class Diagnosis:
         if missing is not None:
             where = flow.line(start) if values.by_hand and start in flow else missing.op.location
             text = "; ".join(part for part in (_missing(missing), said.text) if part)
-            return Finding(here, str(where), *shown, text)
+            finding = Finding(here, str(where), *shown, text)
+            if start in flow:
+                self.leads[finding] = Lead(start)
+            return finding
         at = start
         wrong = _device_parts(found) - _device_parts(expected) if start in flow else set()
         while wrong:
@@ -72,7 +92,9 @@ class Diagnosis:
             at = before[0]
         if at not in flow:
             return Finding(here, "", *shown, said.text)
-        return Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text)
+        finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text)
+        self.leads[finding] = Lead(at)
+        return finding
 
     def _skipped(self, start: Name, logical: Name, found: Poly) -> Step | None:
         """The first logical operation that is left out after the value that is returned."""
@@ -89,21 +111,35 @@ class Diagnosis:
     def _explain(self, fault: Fault) -> Finding:
         value = self.values.flow.value(fault.name)
         op = self.values.flow.op(fault.name)
-        wanted, said = self._nearest(fault, value)
-        if wanted is None:
-            return Finding(statement(op), str(fault.location), self._show(value.term), "", said)
-        return Finding(statement(op), str(fault.location), self._show(value.term), self._show(wanted), said)
+        wanted, step, said = self._nearest(fault, value)
+        shown = self._show(value.term), "" if wanted is None else self._show(wanted)
+        finding = Finding(statement(op), str(fault.location), *shown, said)
+        self.leads[finding] = self._lead(fault.name, value, step, wanted)
+        return finding
 
-    def _nearest(self, fault: Fault, value: Value) -> tuple[Poly | None, str]:
-        """The term that was expected, and how the nearest logical value differs from what was found."""
+    def _lead(self, name: Name, value: Value, step: Step | None, wanted: Poly | None) -> Lead:
+        """Which logical value a value should be a shard of, and where the shards start."""
+        device = self.values.stages.device
+        for k, whole in enumerate(step.values if step is not None else ()):
+            for starts, term in self.values.shards.placed(whole, value.shape):
+                if term is wanted and step is not None:
+                    numbers = [tables.evaluate(start, device) for start in starts]
+                    known = [each for each in numbers if each is not None]
+                    if len(known) == len(starts):
+                        together = np.stack(known, axis=1) if known else np.zeros((device.size, 0), np.int64)
+                        return Lead(name, step.op.results[k], together)
+        return Lead(name)
+
+    def _nearest(self, fault: Fault, value: Value) -> tuple[Poly | None, Step | None, str]:
+        """The term that was expected, the logical operation, and how its value differs from what was found."""
         if fault.offset is not None:
             start = self.values.shards.start_like(fault.offset)
             shown = self.values.notation.index(fault.offset)
             if start is not None:
-                return None, f"offset {shown} where {self.values.notation.index(start)} is expected"
-            return None, f"no shard starts at offset {shown}"
+                return None, None, f"offset {shown} where {self.values.notation.index(start)} is expected"
+            return None, None, f"no shard starts at offset {shown}"
         if fault.partial is not None:
-            return fault.partial.term, self._partial(fault.partial, fault.elsewhere)
+            return fault.partial.term, fault.partial.step, self._partial(fault.partial, fault.elsewhere)
         left_out = ""
         if fault.missing is not None:
             left_out = _missing(fault.missing)
@@ -115,10 +151,10 @@ class Diagnosis:
         if best is None:
             best = self.values.nearest(self.values.candidates(fault.name, value), value)
         if best is None:
-            return None, left_out or "no logical tensor is like it"
+            return None, None, left_out or "no logical tensor is like it"
         expected, step, said = best
         text = f"{self._whole(step)}{said.text or 'another term is expected'}"
-        return expected, f"{left_out}; {said.text or text}" if left_out else text
+        return expected, step, f"{left_out}; {said.text or text}" if left_out else text
 
     def _partial(self, partial: Match, elsewhere: bool) -> str:
         together = expr.build(0, [(digit, digit.low) for digit in partial.summed])

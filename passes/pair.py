@@ -54,7 +54,8 @@ def device_count(logical: Module, partitioned: Module) -> int:
     return devices
 
 
-def _argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
+def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
+    """How the partitioned module's arguments make up the logical ones."""
     shardings = []
     for n, name in enumerate(logical.argument_names):
         sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]
@@ -71,7 +72,7 @@ def arguments_of(logical: Module, partitioned: Module, devices: int) -> list[Arg
         raise InputError(_COUNT.format("argument", len(names), len(partitioned.argument_names)))
     if is_global(partitioned):
         return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
-    shardings = _argument_shardings(logical, partitioned)
+    shardings = argument_shardings(logical, partitioned)
     return [argument(*each, devices) for each in zip(names, kinds, shardings, strict=True)]
 
 
@@ -79,7 +80,7 @@ def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[
     """What a device holds of the arguments; all of them, where the module is global itself."""
     if is_global(partitioned):
         return _same(arguments, partitioned)
-    shardings = _argument_shardings(logical, partitioned)
+    shardings = argument_shardings(logical, partitioned)
     kinds = partitioned.main.argument_types
     return [local_argument(*each, device) for each in zip(arguments, shardings, kinds, strict=True)]
 

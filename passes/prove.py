@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hlo_verify.errors import InputError
@@ -13,7 +13,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, Op
 from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value
-from hlo_verify.passes.diagnose import diagnose
+from hlo_verify.passes.diagnose import Diagnosis, Lead, diagnose
 from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import obligations, placements, same_elements
 from hlo_verify.passes.notation import Notation
@@ -21,7 +21,7 @@ from hlo_verify.passes.pair import arguments_of, device_count, is_global, partit
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import Stages
-from hlo_verify.report import Report, Result, Stage, Verdict
+from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms.memory import forget, without_collector
@@ -38,6 +38,14 @@ ASSUMPTIONS = (
 
 FAILURES = 4
 """After so many results in a row that are not equal, the others are no longer compared case by case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examination:
+    """A report, and what its findings are about."""
+
+    report: Report
+    leads: Mapping[Finding, Lead]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +66,34 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     is told how many operations have been interpreted. Raises `InputError` where the modules are no pair.
     One verification runs at a time in a process; terms of an earlier one are forgotten.
     """
+    return examine(logical, partitioned, progress=progress).report
+
+
+def examine(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Examination:
+    """The same, for whoever looks into what was not proved."""
     with _one_at_a_time, without_collector():
         forget()
         cases.forget()
-        return _prove(logical, partitioned, progress)
+        return _examine(logical, partitioned, progress)
 
 
 _one_at_a_time = threading.Lock()
 
 
-def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
+def _examine(logical: Module, partitioned: Module, progress: Progress | None) -> Examination:
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
     found = _prove_repeated(logical, partitioned, devices, placed)
     if found is not None:
-        return replace(found, seconds=time.perf_counter() - started)
+        return Examination(replace(found, seconds=time.perf_counter() - started), {})
     results: list[Result] = []
     for decide in (False, True):
         outcome = _walk(logical, partitioned, devices, decide, progress)
         results = _results(logical, partitioned, outcome, placed, decide)
         if all(result.verdict is Verdict.PROVED for result in results):
             break
-    return Report(
+    report = Report(
         logical.name,
         tuple(results),
         ASSUMPTIONS,
@@ -89,6 +102,8 @@ def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> R
         stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
     )
+    diagnosis: Diagnosis | None = outcome.stages.diagnosis
+    return Examination(report, {} if diagnosis is None else diagnosis.leads)
 
 
 def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:

@@ -17,7 +17,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import TensorType
-from hlo_verify.ops.values import Value, lighten, position, positions
+from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.passes.stages import Stages, Step, reads
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
@@ -156,18 +156,19 @@ class Shards:
 
     def shards(self, whole: Value, shape: tuple[int, ...]) -> Iterator[Poly]:
         """The shards of that shape that a device may hold of a logical value."""
+        for _, term in self.placed(whole, shape):
+            yield term
+
+    def placed(self, whole: Value, shape: tuple[int, ...]) -> Iterator[tuple[tuple[Index, ...], Poly]]:
+        """The same, each with where the shard starts along every dimension, as index expressions of the device."""
         if len(whole.shape) != len(shape):
             return
         choices: list[list[Index]] = []
-        for k, (size, local) in enumerate(zip(whole.shape, shape, strict=True)):
-            where = position(k, local)
-            if size == local:
-                choices.append([where])
-            else:
-                starts = [s for tiles, found in self._starts.items() if -(-size // tiles) == local for s in found]
-                choices.append([expr.add(expr.scale(start, local), where) for start in starts])
-        for indices in islice(product(*choices), PLACEMENTS):
-            yield whole.at(indices)
+        for size, local in zip(whole.shape, shape, strict=True):
+            tiled = [s for tiles, found in self._starts.items() if -(-size // tiles) == local for s in found]
+            choices.append([expr.constant(0)] if size == local else [expr.scale(start, local) for start in tiled])
+        for starts in islice(product(*choices), PLACEMENTS):
+            yield starts, whole.at([expr.add(start, at) for start, at in zip(starts, positions(shape), strict=True)])
 
     def open_sum(self, value: Value) -> Match | None:
         """What a partial value is a part of: the logical value that it becomes when summed over some device digits."""
