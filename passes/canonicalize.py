@@ -42,7 +42,7 @@ def canonicalize(module: Any, path: str = "") -> Entry:
     `path` is the file that locations in the module's own text refer to. Raises `InputError`.
     """
     builder = Builder(module, path)
-    function = _entry_function(builder)
+    function = entry_function(builder)
     block = single_block(function)
     env: Environment = {}
     arguments = builder.bind(block.arguments, env)
@@ -66,7 +66,7 @@ def canonicalize(module: Any, path: str = "") -> Entry:
     )
 
 
-def _entry_function(builder: Builder) -> Any:
+def entry_function(builder: Builder) -> Any:
     if "main" in builder.functions:
         return builder.functions["main"]
     public = [f for f in builder.functions.values() if "sym_visibility" not in f.attributes]
