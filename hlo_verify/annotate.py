@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.config import Shardings, Spec
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
 from hlo_verify.jaxlib_api import ir, sdy
@@ -25,7 +26,10 @@ def annotate(mlir: Any, module: Module, given: Shardings, shardy: bool) -> None:
     arguments, results = len(module.argument_names), len(module.result_names)
     signature = main.attributes["function_type"].value if main is not None else None
     if signature is None or (len(signature.inputs), len(signature.results)) != (arguments, results):
-        raise InputError(f"{given.path}: shardings cannot be put on a module whose arguments or results are tuples")
+        raise InputError(
+            f"{given.path}: shardings cannot be put on a module whose arguments or results are tuples",
+            Input.UNSUPPORTED_MODULE,
+        )
     with mlir.context, ir.Location.unknown(mlir.context):
         symbol = _symbol(mlir, given) if shardy else ""
         for kind, count in (("argument", arguments), ("result", results)):
@@ -60,7 +64,8 @@ def _shardy(given: Shardings, entry: Spec | str, rank: int, symbol: str) -> str:
     if isinstance(entry, str):
         raise InputError(
             f"{given.path}: {entry!r} is an HloSharding, and the module is lowered for Shardy: "
-            "write it as axes of a [mesh]"
+            "write it as axes of a [mesh]",
+            Input.SHARDINGS_FILE,
         )
     dimensions = [*entry.dimensions, *[()] * (rank - len(entry.dimensions))]
     text = ", ".join("{" + ", ".join(f'"{axis}"' for axis in axes) + "}" for axes in dimensions)
@@ -82,7 +87,10 @@ def _symbol(mlir: Any, given: Shardings) -> str:
         return same[0]
     if found:
         other = next(iter(found.values()))
-        raise InputError(f"{given.path}: the mesh {mesh} is not the module's own, {other}; use that one's axes")
+        raise InputError(
+            f"{given.path}: the mesh {mesh} is not the module's own, {other}; use that one's axes",
+            Annotation.WRONG_MESH,
+        )
     axes = ", ".join(f'"{name}"={size}' for name, size in mesh.axes)
     ids = "" if _is_in_order(mesh) else f", device_ids={list(mesh.device_ids)}"
     source = ir.Module.parse(f"sdy.mesh @mesh = <[{axes}]{ids}>")

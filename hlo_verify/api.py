@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hlo_verify import config, custom_calls
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
 
@@ -66,7 +67,7 @@ def verify(
     if partitioned is None:
         return _verify_one(logical, devices, given, keep, progress)
     if keep is not None:
-        raise InputError("keep goes with one module that XLA is to partition; a pair is there already")
+        raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
     whole, parts = _module(logical, devices), _module(partitioned, devices)
     if given is not None:
         whole = given.apply(whole)
@@ -80,7 +81,9 @@ def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
     its mesh need not be there. The same as `verify(function.trace(...))`, which takes options too.
     """
     if not hasattr(function, "trace"):
-        raise InputError(f"not a jitted function: {function!r}; pass jax.jit(f, in_shardings=..., out_shardings=...)")
+        raise InputError(
+            f"not a jitted function: {function!r}; pass jax.jit(f, in_shardings=..., out_shardings=...)", Input.USAGE
+        )
     return verify(function.trace(*args, **kwargs))
 
 
@@ -131,12 +134,15 @@ def _contents(source: Source) -> str | bytes | Path:
         return source
     if not hasattr(source, "as_text") and hasattr(source, "lower"):
         if hasattr(source, "trace"):
-            raise InputError("not a module: a jitted function; pass it to hlo_verify.check with its arguments")
+            raise InputError(
+                "not a module: a jitted function; pass it to hlo_verify.check with its arguments", Input.USAGE
+            )
         source = source.lower(lowering_platforms=("cpu",))  # the XLA in jaxlib partitions for CPUs
     if hasattr(source, "as_text"):
         return str(source.as_text(debug_info=True))
     raise InputError(
-        f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function"
+        f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function",
+        Input.USAGE,
     )
 
 
@@ -185,4 +191,4 @@ def _keep(halves: Partitioned, folder: Path) -> None:
         shutil.copyfile(halves.logical, folder / "logical.hlo")
         shutil.copyfile(halves.partitioned, folder / "partitioned.hlo")
     except OSError as error:
-        raise InputError(f"cannot keep the two modules in {folder}: {error.strerror}") from error
+        raise InputError(f"cannot keep the two modules in {folder}: {error.strerror}", Input.UNWRITABLE) from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from hlo_verify.diagnostics import CODES, Diagnostic, Input, near
 from hlo_verify.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Job:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(INPUT_ERROR, f"hlo-verify: error: {message} (see hlo-verify --help)\n")
+        self.exit(_complain(InputError(message, Input.USAGE).diagnostic, INPUT_ERROR))
 
 
 class _Version(argparse.Action):
@@ -66,7 +67,7 @@ class _Version(argparse.Action):
 def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
-        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR",
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR\n       hlo-verify --explain CODE",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -74,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "paths",
-        nargs="+",
+        nargs="*",
         metavar="PATH",
         type=Path,
         help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
@@ -89,6 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
     add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
+    add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
     add("--traceback", action="store_true", help="show where an internal error happened")
     add("--version", action=_Version, nargs=0, help="show the version and exit")
     return parser
@@ -96,30 +98,55 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
-    arguments = make_parser().parse_args(argv)
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    if not arguments.paths and arguments.explain is None:
+        parser.error("the following arguments are required: PATH")
     try:
-        return _run(arguments, verify)
+        return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
     except InputError as error:
-        return _complain(f"error: {error}", INPUT_ERROR)
+        return _complain(error.diagnostic, INPUT_ERROR)
     except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
+        print("hlo-verify: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:
         if arguments.traceback:
             raise
         from hlo_verify import defects
 
-        return _complain(f"internal error: {defects.describe(error)}", INTERNAL_ERROR)
+        return _complain(defects.diagnose(error), INTERNAL_ERROR)
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    """Print what a code means. Raises `InputError` for one that there is not."""
+    from hlo_verify.render.codes import explanation
+
+    code = CODES.get(arguments.explain.strip().upper())
+    if code is None:
+        alike = near(arguments.explain)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "docs/codes.md lists them"
+        raise InputError(f"there is no code {arguments.explain!r}; {hint}", Input.USAGE)
+    try:
+        _set_defaults(arguments)
+    except InputError:  # a broken pyproject.toml is no reason to explain nothing
+        arguments.color = arguments.color or "auto"
+    _write(explanation(code, color=_use_color(arguments)), arguments.output)
+    return PROVED
 
 
 def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     _set_defaults(arguments)
     if len(arguments.paths) > 2:
-        raise InputError(f"one or two paths are expected, not {len(arguments.paths)} (see hlo-verify --help)")
+        raise InputError(f"one or two paths are expected, not {len(arguments.paths)}", Input.USAGE)
     if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
-        raise InputError(f"cannot write {arguments.output}: there is no folder {arguments.output.parent}")
+        raise InputError(
+            f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
+        )
     several = len(arguments.paths) == 1 and arguments.paths[0].is_dir()
     if several and arguments.keep is not None:
-        raise InputError("--keep goes with one module that XLA is to partition; a folder holds both halves already")
+        raise InputError(
+            "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
+        )
     _register_custom_calls()
     outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
     _write(_render(outcomes, arguments, several), arguments.output)
@@ -152,7 +179,7 @@ def _register_custom_calls() -> None:
             else:
                 register_custom_call(target, trailing=meaning)
         except ValueError as error:
-            raise InputError(f"pyproject.toml: custom-calls: {error}") from error
+            raise InputError(f"pyproject.toml: custom-calls: {error}", Input.CUSTOM_CALL_MEANING) from error
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
@@ -183,16 +210,16 @@ def _verify_all(
             except InputError as error:
                 if not several:
                     raise
-                yield Failure(job.name, str(error))
+                yield Failure(job.name, error.diagnostic)
             except Exception as error:
                 if not several or arguments.traceback:
                     raise
-                yield Failure(job.name, defects.describe(error), internal=True)
+                yield Failure(job.name, defects.diagnose(error))
 
 
 def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
     if job.logical is None:
-        raise InputError(job.problem)
+        raise InputError(job.problem, Input.NO_PAIR_IN_FOLDER)
     if verify is None:
         from hlo_verify import api
 
@@ -231,7 +258,7 @@ def _write(text: str, output: Path | None) -> None:
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise InputError(f"cannot write {output}: {error.strerror}") from error
+            raise InputError(f"cannot write {output}: {error.strerror}", Input.UNWRITABLE) from error
         return
     try:
         sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
@@ -255,8 +282,10 @@ def exit_status(outcomes: Sequence[Outcome]) -> int:
     return PROVED if verdict is Verdict.PROVED else UNKNOWN
 
 
-def _complain(message: str, status: int) -> int:
-    print(f"hlo-verify: {message}", file=sys.stderr)
+def _complain(said: Diagnostic, status: int) -> int:
+    from hlo_verify.render.text import problem
+
+    print(f"hlo-verify: {problem(said)}", file=sys.stderr)
     return status
 
 

@@ -14,6 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _project(start: Path) -> tuple[Path, dict[str, Any]]:
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
         if path.is_file():
-            table = _parse(path).get("tool", {}).get("hlo-verify")
+            table = _parse(path, Input.CONFIGURATION).get("tool", {}).get("hlo-verify")
             if table is not None:
                 return path, table
     return start / "pyproject.toml", {}
@@ -59,7 +60,9 @@ def read_custom_calls(start: Path) -> dict[str, Callable[..., Any] | int | None]
     path, table = _project(start)
     calls = table.get("custom-calls", {})
     if not isinstance(calls, dict):
-        raise InputError(f"{path}: custom-calls in [tool.hlo-verify] must be a table from targets to meanings")
+        raise InputError(
+            f"{path}: custom-calls in [tool.hlo-verify] must be a table from targets to meanings", Input.CONFIGURATION
+        )
     return {target: _meaning(path, target, value) for target, value in calls.items()}
 
 
@@ -68,21 +71,27 @@ def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | 
     if isinstance(value, dict) and set(value) <= {"trailing"}:
         trailing = value.get("trailing")
         if trailing is not None and (type(trailing) is not int or trailing < 0):
-            raise InputError(f"{what}: trailing must be a number of dimensions, not {trailing!r}")
+            raise InputError(
+                f"{what}: trailing must be a number of dimensions, not {trailing!r}", Input.CUSTOM_CALL_MEANING
+            )
         return trailing
     if not isinstance(value, str) or not re.fullmatch(r"[\w.]+:[\w.]+", value):
-        raise InputError(f'{what} must be "module:function", {{}} or {{ trailing = N }}, not {value!r}')
+        raise InputError(
+            f'{what} must be "module:function", {{}} or {{ trailing = N }}, not {value!r}', Input.CUSTOM_CALL_MEANING
+        )
     module, _, name = value.partition(":")
     sys.path.insert(0, str(path.parent))
     try:
         found = attrgetter(name)(import_module(module))
     except Exception as error:
         said = " ".join(str(error).split())[:300]
-        raise InputError(f"{what}: {value} cannot be imported ({type(error).__name__}: {said})") from error
+        raise InputError(
+            f"{what}: {value} cannot be imported ({type(error).__name__}: {said})", Input.CUSTOM_CALL_MEANING
+        ) from error
     finally:
         sys.path.remove(str(path.parent))
     if not callable(found):
-        raise InputError(f"{what}: {value} is no function")
+        raise InputError(f"{what}: {value} is no function", Input.CUSTOM_CALL_MEANING)
     return found  # type: ignore[no-any-return]
 
 
@@ -92,11 +101,11 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if key not in _DEFAULTS:
             known = ", ".join((*_DEFAULTS, "custom-calls"))
-            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}")
+            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}", Input.CONFIGURATION)
         allowed = _DEFAULTS[key]
         if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
             wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
-            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}")
+            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
     return {key: value for key, value in table.items() if key in _DEFAULTS}
 
 
@@ -129,7 +138,10 @@ class Shardings:
         devices = self.devices if self.mesh is not None or module.partitions in (None, 1) else module.partitions
         devices = devices or module.partitions
         if module.partitions not in (None, 1, devices):
-            raise InputError(f"{self.path}: the mesh has {devices} devices, the module is for {module.partitions}")
+            raise InputError(
+                f"{self.path}: the mesh has {devices} devices, the module is for {module.partitions}",
+                Input.OTHER_DEVICES,
+            )
         module = replace(module, partitions=devices)
         arguments = self._merge("argument", module, module.main.argument_types)
         results = self._merge("result", module, module.result_types)
@@ -146,9 +158,11 @@ class Shardings:
         try:
             counts = {count for text in texts for count in device_counts(text)}
         except InputError as error:
-            raise InputError(f"{self.path}: {error}") from error
+            raise error.within(str(self.path)) from error
         if len(counts) > 1:
-            raise InputError(f"{self.path}: shardings for {' and '.join(map(str, sorted(counts)))} devices")
+            raise InputError(
+                f"{self.path}: shardings for {' and '.join(map(str, sorted(counts)))} devices", Input.SHARDINGS_FILE
+            )
         return next(iter(counts), None)
 
     def entries(self, kind: str, module: Module) -> dict[int, Spec | str]:
@@ -161,7 +175,7 @@ class Shardings:
             what = f"{self.path}: {kind} {key!r}"
             position = _position(key, names, what)
             if position in seen:
-                raise InputError(f"{what} and {seen[position]!r} are the same {kind}")
+                raise InputError(f"{what} and {seen[position]!r} are the same {kind}", Input.SHARDINGS_FILE)
             seen[position] = key
             entries[position] = value
         return entries
@@ -178,7 +192,10 @@ class Shardings:
             sharding = self._place(value, types[position], module.partitions, what)
             own = shardings[position]
             if own is not None and not _same(own, sharding):
-                raise InputError(f"{what}: the module itself says otherwise; leave this {kind} out of the file")
+                raise InputError(
+                    f"{what}: the module itself says otherwise; leave this {kind} out of the file",
+                    Annotation.CONTRADICTION,
+                )
             shardings[position] = sharding
         return tuple(shardings)
 
@@ -190,12 +207,15 @@ class Shardings:
             try:
                 parsed = placements.parse_hlo_sharding(value, tensor.rank, devices)
             except InputError as error:
-                raise InputError(f"{what}: {error}") from error
+                raise error.within(what) from error
             if not isinstance(parsed, placements.Sharding):
-                raise InputError(f"{what}: {value!r} does not place the tensor")
+                raise InputError(f"{what}: {value!r} does not place the tensor", Annotation.PLACES_NOTHING)
             return parsed
         if self.mesh is None:
-            raise InputError(f"{what}: a partition spec needs a mesh; add a [mesh] table with the size of each axis")
+            raise InputError(
+                f"{what}: a partition spec needs a mesh; add a [mesh] table with the size of each axis",
+                Input.SHARDINGS_FILE,
+            )
         _check_spec(value, tensor, self.mesh, what)
         dimensions = [[AxisReference(axis) for axis in axes] for axes in value.dimensions]
         dimensions += [[]] * (tensor.rank - len(dimensions))
@@ -205,34 +225,37 @@ class Shardings:
 def read_shardings(path: str | Path) -> Shardings:
     """The shardings file at `path`, TOML or JSON. Raises `InputError` naming the entry that cannot be read."""
     path = Path(path)
-    table = _parse(path)
+    table = _parse(path, Input.SHARDINGS_FILE)
     unknown = set(table) - {"mesh", "device_ids", "arguments", "results"}
     if unknown:
         raise InputError(
-            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results"
+            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results",
+            Input.SHARDINGS_FILE,
         )
     mesh = _mesh(path, table)
     sides = {}
     for side in ("arguments", "results"):
         entries = table.get(side, {})
         if not isinstance(entries, dict):
-            raise InputError(f"{path}: {side} must be a table from names or positions to shardings")
+            raise InputError(
+                f"{path}: {side} must be a table from names or positions to shardings", Input.SHARDINGS_FILE
+            )
         sides[side] = {key: _spec(value, f"{path}: {side}: {key!r}") for key, value in entries.items()}
     return Shardings(path, mesh, sides["arguments"], sides["results"])
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    """A TOML or JSON table; JSON where the first character is a brace."""
+def _parse(path: Path, code: Input) -> dict[str, Any]:
+    """A TOML or JSON table; JSON where the first character is a brace. `code` is that of a file which is neither."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text: {error}") from error
+        raise InputError(f"{path} is not text: {error}", code) from error
     try:
         return dict(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
     except ValueError as error:
-        raise InputError(f"{path} is neither valid TOML nor JSON: {error}") from error
+        raise InputError(f"{path} is neither valid TOML nor JSON: {error}", code) from error
 
 
 def _mesh(path: Path, table: Mapping[str, Any]) -> Mesh | None:
@@ -242,10 +265,12 @@ def _mesh(path: Path, table: Mapping[str, Any]) -> Mesh | None:
     if axes is None:
         return None
     if not isinstance(axes, dict) or not all(type(size) is int and size > 0 for size in axes.values()):
-        raise InputError(f"{path}: mesh must be a table from axis names to positive sizes")
+        raise InputError(f"{path}: mesh must be a table from axis names to positive sizes", Input.SHARDINGS_FILE)
     mesh = Mesh(tuple(axes.items()), tuple(ids))
     if ids and sorted(ids) != list(range(mesh.size)):
-        raise InputError(f"{path}: device_ids must name each of the {mesh.size} devices of the mesh once")
+        raise InputError(
+            f"{path}: device_ids must name each of the {mesh.size} devices of the mesh once", Input.SHARDINGS_FILE
+        )
     return mesh
 
 
@@ -258,12 +283,15 @@ def _spec(value: Any, what: str) -> Spec | str:
     if isinstance(value, str):
         value, unreduced = _partition_spec(value, what)
     if not isinstance(value, list):
-        raise InputError(f"{what}: not a sharding: {value!r}; write a list, \"P('x', None)\" or an HloSharding's text")
+        raise InputError(
+            f"{what}: not a sharding: {value!r}; write a list, \"P('x', None)\" or an HloSharding's text",
+            Input.SHARDINGS_FILE,
+        )
     dimensions = []
     for entry in value:
         axes = [] if not entry else [entry] if isinstance(entry, str) else entry
         if not isinstance(axes, list | tuple) or not all(isinstance(axis, str) for axis in axes):
-            raise InputError(f"{what}: {entry!r} is neither an axis nor a list of axes")
+            raise InputError(f"{what}: {entry!r} is neither an axis nor a list of axes", Input.SHARDINGS_FILE)
         dimensions.append(tuple(axes))
     return Spec(tuple(dimensions), unreduced)
 
@@ -279,30 +307,37 @@ def _partition_spec(text: str, what: str) -> tuple[list[Any], tuple[str, ...]]:
             raise ValueError("the only keyword is unreduced")
         return [ast.literal_eval(argument) for argument in call.args], tuple(sorted(keywords.get("unreduced", ())))
     except (SyntaxError, ValueError, TypeError) as error:
-        raise InputError(f"{what}: not a partition spec such as P('data', None): {text!r}") from error
+        raise InputError(
+            f"{what}: not a partition spec such as P('data', None): {text!r}", Input.SHARDINGS_FILE
+        ) from error
 
 
 def _check_spec(spec: Spec, tensor: TensorType, mesh: Mesh, what: str) -> None:
     if len(spec.dimensions) > tensor.rank:
-        raise InputError(f"{what}: {len(spec.dimensions)} entries for {tensor}, which has {tensor.rank} dimensions")
+        raise InputError(
+            f"{what}: {len(spec.dimensions)} entries for {tensor}, which has {tensor.rank} dimensions",
+            Annotation.WRONG_RANK,
+        )
     axes = [axis for dimension in spec.dimensions for axis in dimension] + list(spec.unreduced)
     sizes = dict(mesh.axes)
     for axis in axes:
         if axis not in sizes:
-            raise InputError(f"{what}: the mesh has no axis {axis!r}; its axes are {', '.join(sizes)}")
+            raise InputError(
+                f"{what}: the mesh has no axis {axis!r}; its axes are {', '.join(sizes)}", Annotation.WRONG_MESH
+            )
         if axes.count(axis) > 1:
-            raise InputError(f"{what}: the axis {axis!r} is used twice")
+            raise InputError(f"{what}: the axis {axis!r} is used twice", Annotation.WRONG_MESH)
 
 
 def _position(key: str, names: Sequence[str], what: str) -> int:
     if names.count(key) == 1:
         return names.index(key)
     if key in names:
-        raise InputError(f"{what}: {names.count(key)} have that name; use the position, from 0")
+        raise InputError(f"{what}: {names.count(key)} have that name; use the position, from 0", Input.SHARDINGS_FILE)
     if key.isdecimal() and int(key) < len(names):
         return int(key)
     known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    raise InputError(f"{what} does not exist; there are {len(names)}: {known}")
+    raise InputError(f"{what} does not exist; there are {len(names)}: {known}", Input.SHARDINGS_FILE)
 
 
 def _same(one: Sharding, other: Sharding) -> bool:

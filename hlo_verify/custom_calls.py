@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hlo_verify.diagnostics import Input, Unsupported
 from hlo_verify.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
         from hlo_verify.ops.values import UnsupportedError, fingerprint
 
         if op.attributes.get("has_side_effect"):
-            raise UnsupportedError(f"custom_call to {target}, which has a side effect")
+            raise UnsupportedError(f"custom_call to {target}, which has a side effect", Unsupported.OUTSIDE_WORLD)
         kinds = tuple(value.type for value in args)
         key = (kinds, op.types, fingerprint(op.attributes))
         if key not in traced:
@@ -115,7 +116,9 @@ def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[Ten
     types = [*kinds, *op.types]
     unknown = [kind for kind in types if kind.dtype not in _NAMES]
     if unknown:
-        raise InputError(f"{what} cannot be had for {unknown[0]}, which JAX has no element type for")
+        raise InputError(
+            f"{what} cannot be had for {unknown[0]}, which JAX has no element type for", Input.CUSTOM_CALL_MEANING
+        )
     array: Any = jax.ShapeDtypeStruct
     given = [array(kind.shape, _NAMES[kind.dtype]) for kind in kinds]
     extra = {"attributes": dict(op.attributes)} if "attributes" in _parameters(meaning) else {}
@@ -127,11 +130,15 @@ def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[Ten
     except Exception as error:
         operands = ", ".join(map(str, kinds))
         said = " ".join(str(error).split())[:300]
-        raise InputError(f"{what} fails for ({operands}) at {op.location}: {type(error).__name__}: {said}") from error
+        raise InputError(
+            f"{what} fails for ({operands}) at {op.location}: {type(error).__name__}: {said}", Input.CUSTOM_CALL_MEANING
+        ) from error
     module = load(text)
     if module.result_types != op.types:
         found, wanted = (", ".join(map(str, each)) for each in (module.result_types, op.types))
-        raise InputError(f"{what} gives ({found}) where the call at {op.location} gives ({wanted})")
+        raise InputError(
+            f"{what} gives ({found}) where the call at {op.location} gives ({wanted})", Input.CUSTOM_CALL_MEANING
+        )
     return module.main
 
 

@@ -6,13 +6,19 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from hlo_verify.diagnostics import Diagnostic, Internal, Severity
 from hlo_verify.ir import Op
 
 _PACKAGE = Path(__file__).resolve().parent
 _HOMES = (_PACKAGE, _PACKAGE.parent / "passes")
 
 
-def describe(error: BaseException) -> str:
+def diagnose(error: BaseException) -> Diagnostic:
+    """What is said of an exception that nothing foresaw."""
+    return Diagnostic(Internal.DEFECT, Severity.ERROR, _describe(error))
+
+
+def _describe(error: BaseException) -> str:
     """What was raised, in which function of hlo-verify, while it worked on which operation, and what to do."""
     said = traceback.format_exception_only(error)[-1].strip()
     place = ""

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 
 PASSES_FLAG = "--xla_dump_hlo_pass_re=spmd|shardy|sharding"
@@ -64,7 +65,7 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     """
     names = _list(folder)
     if not names:
-        raise InputError(f"{folder} is empty: run the program with {dump_flags(folder)}")
+        raise InputError(f"{folder} is empty: run the program with {dump_flags(folder)}", Input.NO_PAIR_IN_FOLDER)
     kept = _kept_pair(folder, names)
     if kept is not None:
         return [kept], []
@@ -76,7 +77,7 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     for module in sorted(modules):
         _pair_up(module, sorted(modules[module], key=lambda dump: dump.step), pairs, incomplete)
     if not pairs:
-        raise InputError(incomplete[0][1] if incomplete else _no_pairs(folder, names))
+        raise InputError(incomplete[0][1] if incomplete else _no_pairs(folder, names), Input.NO_PAIR_IN_FOLDER)
     return pairs, incomplete
 
 
@@ -96,7 +97,7 @@ def _list(folder: Path) -> list[str]:
     try:
         return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
-        raise InputError(f"cannot read the folder {folder}: {error.strerror}") from error
+        raise InputError(f"cannot read the folder {folder}: {error.strerror}", Input.UNREADABLE) from error
 
 
 def _kept_pair(folder: Path, names: list[str]) -> Pair | None:

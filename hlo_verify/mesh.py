@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify import jaxlib_api
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 
 LIMIT = 1 << 20
@@ -49,12 +50,17 @@ class Mesh:
         for reference in references:
             name = reference.name
             if name not in sizes:
-                raise InputError(f"a sharding names the axis {name!r}, which its mesh {self} does not have")
+                raise InputError(
+                    f"a sharding names the axis {name!r}, which its mesh {self} does not have", Annotation.WRONG_MESH
+                )
             before, size = reference.before, sizes[name] if reference.size is None else reference.size
             if min(before, size) < 1 or sizes[name] % (before * size):
-                raise InputError(f"a sharding takes {name!r}:({before}){size}, which is no part of its mesh {self}")
+                raise InputError(
+                    f"a sharding takes {name!r}:({before}){size}, which is no part of its mesh {self}",
+                    Annotation.WRONG_MESH,
+                )
             if any(before < end and start < before * size for start, end in taken.get(name, ())):
-                raise InputError(f"a sharding uses the axis {name!r} of its mesh {self} twice")
+                raise InputError(f"a sharding uses the axis {name!r} of its mesh {self} twice", Annotation.WRONG_MESH)
             if size > 1:
                 taken.setdefault(name, []).append((before, before * size))
 
@@ -111,13 +117,18 @@ def read_mesh(attribute: Any, axis_type: Any = jaxlib_api.sdy.MeshAxisAttr) -> M
     ids = () if attribute.device_ids is None else tuple(int(device) for device in attribute.device_ids)
     if not axes and len(ids) == 1:
         if not 0 <= ids[0] < LIMIT:
-            raise InputError(f"a sharding puts a tensor on device {ids[0]}; {LIMIT} devices at most are understood")
+            raise InputError(
+                f"a sharding puts a tensor on device {ids[0]}; {LIMIT} devices at most are understood",
+                Input.TOO_MANY_DEVICES,
+            )
         return Mesh((), (), ids[0])
     mesh = Mesh(axes, ids)
     if mesh.size > LIMIT:
-        raise InputError(f"the mesh {mesh} has {mesh.size} devices; {LIMIT} at most are understood")
+        raise InputError(
+            f"the mesh {mesh} has {mesh.size} devices; {LIMIT} at most are understood", Input.TOO_MANY_DEVICES
+        )
     if ids and sorted(ids) != list(range(mesh.size)):
-        raise InputError(f"a mesh must name each of its {mesh.size} devices once: {mesh}")
+        raise InputError(f"a mesh must name each of its {mesh.size} devices once: {mesh}", Annotation.WRONG_MESH)
     return mesh
 
 

@@ -24,6 +24,7 @@ from typing import IO
 
 from hlo_verify import dumps
 from hlo_verify.config import Shardings
+from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.errors import InputError
 
 MAX_DEVICES = 2048
@@ -135,18 +136,24 @@ def _collect(folder: Path, status: int, what: str) -> Partitioned:
     """What the child left. Errors that XLA ran into after the partitioner are of no interest."""
     dump, failure = folder / "dump", folder / "error"
     if not _is_partitioned(dump):
-        message = failure.read_text() if failure.is_file() else _no_dump(folder, status)
-        raise InputError(message if message.startswith(f"{what}: ") else f"{what}: {message}")
+        error = _failure(failure) if failure.is_file() else _no_dump(folder, status)
+        raise error if str(error).startswith(f"{what}: ") else error.within(what)
     pairs, _ = dumps.find_pairs(dump)
     names = json.loads((folder / "names.json").read_text())
     return Partitioned(pairs[0].logical, pairs[0].partitioned, tuple(names["arguments"]), tuple(names["results"]))
 
 
-def _no_dump(folder: Path, status: int) -> str:
+def _failure(file: Path) -> InputError:
+    """The error that the child left in a file."""
+    said = json.loads(file.read_text())
+    return InputError(said["message"], CODES[said["code"]])
+
+
+def _no_dump(folder: Path, status: int) -> InputError:
     if status == 0:
-        return "XLA compiled the module without running its SPMD partitioner"
+        return InputError("XLA compiled the module without running its SPMD partitioner", Input.XLA_REFUSES)
     how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     lines = (folder / "stderr").read_text(errors="replace").strip().splitlines()
     fatal = [line for line in lines if _FATAL.match(line)] or lines[-3:]
     said = f": {' | '.join(fatal)[:600]}" if fatal else ""
-    return f"XLA {how} while it partitioned the module{said}"
+    return InputError(f"XLA {how} while it partitioned the module{said}", Input.XLA_REFUSES)

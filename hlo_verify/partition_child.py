@@ -1,8 +1,8 @@
 """The child process of `hlo_verify.partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
 
 `python -m hlo_verify.partition_child FOLDER MODULE [DEVICES]` writes `names.json` to FOLDER before it compiles, and
-`error`, the message for the user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent) holds
-shardings to put on the module first. The parent ends it once XLA has dumped what it is after.
+`error`, the code and message for the user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent)
+holds shardings to put on the module first. The parent ends it once XLA has dumped what it is after.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from hlo_verify.annotate import annotate
 from hlo_verify.config import Shardings
+from hlo_verify.diagnostics import Input
 from hlo_verify.dumps import dump_flags
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
@@ -44,7 +45,7 @@ def main(folder: Path, path: Path, devices: int | None) -> int:
         (folder / "names.json").write_text(json.dumps(names))
         _compile(bytecode, module, shardy)
     except InputError as error:
-        (folder / "error").write_text(str(error))
+        (folder / "error").write_text(json.dumps({"code": error.code, "message": str(error)}))
         return 1
     return 0
 
@@ -55,7 +56,7 @@ def _annotate(copy: load.Source, source: load.Source, given: Shardings, devices:
     shardy = bool(_SHARDY.search(text)) or (not _GSPMD.search(text) and _are_specs(given))
     module = load.build(copy, canonicalize.canonicalize(copy.module), None, "")
     if devices is not None and given.devices not in (None, devices):
-        raise InputError(f"{given.path} is for {given.devices} devices, not for {devices}")
+        raise InputError(f"{given.path} is for {given.devices} devices, not for {devices}", Input.OTHER_DEVICES)
     annotate(source.module, given.apply(module), given, shardy)
 
 
@@ -72,12 +73,14 @@ def _check(module: Module) -> None:
     if count is None or count == 1:
         known = "does not say for how many devices it is" if count is None else "is for one device"
         raise InputError(
-            f"the module {known}, so there is nothing to partition: {_LOWER}, or pass the partitioned module too"
+            f"the module {known}, so there is nothing to partition: {_LOWER}, or pass the partitioned module too",
+            Input.NOTHING_TO_PARTITION,
         )
     if count * module.replicas > MAX_DEVICES:
         raise InputError(
             f"the module is for {count * module.replicas} devices, and XLA's CPU client partitions for "
-            f"{MAX_DEVICES} at most: compile the program with {dump_flags('DIR')} where it runs, and pass DIR"
+            f"{MAX_DEVICES} at most: compile the program with {dump_flags('DIR')} where it runs, and pass DIR",
+            Input.TOO_MANY_DEVICES,
         )
 
 
@@ -102,7 +105,8 @@ def uses_shardy(module: Any) -> bool:
         return False
     raise InputError(
         f"the module has no sharding annotations, so there is nothing to partition: {_LOWER}, or pass the partitioned "
-        "module too"
+        "module too",
+        Input.NOTHING_TO_PARTITION,
     )
 
 
@@ -130,7 +134,7 @@ def _compile(bytecode: bytes, module: Module, shardy: bool) -> None:
     except Exception as error:
         said = " ".join(str(error).split())[:600]
         hint = "if it is partitioned already, pass the logical module before it"
-        raise InputError(f"XLA does not partition the module; {hint}. XLA says: {said}") from error
+        raise InputError(f"XLA does not partition the module; {hint}. XLA says: {said}", Input.XLA_REFUSES) from error
 
 
 if __name__ == "__main__":

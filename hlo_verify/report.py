@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.diagnostics import Code, Diagnostic, Mismatch, Severity, Solver
 
 
 class Verdict(enum.StrEnum):
@@ -22,8 +24,8 @@ class Finding:
     Its operands are shards of logical values, its own value is none. `operation` is its
     StableHLO line, `location` the user's source line at fault (of the operation, or of what
     was left out before it), `found` its term, `expected` what the logical module has there,
-    `nearest` the logical tensor that nearly matches, with what differs. Results that fail
-    for one reason have equal findings.
+    `nearest` the logical tensor that nearly matches, with what differs. `code` is the kind of mismatch: known of a
+    refuted result, suspected of an unknown one. Results that fail for one reason have equal findings.
     """
 
     operation: str
@@ -31,11 +33,16 @@ class Finding:
     found: str
     expected: str = ""
     nearest: str = ""
+    code: Mismatch = Mismatch.DIFFERS
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The verdict for one result of the module."""
+    """The verdict for one result of the module.
+
+    `code` says of a refuted result which mismatch it is (its finding's), of an unknown one which kind of unknown; a
+    proved one has none.
+    """
 
     index: int
     name: str
@@ -43,6 +50,7 @@ class Result:
     reason: str = ""
     location: str = ""
     finding: Finding | None = None
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +76,47 @@ class Report:
     devices: int
     seconds: float
     stages: tuple[Stage, ...] = ()
-    unsupported: tuple[str, ...] = field(default=())
+    unsupported: tuple[Diagnostic, ...] = ()
     """Operations that were treated as opaque, each once, with its location and why."""
 
     @property
     def verdict(self) -> Verdict:
         """REFUTED if any result is, PROVED if all are, else UNKNOWN; a module without results proves nothing."""
         return worst(result.verdict for result in self.results)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What a person should look at: what is not proved, each reason once, then what was not understood."""
+        return (*map(diagnostic, self.stopped()), *self.unsupported)
+
+    def stopped(self) -> Iterator[tuple[Result, ...]]:
+        """The results that are not proved, those of one verdict and finding together."""
+        together: dict[object, list[Result]] = {}
+        for result in self.results:
+            if result.verdict is not Verdict.PROVED:
+                key = result.index if result.finding is None else (result.verdict, result.finding)
+                together.setdefault(key, []).append(result)
+        return map(tuple, together.values())
+
+
+def diagnostic(results: Sequence[Result]) -> Diagnostic:
+    """Why some results that one reason stopped (`Report.stopped`) are not proved."""
+    first, finding = results[0], results[0].finding
+    refuted = first.verdict is Verdict.REFUTED
+    code = first.code or (finding.code if refuted and finding is not None else Solver.NO_PROOF)
+    notes = {"results": ", ".join(result.name or f"result {result.index}" for result in results)}
+    if finding is not None:
+        if finding.code is not code:
+            notes["suspected"] = f"{finding.code}: {finding.code.summary}"
+        notes |= {"term": finding.found, "expected": finding.expected, "nearest": finding.nearest}
+    return Diagnostic(
+        code,
+        Severity.ERROR if refuted else Severity.WARNING,
+        first.reason or code.summary,
+        first.location,
+        finding.operation if finding is not None else "",
+        tuple((label, text) for label, text in notes.items() if text),
+    )
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

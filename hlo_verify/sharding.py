@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify import jaxlib_api, sharding_text
+from hlo_verify.diagnostics import Annotation
 from hlo_verify.errors import InputError
 from hlo_verify.mesh import AxisReference, Mesh, read_axes, read_mesh
 
@@ -82,7 +83,9 @@ class Sharding:
         if self.only is not None:
             return maximal(self.only, len(self.tiles), devices)
         if self.devices != 1:
-            raise InputError(f"a sharding is for {self.devices} devices, the module has {devices}")
+            raise InputError(
+                f"a sharding is for {self.devices} devices, the module has {devices}", Annotation.WRONG_DEVICES
+            )
         return unreduced(len(self.tiles), devices) if self.addends is not None else replicated(len(self.tiles), devices)
 
 
@@ -103,7 +106,9 @@ def unreduced(rank: int, devices: int) -> Sharding:
 def maximal(device: int, rank: int, devices: int) -> Sharding:
     """The tensor lies on one device; the others hold nothing of it."""
     if not 0 <= device < devices:
-        raise InputError(f"a sharding puts a tensor on device {device}, the module has {devices} devices")
+        raise InputError(
+            f"a sharding puts a tensor on device {device}, the module has {devices} devices", Annotation.WRONG_DEVICES
+        )
     numbers = np.arange(devices, dtype=np.int64)
     return Sharding((1,) * rank, np.zeros((devices, rank), np.int64), numbers, only=device)
 
@@ -128,7 +133,9 @@ def place(
     if not mesh.axes:
         return replicated(rank, devices or 1)
     if devices is not None and devices != mesh.size:
-        raise InputError(f"a sharding's mesh {mesh} has {mesh.size} devices, the module has {devices}")
+        raise InputError(
+            f"a sharding's mesh {mesh} has {mesh.size} devices, the module has {devices}", Annotation.WRONG_DEVICES
+        )
     tiles, columns = [], []
     for axes in dimensions:
         radix, value = mesh.digits(axes)
@@ -157,7 +164,9 @@ def parse_hlo_sharding(text: str, rank: int | Sequence[int], devices: int | None
         return _from_hlo(leaves[0], text, rank if isinstance(rank, int) else rank[0], devices, local)
     ranks = [rank] * len(leaves) if isinstance(rank, int) else rank
     if len(ranks) != len(leaves):
-        raise InputError(f"a sharding has {len(leaves)} elements for {len(ranks)} tensors: {text!r}")
+        raise InputError(
+            f"a sharding has {len(leaves)} elements for {len(ranks)} tensors: {text!r}", Annotation.WRONG_RANK
+        )
     return tuple(_from_hlo(leaf, str(leaf), r, devices, local) for leaf, r in zip(leaves, ranks, strict=True))
 
 
@@ -167,7 +176,9 @@ def _read_hlo(text: str) -> list[Any]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"not a sharding: {text!r} ({str(error).splitlines()[0]})") from error
+        raise InputError(
+            f"not a sharding: {text!r} ({str(error).splitlines()[0]})", Annotation.NOT_A_SHARDING
+        ) from error
 
 
 def device_counts(text: str) -> set[int]:
@@ -205,7 +216,9 @@ def _subgroups(sharding: Any, text: str) -> tuple[tuple[int, ...], Numbers, list
     shape = tuple(sharding.tile_assignment_dimensions())
     order = np.asarray(sharding.tile_assignment_devices(), np.int64)
     if not np.array_equal(np.sort(order), np.arange(math.prod(shape))):
-        raise InputError(f"a sharding must name each of its {math.prod(shape)} devices once: {text!r}")
+        raise InputError(
+            f"a sharding must name each of its {math.prod(shape)} devices once: {text!r}", Annotation.NOT_A_SHARDING
+        )
     kinds = [str(kind).rsplit(".", 1)[-1] for kind in sharding.subgroup_types()]
     if sharding.replicate_on_last_tile_dim() and not kinds:
         kinds = ["REPLICATED"]
@@ -225,9 +238,15 @@ def _number(shape: Sequence[int], coordinates: Numbers, dimensions: Sequence[int
 def _from_tiles(sharding: Any, text: str, rank: int, devices: int | None, local: bool) -> Sharding | None:
     shape, coordinates, kinds = _subgroups(sharding, text)
     if devices is not None and devices != len(coordinates):
-        raise InputError(f"a sharding is for {len(coordinates)} devices, the module has {devices}: {text!r}")
+        raise InputError(
+            f"a sharding is for {len(coordinates)} devices, the module has {devices}: {text!r}",
+            Annotation.WRONG_DEVICES,
+        )
     if len(shape) - len(kinds) != rank:
-        raise InputError(f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}")
+        raise InputError(
+            f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}",
+            Annotation.WRONG_RANK,
+        )
     if not set(kinds) <= {"REPLICATED", "UNREDUCED", *(["MANUAL"] if local else [])}:
         return None
 
@@ -266,7 +285,7 @@ def parse_sdy_sharding(
         values = jaxlib_api.sdy.TensorShardingPerValueAttr(sharding).shardings
         return tuple(parse_sdy_sharding(value, devices, meshes, manual) for value in values)
     if not jaxlib_api.sdy.TensorShardingAttr.isinstance(sharding):
-        raise InputError(f"not a sharding: {sharding}")
+        raise InputError(f"not a sharding: {sharding}", Annotation.NOT_A_SHARDING)
     attribute = jaxlib_api.sdy.TensorShardingAttr(sharding)
     dimensions = [
         read_axes(jaxlib_api.sdy.DimensionShardingAttr(dimension).axes) for dimension in attribute.dimension_shardings
@@ -283,7 +302,9 @@ def _parse_attribute(text: str) -> Any:
         with jaxlib_api.shared_context():
             return jaxlib_api.ir.Attribute.parse(text)
     except Exception as error:
-        raise InputError(f"not a sharding: {text!r} ({str(error).splitlines()[0]})") from error
+        raise InputError(
+            f"not a sharding: {text!r} ({str(error).splitlines()[0]})", Annotation.NOT_A_SHARDING
+        ) from error
 
 
 def mesh_of(text: str) -> Mesh | None:
@@ -297,7 +318,10 @@ def find_mesh(mesh_or_symbol: Any, meshes: Mapping[str, Mesh]) -> Mesh:
     if not isinstance(mesh_or_symbol, jaxlib_api.ir.FlatSymbolRefAttr):
         return read_mesh(jaxlib_api.sdy.MeshAttr(mesh_or_symbol))
     if mesh_or_symbol.value not in meshes:
-        raise InputError(f"a sharding refers to the mesh @{mesh_or_symbol.value}, which the module does not define")
+        raise InputError(
+            f"a sharding refers to the mesh @{mesh_or_symbol.value}, which the module does not define",
+            Annotation.WRONG_MESH,
+        )
     return meshes[mesh_or_symbol.value]
 
 
@@ -316,7 +340,9 @@ def parse_sharding(
     if not isinstance(parsed, tuple):
         return (parsed,) * len(ranks)
     if len(parsed) != len(ranks) or any(isinstance(p, tuple) for p in parsed):
-        raise InputError(f"a sharding has {len(parsed)} elements for {len(ranks)} results: {text}")
+        raise InputError(
+            f"a sharding has {len(parsed)} elements for {len(ranks)} results: {text}", Annotation.WRONG_RANK
+        )
     return tuple(p for p in parsed if not isinstance(p, tuple))
 
 

@@ -10,6 +10,7 @@ import functools
 import math
 import re
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.mesh import LIMIT, AxisReference, Mesh
 
@@ -49,7 +50,7 @@ def leaves(text: str) -> tuple[str, ...]:
         for element in elements:
             _check(element)
     except InputError as error:
-        raise InputError(f"not a sharding: {text!r} ({error})") from error
+        raise InputError(f"not a sharding: {text!r} ({error})", error.code) from error
     return tuple(elements)
 
 
@@ -104,14 +105,14 @@ def _check(text: str) -> None:
     elif found := _MAXIMAL.fullmatch(text):
         _check_count(int(found[1] or found[2]) + 1)
     elif not _WHOLE.fullmatch(text):
-        raise InputError(f"cannot be read: {text}" if text else "an element is missing")
+        raise InputError(f"cannot be read: {text}" if text else "an element is missing", Annotation.NOT_A_SHARDING)
 
 
 def _check_named(found: re.Match[str]) -> None:
     axes = tuple((name, int(size)) for name, size in re.findall(r"'([^']*)'=(\d+)", found["axes"]))
     names = [name for name, _ in axes]
     if len(set(names)) < len(names) or "" in names:
-        raise InputError("the axes of a mesh have names of their own")
+        raise InputError("the axes of a mesh have names of their own", Annotation.NOT_A_SHARDING)
     mesh = Mesh(axes)
     _check_count(mesh.size, *(size for _, size in axes))
     _order(found, mesh.size)
@@ -125,27 +126,31 @@ def _check_named(found: re.Match[str]) -> None:
     mesh.check(references)
     for r in references:
         if r.size is not None and not 1 < r.size < dict(axes)[r.name]:
-            raise InputError(f"{r.name!r}:({r.before}){r.size} is no proper part of the axis")
+            raise InputError(
+                f"{r.name!r}:({r.before}){r.size} is no proper part of the axis", Annotation.NOT_A_SHARDING
+            )
 
 
 def _order(found: re.Match[str], count: int) -> None:
     """The order of devices: each of them once."""
     if found["ids"]:
         if sorted(_numbers(found["ids"])) != list(range(count)):
-            raise InputError(f"it must name each of its {count} devices once")
+            raise InputError(f"it must name each of its {count} devices once", Annotation.NOT_A_SHARDING)
     elif found["shape"]:
         shape = _numbers(found["shape"])
         if math.prod(shape) != count:
-            raise InputError(f"it is for {count} devices and names {math.prod(shape)}")
+            raise InputError(f"it is for {count} devices and names {math.prod(shape)}", Annotation.NOT_A_SHARDING)
         if found["transposed"] and sorted(_numbers(found["transposed"])) != list(range(len(shape))):
-            raise InputError(f"T({found['transposed']}) is no permutation of {len(shape)} dimensions")
+            raise InputError(
+                f"T({found['transposed']}) is no permutation of {len(shape)} dimensions", Annotation.NOT_A_SHARDING
+            )
 
 
 def _check_count(devices: int, *sizes: int) -> None:
     if min((devices, *sizes)) < 1:
-        raise InputError("a size of 0")
+        raise InputError("a size of 0", Annotation.NOT_A_SHARDING)
     if devices > LIMIT:
-        raise InputError(f"{devices} devices; {LIMIT} at most are understood")
+        raise InputError(f"{devices} devices; {LIMIT} at most are understood", Input.TOO_MANY_DEVICES)
 
 
 def _numbers(text: str) -> list[int]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.jaxlib_api import ir, sdy, stablehlo
 from hlo_verify.mesh import AxisReference, Mesh, read_mesh
@@ -103,7 +104,9 @@ class Attributes:
     def _inline_mesh(self, symbol: re.Match[str]) -> str:
         name = symbol[1].strip('"')
         if name not in self.mesh_texts:
-            raise InputError(f"a sharding refers to the mesh @{name}, which the module does not define")
+            raise InputError(
+                f"a sharding refers to the mesh @{name}, which the module does not define", Annotation.WRONG_MESH
+            )
         return f"<{self.mesh_texts[name]},"
 
     def groups(self, attribute: Any) -> Array:
@@ -112,11 +115,13 @@ class Attributes:
             groups = np.array(read_elements(attribute), np.int64)
             return groups if groups.ndim == 2 and groups.size else np.empty((0, 0), np.int64)
         if not stablehlo.ReplicaGroupMeshAxesAttr.isinstance(attribute):
-            raise InputError(f"unknown form of replica groups: {attribute}")
+            raise InputError(f"unknown form of replica groups: {attribute}", Input.UNSUPPORTED_MODULE)
         named = stablehlo.ReplicaGroupMeshAxesAttr(attribute)
         if isinstance(named.mesh, ir.FlatSymbolRefAttr):
             if named.mesh.value not in self.meshes:
-                raise InputError(f"replica groups refer to the mesh @{named.mesh.value}, which is not defined")
+                raise InputError(
+                    f"replica groups refer to the mesh @{named.mesh.value}, which is not defined", Annotation.WRONG_MESH
+                )
             mesh = self.meshes[named.mesh.value]
         else:
             mesh = read_mesh(stablehlo.MeshAttr(named.mesh), stablehlo.MeshAxisAttr)

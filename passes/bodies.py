@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hlo_verify import sharding_text
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Op, TensorType, Value
 from hlo_verify.jaxlib_api import ir, sdy
@@ -126,7 +127,9 @@ class Builder:
         if not blocks:
             return Function((), (), (), ())
         if len(blocks) > 1:
-            raise InputError("a region with control flow between several blocks is not supported")
+            raise InputError(
+                "a region with control flow between several blocks is not supported", Input.UNSUPPORTED_MODULE
+            )
         arguments = self.bind(blocks[0].arguments, env)
         types = self.flat_types(argument.type for argument in blocks[0].arguments)
         ops: list[Op] = []
@@ -168,9 +171,11 @@ class Builder:
 
     def function(self, symbol: str) -> Any:
         if symbol not in self.functions:
-            raise InputError(f"the module calls @{symbol} and does not define it")
+            raise InputError(f"the module calls @{symbol} and does not define it", Input.UNSUPPORTED_MODULE)
         if symbol in self.calls:
-            raise InputError(f"the function @{symbol} calls itself; StableHLO has no recursion")
+            raise InputError(
+                f"the function @{symbol} calls itself; StableHLO has no recursion", Input.UNSUPPORTED_MODULE
+            )
         return self.functions[symbol]
 
 
@@ -178,7 +183,9 @@ def _ordered(mesh: Mesh) -> Mesh:
     """The mesh in the order of devices that the name of its first axis holds (see `proto.name_device_orders`)."""
     order = device_order_of(mesh.axes[0][0]) if mesh.axes else ()
     if order and sorted(order) != list(range(mesh.size)):
-        raise InputError(f"replica groups must name each of their mesh's {mesh.size} devices once: {mesh}")
+        raise InputError(
+            f"replica groups must name each of their mesh's {mesh.size} devices once: {mesh}", Annotation.WRONG_MESH
+        )
     return replace(mesh, device_ids=order) if order else mesh
 
 
@@ -190,7 +197,7 @@ def single_block(function: Any) -> Any:
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
         name = function.attributes["sym_name"].value
-        raise InputError(f"the function @{name} has {len(blocks)} blocks; one is supported")
+        raise InputError(f"the function @{name} has {len(blocks)} blocks; one is supported", Input.UNSUPPORTED_MODULE)
     return blocks[0]
 
 
@@ -200,7 +207,10 @@ def _flatten(type_: Any) -> Iterator[TensorType]:
             yield from _flatten(type_.get_type(k))
     elif isinstance(type_, ir.RankedTensorType):
         if not type_.has_static_shape:
-            raise InputError(f"the module has a tensor of dynamic shape, {type_}; only static shapes are supported")
+            raise InputError(
+                f"the module has a tensor of dynamic shape, {type_}; only static shapes are supported",
+                Input.UNSUPPORTED_MODULE,
+            )
         yield TensorType(tuple(type_.shape), str(type_.element_type))
     elif str(type_) == "!stablehlo.token":
         yield TensorType((), "token")

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.jaxlib_api import ir
@@ -72,7 +73,8 @@ def entry_function(builder: Builder) -> Any:
     public = [f for f in builder.functions.values() if "sym_visibility" not in f.attributes]
     if len(public) != 1:
         raise InputError(
-            f"the module has no function @main and {len(public)} public functions; name the entry function main"
+            f"the module has no function @main and {len(public)} public functions; name the entry function main",
+            Input.UNSUPPORTED_MODULE,
         )
     return public[0]
 
@@ -143,5 +145,5 @@ def split_tuple_sharding(text: str | None, count: int) -> list[str | None]:
         elif depth == 1 and char == "}":
             parts.append(text[start : k + 1])
     if len(parts) != count:
-        raise InputError(f"a sharding has {len(parts)} elements for a tuple of {count}: {text}")
+        raise InputError(f"a sharding has {len(parts)} elements for a tuple of {count}: {text}", Annotation.WRONG_RANK)
     return list(parts)

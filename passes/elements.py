@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.jaxlib_api import ir
 
@@ -66,7 +67,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name == "index":
         return np.dtype(np.int64)
     if name not in DTYPES:
-        raise InputError(f"constants of element type {name} are not supported")
+        raise InputError(f"constants of element type {name} are not supported", Input.UNSUPPORTED_MODULE)
     dtype: np.dtype[Any] = np.dtype(DTYPES[name])
     return dtype
 
@@ -76,7 +77,9 @@ def _resource(attribute: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> A
         elements = np.asarray(attribute)
     except Exception as error:
         text = str(attribute)
-        raise InputError(f"the value of a constant is not in the module: {text[:80]}") from error
+        raise InputError(
+            f"the value of a constant is not in the module: {text[:80]}", Input.ELIDED_CONSTANTS
+        ) from error
     return elements.view(dtype).reshape(shape)
 
 
@@ -90,7 +93,7 @@ def elements_from_text(text: str, type_: Any) -> Array:
     shape, dtype = tuple(type_.shape), numpy_dtype(str(type_.element_type))
     match = re.search(r"dense<(.*)> : ", text, re.DOTALL)
     if match is None:
-        raise InputError(f"the value of a constant is not in the module: {text[:80]}")
+        raise InputError(f"the value of a constant is not in the module: {text[:80]}", Input.ELIDED_CONSTANTS)
     body = match[1].strip()
     if body.startswith('"0x'):
         elements = np.frombuffer(bytes.fromhex(body[3:-1]), dtype)

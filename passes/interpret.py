@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Function, Op
 from hlo_verify.ops import RULES
 from hlo_verify.ops.values import Context, UnsupportedError, Value
@@ -34,8 +35,8 @@ def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:
             context = replace(context, device=context.mesh, partitions=size, replicas=1, automatic=numbers)
     rule = RULES.get(op.name)
     if rule is None:
-        return context.opaque(op, f"{op.name} has no rule")
+        return context.opaque(op, f"{op.name} has no rule", Unsupported.OPERATION)
     try:
         return rule(op, operands, context)
     except UnsupportedError as error:
-        return context.opaque(op, str(error))
+        return context.opaque(op, str(error), error.code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
@@ -96,7 +97,7 @@ def argument(name: str, kind: TensorType, sharding: Sharding | None, devices: in
 
 def _check_summable(what: str, kind: TensorType) -> None:
     if kind.dtype == "i1" or not ARITHMETIC.fullmatch(kind.dtype):
-        raise InputError(f"{what} is unreduced, and elements of type {kind.dtype} have no sum")
+        raise InputError(f"{what} is unreduced, and elements of type {kind.dtype} have no sum", Annotation.NO_SUM)
 
 
 def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, device: Var) -> Value:
@@ -105,13 +106,15 @@ def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, dev
     if not same_elements(whole.dtype, kind.dtype):
         raise InputError(
             f"argument {name} has elements of type {whole.dtype} in the logical module and {kind.dtype} in the "
-            "partitioned one: they are not a pair"
+            "partitioned one: they are not a pair",
+            Input.NOT_A_PAIR,
         )
     where = lineage(whole.shape, sharding, device)
     if where.shape != kind.shape:
         raise InputError(
             f"argument {name}: the partitioned module takes {kind}, but its sharding into {sharding.tiles} tiles "
-            f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair"
+            f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair",
+            Annotation.WRONG_SHARD,
         )
     indices = where.indices
     if argument.addends is not None:
@@ -148,7 +151,8 @@ def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: V
         raise InputError(
             f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into "
             f"{sharding.tiles} tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; "
-            "check that the two modules are a pair"
+            "check that the two modules are a pair",
+            Annotation.WRONG_SHARD,
         )
     expected = wanted.at(where.indices)
     sharding = sharding.spread(device.size)

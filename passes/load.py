@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hlo_verify import jaxlib_api, sharding_text
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes import proto
@@ -55,9 +56,11 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
             found = read(contents)
             return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:
-        raise InputError(f"{path}: {error}" if path else str(error)) from error
+        if not path:
+            raise
+        raise error.within(path) from error
     except (RuntimeError, UnicodeDecodeError) as error:  # the bindings met a string that is none
-        raise InputError(f"{path or 'the module'}: damaged ({error}); fetch or make it again") from error
+        raise InputError(f"{path or 'the module'}: damaged ({error}); fetch or make it again", Input.DAMAGED) from error
 
 
 def with_devices(module: Module, devices: int) -> Module:
@@ -80,7 +83,7 @@ def _settle(partitions: int | None, replicas: int, devices: int, module: str = "
         partitions = devices // replicas
     if partitions * replicas != devices:
         counts = f"{partitions} partitions" + (f" and {replicas} replicas" if replicas > 1 else "")
-        raise InputError(f"{module} is for {counts}, not for {devices} devices")
+        raise InputError(f"{module} is for {counts}, not for {devices} devices", Input.OTHER_DEVICES)
     return partitions
 
 
@@ -88,11 +91,13 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
+        raise InputError(f"{path}: there is no such file", Input.UNREADABLE) from None
     except IsADirectoryError:
-        raise InputError(f"{path}: this is a folder; pass a file in it") from None
+        raise InputError(f"{path}: this is a folder; pass a file in it", Input.UNREADABLE) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        raise InputError(
+            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})", Input.UNREADABLE
+        ) from error
 
 
 def read(contents: bytes) -> Source:
@@ -101,9 +106,11 @@ def read(contents: bytes) -> Source:
         try:
             contents = gzip.decompress(contents)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"the gzip file is damaged or cut short ({error}); fetch or make it again") from error
+            raise InputError(
+                f"the gzip file is damaged or cut short ({error}); fetch or make it again", Input.DAMAGED
+            ) from error
     if not contents.strip():
-        raise InputError(f"the file is empty; expected {ACCEPTED}")
+        raise InputError(f"the file is empty; expected {ACCEPTED}", Input.NOT_A_MODULE)
     if contents[:4] == _BYTECODE:
         return read_bytecode(contents)
     text = as_text(contents)
@@ -134,7 +141,7 @@ def read_text(text: str) -> Source:
     if _MLIR_START.match(text, begin):
         return read_mlir(text)
     shown = text[begin : begin + 60].splitlines()[0] if text[begin:] else ""
-    raise InputError(f"not a module: the text begins with {shown!r}; expected {ACCEPTED}")
+    raise InputError(f"not a module: the text begins with {shown!r}; expected {ACCEPTED}", Input.NOT_A_MODULE)
 
 
 def read_mlir(source: str | bytes) -> Source:
@@ -142,14 +149,16 @@ def read_mlir(source: str | bytes) -> Source:
         raise InputError(
             "the text leaves out the values of large constants (__elided__); "
             "print the module again without --mlir-elide-elementsattrs-if-larger "
-            "and --mlir-elide-resource-strings-if-larger"
+            "and --mlir-elide-resource-strings-if-larger",
+            Input.ELIDED_CONSTANTS,
         )
     try:
         return Source(jaxlib_api.parse_module(source, jaxlib_api.make_context()))
     except Exception as error:
         raise InputError(
             f"not valid StableHLO (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; "
-            "is the file complete, and was it written by a version that this jaxlib can read?"
+            "is the file complete, and was it written by a version that this jaxlib can read?",
+            Input.DAMAGED,
         ) from error
 
 
@@ -163,7 +172,8 @@ def read_bytecode(contents: bytes) -> Source:
     except Exception as error:
         raise InputError(
             f"the StableHLO portable artifact ({producer.decode('ascii', 'replace')}) cannot be read by "
-            f"jaxlib {jaxlib_api.jaxlib_version()}: {_first_lines(error)}; is the file complete?"
+            f"jaxlib {jaxlib_api.jaxlib_version()}: {_first_lines(error)}; is the file complete?",
+            Input.DAMAGED,
         ) from error
 
 
@@ -171,10 +181,11 @@ def read_hlo_text(text: str) -> Source:
     if "constant({...})" in text:
         raise InputError(
             "the HLO text leaves out the values of large constants, printed as {...}; "
-            "dump it again with --xla_dump_large_constants=true in XLA_FLAGS, or dump protos (--xla_dump_hlo_as_proto)"
+            "dump it again with --xla_dump_large_constants=true in XLA_FLAGS, or dump protos (--xla_dump_hlo_as_proto)",
+            Input.ELIDED_CONSTANTS,
         )
     if not re.search(r"^ENTRY\b", text, re.MULTILINE):
-        raise InputError("the HLO text has no ENTRY computation: it is cut short; dump it again")
+        raise InputError("the HLO text has no ENTRY computation: it is cut short; dump it again", Input.DAMAGED)
     # AWS Neuron's tools print a default that XLA's parser does not accept.
     if "API_VERSION_UNSPECIFIED" in text:
         text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
@@ -185,7 +196,8 @@ def read_hlo_text(text: str) -> Source:
     except Exception as error:
         raise InputError(
             f"not valid HLO text (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; is the file complete? "
-            "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)"
+            "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)",
+            Input.DAMAGED,
         ) from error
     partitions, replicas = _header(header, "num_partitions"), _header(header, "replica_count")
     source = from_proto(serialized, ordered=" device_ids=" in text)
@@ -230,7 +242,8 @@ def from_proto(serialized: bytes, *, ordered: bool = True) -> Source:
     except Exception as error:
         raise InputError(
             f"not a module that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; "
-            f"expected {ACCEPTED}"
+            f"expected {ACCEPTED}",
+            Input.DAMAGED,
         ) from error
     return read_mlir(bytecode)
 
@@ -274,4 +287,4 @@ def _place(what: str, text: str | None, type_: TensorType, devices: int | None) 
     try:
         return parse_sharding(text, [type_.rank], devices)[0]
     except InputError as error:
-        raise InputError(f"{what} ({type_}): {error}") from error
+        raise error.within(f"{what} ({type_})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module
@@ -20,7 +21,8 @@ def _same(arguments: list[Argument], partitioned: Module) -> list[Value]:
         if given.type.shape != kind.shape or not same_elements(given.type.dtype, kind.dtype):
             raise InputError(
                 f"argument {given.name} is {given.type} in the logical module and {kind} "
-                "in the other, which is global (its work is done in manual regions): they are not a pair"
+                "in the other, which is global (its work is done in manual regions): they are not a pair",
+                Input.NOT_A_PAIR,
             )
     return [given.whole for given in arguments]
 
@@ -30,12 +32,16 @@ _COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are 
 
 def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     if len(logical.result_names) != len(partitioned.result_shardings):
-        raise InputError(_COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)))
+        raise InputError(
+            _COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)), Input.NOT_A_PAIR
+        )
     shardings = []
     for n, name in enumerate(logical.result_names):
         sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
         if sharding is None:
-            raise InputError(f"result {name} has no sharding in either module; give one with --shardings")
+            raise InputError(
+                f"result {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
+            )
         shardings.append(sharding)
     return shardings
 
@@ -44,12 +50,13 @@ def device_count(logical: Module, partitioned: Module) -> int:
     """The number of devices that both modules agree on."""
     partitions = partitioned.partitions or logical.partitions
     if partitions is None:
-        raise InputError("neither module says for how many partitions it is; give --devices N")
+        raise InputError("neither module says for how many partitions it is; give --devices N", Input.DEVICES_UNKNOWN)
     devices = partitions * partitioned.replicas
     elsewhere = (logical.partitions or 1) * logical.replicas
     if elsewhere not in (1, devices):
         raise InputError(
-            f"the logical module is for {elsewhere} devices and the partitioned one for {devices}: they are not a pair"
+            f"the logical module is for {elsewhere} devices and the partitioned one for {devices}: they are not a pair",
+            Input.NOT_A_PAIR,
         )
     return devices
 
@@ -60,7 +67,9 @@ def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     for n, name in enumerate(logical.argument_names):
         sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]
         if sharding is None:
-            raise InputError(f"argument {name} has no sharding in either module; give one with --shardings")
+            raise InputError(
+                f"argument {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
+            )
         shardings.append(sharding)
     return shardings
 
@@ -69,7 +78,7 @@ def arguments_of(logical: Module, partitioned: Module, devices: int) -> list[Arg
     """What both modules' terms are about."""
     names, kinds = logical.argument_names, logical.main.argument_types
     if len(names) != len(partitioned.argument_names):
-        raise InputError(_COUNT.format("argument", len(names), len(partitioned.argument_names)))
+        raise InputError(_COUNT.format("argument", len(names), len(partitioned.argument_names)), Input.NOT_A_PAIR)
     if is_global(partitioned):
         return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
     shardings = argument_shardings(logical, partitioned)
@@ -88,7 +97,9 @@ def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
     """How the partitioned module's results make up the logical ones."""
     if len(logical.main.results) != len(partitioned.main.results):
-        raise InputError(_COUNT.format("result", len(logical.main.results), len(partitioned.main.results)))
+        raise InputError(
+            _COUNT.format("result", len(logical.main.results), len(partitioned.main.results)), Input.NOT_A_PAIR
+        )
     if is_global(partitioned):
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
     return _result_shardings(logical, partitioned)

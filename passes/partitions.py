@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Op, Value
 from hlo_verify.mesh import Mesh
@@ -49,7 +50,9 @@ def infer_devices(
     processes = [e for e in evidence if e.of == "processes"]
     for e in processes:
         if e.count % replicas and e.exact:
-            raise InputError(f"{e.source} is for {e.count} devices, which {replicas} replicas do not divide")
+            raise InputError(
+                f"{e.source} is for {e.count} devices, which {replicas} replicas do not divide", Input.DEVICES_UNKNOWN
+            )
     partitions = [Evidence("partitions", -(-e.count // replicas), e.source, e.exact) for e in processes]
     count = _agree([e for e in evidence if e.of == "partitions"] + partitions)
     return (1 if count is None and replicas > 1 else count), replicas
@@ -66,7 +69,8 @@ def _agree(evidence: list[Evidence]) -> int | None:
             raise InputError(
                 f"the module does not say how many {first.of} it has, and what it holds does not agree: "
                 f"{first.source} is for {first.count}, {other.source} for {least}{other.count}; "
-                "pass the number of devices (--devices N)"
+                "pass the number of devices (--devices N)",
+                Input.DEVICES_UNKNOWN,
             )
     return first.count
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 
 # xla/service/hlo.proto
@@ -37,7 +38,8 @@ def module_of(serialized: bytes) -> bytes:
         except ValueError as error:
             raise InputError(
                 "the file is binary and is neither MLIR bytecode nor a protocol buffer; "
-                "expected MLIR bytecode, a jax.export artifact or a serialized HloModuleProto"
+                "expected MLIR bytecode, a jax.export artifact or a serialized HloModuleProto",
+                Input.NOT_A_MODULE,
             ) from error
         if any(number == _MODULE_COMPUTATIONS and payload is not None for number, payload in fields) and not any(
             number == _HLO_PROTO_MODULE and payload and _is_module(payload) for number, payload in fields
@@ -47,7 +49,7 @@ def module_of(serialized: bytes) -> bytes:
         if not inner:
             break
         serialized = inner[0]
-    raise InputError("the file is a protocol buffer, but no HloModuleProto, or it is cut short")
+    raise InputError("the file is a protocol buffer, but no HloModuleProto, or it is cut short", Input.NOT_A_MODULE)
 
 
 def _is_module(payload: bytes) -> bool:

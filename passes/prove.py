@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from hlo_verify.diagnostics import Diagnostic, Input, Solver
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, Op
 from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes import unknown
 from hlo_verify.passes.diagnose import Diagnosis, Lead, diagnose
 from hlo_verify.passes.interpret import run
 from hlo_verify.passes.lineage import obligations, placements, same_elements
@@ -55,7 +57,7 @@ class _Outcome:
     wanted: list[Value]
     found: list[Value]
     stages: Stages
-    unsupported: tuple[str, ...]
+    unsupported: tuple[Diagnostic, ...]
 
 
 def prove(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Report:
@@ -144,7 +146,7 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
         devices,
         0.0,
         stages=tuple(once.stages),
-        unsupported=tuple(f"{where}: {why}" for where, why in unsupported.items()),
+        unsupported=tuple(unsupported.values()),
     )
 
 
@@ -176,19 +178,26 @@ def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, prog
         local = replace(local, device=None, mesh=device)
     found = run(partitioned.main, shards, local)
     unsupported = {**plain.unsupported, **local.unsupported}
-    return _Outcome(wanted, found, stages, tuple(f"{where}: {why}" for where, why in unsupported.items()))
+    return _Outcome(wanted, found, stages, tuple(unsupported.values()))
 
 
 def _results(
     logical: Module, partitioned: Module, outcome: _Outcome, placed: list[Sharding], explain: bool
 ) -> list[Result]:
     results: list[Result] = []
+    effort, given_up = outcome.stages.effort, False
     for n, name in enumerate(logical.result_names):
         names = (logical.main.results[n], partitioned.main.results[n])
-        values = (outcome.wanted[n], outcome.found[n])
-        results.append(_compare(n, name, values, placed[n], outcome.stages, names if explain else None))
+        left = effort.left
+        result = _compare(n, name, outcome, placed[n], names if explain else None)
+        if result.code is Solver.NO_PROOF and given_up:
+            result = replace(result, code=Solver.GIVEN_UP)
+        elif result.code is Solver.NO_PROOF and (effort.left <= 0 or left - effort.left >= cases.QUESTIONS):
+            result = replace(result, code=Solver.CASE_BUDGET)
+        results.append(result)
         if all(result.verdict is Verdict.UNKNOWN for result in results[-FAILURES:]) and len(results) >= FAILURES:
-            outcome.stages.effort.left = 0  # the module is wrong; what is right of it is so by construction
+            effort.left = 0  # the module is wrong; what is right of it is so by construction
+            given_up = True
     return results
 
 
@@ -208,7 +217,8 @@ def _obligations(
     if not same_elements(wanted.type.dtype, found.type.dtype):
         raise InputError(
             f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
-            "the partitioned one: they are not a pair"
+            "the partitioned one: they are not a pair",
+            Input.NOT_A_PAIR,
         )
     return list(obligations(name, wanted, found, sharding, device))
 
@@ -216,12 +226,12 @@ def _obligations(
 def _compare(
     n: int,
     name: str,
-    values: tuple[Value, Value],
+    outcome: _Outcome,
     sharding: Sharding,
-    stages: Stages,
     names: tuple[int, int] | None,
 ) -> Result:
     """The verdict for one result; with `names` (its values in both modules), also why it is not proved."""
+    stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
     open_ = [
         (term, expected)
         for term, expected, where in _obligations(name, values, sharding, stages.device)
@@ -233,4 +243,5 @@ def _compare(
         return Result(n, name, Verdict.UNKNOWN)
     finding = diagnose(stages, names[0], names[1], *open_[0])
     reason = finding.nearest or "no matching term"
-    return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding)
+    code = unknown.kind(open_[0], outcome.unsupported)
+    return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding, code)

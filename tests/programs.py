@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from hlo_verify.diagnostics import Diagnostic, Mismatch, Severity, Solver, Unsupported
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 
 
@@ -45,21 +46,24 @@ FINDING = Finding(
     found="sum k<512. x[i,k] * w[k,j]",
     expected="sum k<4096. x[i,k] * w[k,j]",
     nearest="y: sum over d1 is missing",
+    code=Mismatch.NEVER_REDUCED,
 )
+
+
+UNSUPPORTED = Diagnostic(Unsupported.USE, Severity.WARNING, "along a split dimension", "train.py:60", "sort")
 
 
 def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDING) -> Report:
     """A report with a result for each verdict; those not proved share the finding."""
+    codes = {Verdict.UNKNOWN: Solver.NO_PROOF, Verdict.REFUTED: finding.code}
     results = tuple(
         Result(n, f"result[{n}]", verdict)
         if verdict is Verdict.PROVED
-        else Result(n, f"result[{n}]", verdict, "no logical tensor matches", "train.py:57", finding)
+        else Result(n, f"result[{n}]", verdict, "no logical tensor matches", "train.py:57", finding, codes[verdict])
         for n, verdict in enumerate(verdicts)
     )
     stages = (
         Stage("dot_general", "train.py:50", "dot_general@train.py:50[128*d + i,j]"),
         Stage("all_reduce", "train.py:51", "dot_general@train.py:51[128*d + i,j]", shared=True),
     )
-    return Report(
-        name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, ("sort (train.py:60): split dimension",)
-    )
+    return Report(name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, (UNSUPPORTED,))

@@ -48,7 +48,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         status = cli.main([*paths, *options])
         out, err = capsys.readouterr()
         assert (status, out) == (2, ""), err
-        assert err.startswith("hlo-verify: error: ")
+        assert re.match(r"hlo-verify: error\[HV[14]\d\d\]: ", err)
         assert err.count("\n") == 1, "one message, on one line"
         assert "Traceback" not in err
         return err
@@ -175,7 +175,7 @@ def test_a_folder_in_place_of_a_file(refused: Refused) -> None:
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_path_that_does_not_exist(refused: Refused, alone: bool) -> None:
     paths = (Path("nowhere.mlir"),) if alone else (LOGICAL, Path("nowhere.mlir"))
-    assert refused(*paths) == "hlo-verify: error: nowhere.mlir: there is no such file\n"
+    assert "error[HV401]: nowhere.mlir: there is no such file (see" in refused(*paths)
 
 
 def test_a_file_that_cannot_be_read(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_read(refused: Refused, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(load.Path, "read_bytes", deny)
     path = TESTDATA / "mlp_2d" / "logical.hlo.gz"
-    assert refused(path, path) == f"hlo-verify: error: {path}: cannot be read (Permission denied)\n"
+    assert f"error[HV401]: {path}: cannot be read (Permission denied) (see" in refused(path, path)
 
 
 def test_more_devices_than_xla_takes(refused: Refused) -> None:
@@ -247,6 +247,6 @@ def test_a_dump_of_which_one_file_is_damaged(tmp_path: Path, capsys: pytest.Capt
     assert cli.main([str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert "module_0000.jit_loss\n\nPROVED" in out
-    assert "module_0001.jit_loss\n\nUNKNOWN  error: " in out
+    assert "module_0001.jit_loss\n\nUNKNOWN  error[HV404]: " in out
     assert out.endswith("UNKNOWN  2 modules: 1 proved, 1 not verified\n")
     assert err == ""

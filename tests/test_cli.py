@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 
 import hlo_verify
 from hlo_verify import cli
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Op
 from hlo_verify.report import Report, Verdict
@@ -50,7 +52,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         (report(P, R, U), 1),
         (report(P, U), 3),
         (report(), 3),
-        (InputError("no"), 2),
+        (InputError("no", Input.DAMAGED), 2),
         (KeyError("no"), 70),
         (KeyboardInterrupt(), 130),
     ],
@@ -100,7 +102,7 @@ def test_usage_errors_are_one_line(argv: list[str], capsys: pytest.CaptureFixtur
         status = exit_.code
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
-    assert err.startswith("hlo-verify: error: ")
+    assert re.match(r"hlo-verify: error\[HV40[02]\]: ", err)
     assert err.count("\n") == 1
 
 
@@ -112,7 +114,7 @@ def test_an_internal_error_names_the_place_and_the_operation(capsys: pytest.Capt
     assert cli.main(["a.mlir"], verify=broken) == 70
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("hlo-verify: internal error: TypeError: ")
+    assert err.startswith("hlo-verify: internal error[HV901]: TypeError: ")
     assert "in render/__init__.py:" in err
     assert "(overall), at dot_general from unknown location" in err
     assert "defect of hlo-verify" in err
@@ -140,7 +142,7 @@ def test_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["a.mlir", "-o", str(tmp_path)], verify=Prover(report(P))) == 2
-    assert capsys.readouterr().err.startswith(f"hlo-verify: error: cannot write {tmp_path}")
+    assert capsys.readouterr().err.startswith(f"hlo-verify: error[HV402]: cannot write {tmp_path}")
 
 
 class TestFolders:
@@ -155,12 +157,13 @@ class TestFolders:
 
     def test_one_failure_does_not_stop_the_others(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         fill(tmp_path, *SHARDY_CPU, *TPU, *GSPMD_GPU)
-        prover = Prover(InputError("constants are missing"), report(P), KeyError("oops"))
+        prover = Prover(InputError("constants are missing", Input.ELIDED_CONSTANTS), report(P), KeyError("oops"))
         assert cli.main([str(tmp_path), "--format", "json"], verify=prover) == 2
         document = json.loads(capsys.readouterr().out)
         assert document["verdict"] == "UNKNOWN"
         assert [m["verdict"] for m in document["modules"]] == ["UNKNOWN", "PROVED", "UNKNOWN"]
         assert [m.get("kind") for m in document["modules"]] == ["input", None, "internal"]
+        assert [m.get("code") for m in document["modules"]] == ["HV405", None, "HV901"]
 
     def test_half_a_pair_is_not_passed_over(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         fill(tmp_path, *SHARDY_CPU, GSPMD_GPU[0])
@@ -171,8 +174,8 @@ class TestFolders:
         ("answers", "status"),
         [
             ((report(P), report(P)), 0),
-            ((report(R), InputError("x")), 1),
-            ((KeyError("x"), InputError("x")), 2),
+            ((report(R), InputError("x", Input.DAMAGED)), 1),
+            ((KeyError("x"), InputError("x", Input.DAMAGED)), 2),
             ((KeyError("x"), report(U)), 70),
             ((report(P), report(U)), 3),
         ],
@@ -253,7 +256,8 @@ def test_help_and_version_import_nothing_slow() -> None:
 def test_as_a_module() -> None:
     done = run("-m", "hlo_verify", "nowhere.mlir")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "hlo-verify: error: nowhere.mlir: there is no such file\n"
+    message = "nowhere.mlir: there is no such file (see hlo-verify --explain HV401)"
+    assert done.stderr == f"hlo-verify: error[HV401]: {message}\n"
 
 
 def test_a_reader_who_has_seen_enough() -> None:

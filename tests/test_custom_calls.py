@@ -115,7 +115,7 @@ def test_a_split_dimension_that_the_kernel_works_on() -> None:
 def test_side_effects_are_never_understood() -> None:
     hlo_verify.register_custom_call("my.kernel", rows)
     report = _report(LOOSE + RETURN, LOOSE + RETURN)
-    assert report.verdict is UNKNOWN and "which has a side effect" in report.unsupported[0]
+    assert report.verdict is UNKNOWN and "which has a side effect" in report.unsupported[0].message
 
 
 def test_a_result_may_take_the_place_of_an_operand() -> None:

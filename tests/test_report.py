@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from hlo_verify.diagnostics import Input
+from hlo_verify.errors import InputError
 from hlo_verify.render import Failure, overall
 from hlo_verify.report import Report, Result, Verdict
+
+FAILURE = Failure("m", InputError("no", Input.DAMAGED).diagnostic)
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
@@ -22,6 +26,6 @@ def test_the_verdict_is_the_worst_and_of_nothing_unknown(verdicts: tuple[Verdict
 
 
 def test_a_failure_is_neither() -> None:
-    assert overall([_report(P), Failure("m", "no")]) is U
-    assert overall([_report(R), Failure("m", "no")]) is R
+    assert overall([_report(P), FAILURE]) is U
+    assert overall([_report(R), FAILURE]) is R
     assert overall([]) is U

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
@@ -62,7 +63,7 @@ def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Po
 def _reducer(op: Op, context: Context) -> str:
     kind = monoid(op.regions[0], context)
     if kind is None:
-        raise UnsupportedError(f"{op.name} with a reducer that is not recognised")
+        raise UnsupportedError(f"{op.name} with a reducer that is not recognised", Unsupported.REGION)
     return kind
 
 
@@ -130,7 +131,7 @@ def _all_to_all(op: Op, args: list[Value], context: Context) -> list[Value]:
     split, concat = op.attributes["split_dimension"], op.attributes["concat_dimension"]
     count = op.attributes.get("split_count", groups.shape[1])
     if count != groups.shape[1]:
-        raise UnsupportedError(f"all_to_all of {count} pieces in groups of {groups.shape[1]}")
+        raise UnsupportedError(f"all_to_all of {count} pieces in groups of {groups.shape[1]}", Unsupported.GROUPS)
     results = []
     for result, value in zip(op.types, args, strict=True):
         where = list(positions(result.shape))
@@ -146,7 +147,7 @@ def _all_to_all_of_tuple(op: Op, args: list[Value], context: Context) -> list[Va
     device = device_of(context)
     groups = even_groups(op, context)
     if len(args) != groups.shape[1]:
-        raise UnsupportedError(f"all_to_all of {len(args)} operands in groups of {groups.shape[1]}")
+        raise UnsupportedError(f"all_to_all of {len(args)} operands in groups of {groups.shape[1]}", Unsupported.GROUPS)
     rank = rank_index(groups, device)
     results = []
     for n, result in enumerate(op.types):
@@ -167,7 +168,9 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
     pairs = [(int(source), int(target)) for source, target in op.attributes["source_target_pairs"]]
     limit = partitions if channel(op) > 0 else replicas
     if len({target for _, target in pairs}) != len(pairs) or not all(0 <= n < limit for pair in pairs for n in pair):
-        raise UnsupportedError("collective_permute to one target twice, or with a device that does not exist")
+        raise UnsupportedError(
+            "collective_permute to one target twice, or with a device that does not exist", Unsupported.GROUPS
+        )
     if channel(op) > 0:
         check_manual(op, pairs, context)
     for source, target in pairs:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops.conversion import is_complex, make_complex
@@ -22,7 +23,7 @@ def _iota(op: Op, args: list[Value], context: Context) -> list[Value]:
     (kind,) = op.types
     require_arithmetic(kind.dtype)
     if kind.dtype == "i1":
-        raise UnsupportedError("iota of truth values")
+        raise UnsupportedError("iota of truth values", Unsupported.ELEMENT_TYPE)
     k = op.attributes["iota_dimension"]
     return [Value(kind, algebra.of_index(position(k, kind.shape[k])))]
 

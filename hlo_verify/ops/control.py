@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
@@ -99,7 +100,9 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     if found is not None:
         return found
     if shape.trips > UNROLL_LIMIT:
-        raise UnsupportedError(f"a loop of {shape.trips} iterations that no loop of the logical module matches")
+        raise UnsupportedError(
+            f"a loop of {shape.trips} iterations that no loop of the logical module matches", Unsupported.LOOP
+        )
     return _unrolled(op, args, context, shape)
 
 
@@ -132,9 +135,9 @@ def _shape(op: Op, args: list[Value], context: Context) -> _Shape:
     (test,) = context.run(condition, values, context)
     trips = _count(test.term, t)
     if trips is None:
-        raise UnsupportedError("a loop whose number of iterations is not known")
+        raise UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
-        raise UnsupportedError("a loop counter that overflows")
+        raise UnsupportedError("a loop counter that overflows", Unsupported.LOOP)
     return _Shape(trips, frozenset(invariant), counters)
 
 
@@ -365,7 +368,7 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         last = guards.interval(e, 0, count - 2)
         tests.append(algebra.logical_not(last))
     if context.device is not None and context.device in index.term.free and any(map(_communicates, op.regions)):
-        raise UnsupportedError("a branch with collectives that only some devices take")
+        raise UnsupportedError("a branch with collectives that only some devices take", Unsupported.BRANCH)
     outcomes = [
         context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
         for region in op.regions

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops.elementwise import uninterpreted
@@ -41,7 +42,7 @@ def _convert(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(old, new)
     if is_complex(old) and not is_complex(new):
         if new == "i1":
-            raise UnsupportedError("a truth value of a complex number")
+            raise UnsupportedError("a truth value of a complex number", Unsupported.ELEMENT_TYPE)
         source, old = Value(source.type, real_part(source.term)), "f64"
     if old == new or old == "i1" or (not is_integer(old) and not is_integer(new) and new != "i1"):
         return result(op, source.term)
@@ -63,7 +64,7 @@ def bit_width(dtype: str) -> int:
         return 2 * bit_width(dtype[8:-1])
     digits = re.match(r"[a-z]*(\d+)", dtype)
     if digits is None:
-        raise UnsupportedError(f"the bits of {dtype}")
+        raise UnsupportedError(f"the bits of {dtype}", Unsupported.ELEMENT_TYPE)
     return 8 if dtype == "i1" else int(digits[1])
 
 
@@ -77,7 +78,7 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
     if old == new:
         return result(op, source.term)
     if "i1" in (old, new) or is_complex(old) or is_complex(new):
-        raise UnsupportedError(f"bitcast_convert of {old} to {new}")
+        raise UnsupportedError(f"bitcast_convert of {old} to {new}", Unsupported.ELEMENT_TYPE)
     if wide == narrow:
         return result(op, _of_bits(old, new, [source.term]))
     rank = min(kind.rank, len(source.shape))

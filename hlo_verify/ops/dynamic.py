@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops import constants, contraction, indexing, movement
@@ -24,7 +25,7 @@ def constant_elements(op: Op, value: Value) -> tuple[int, ...]:
     for where in product(*map(range, value.shape)):
         e = as_index(Value(value.type, value.at([expr.constant(k) for k in where])))
         if e.items:
-            raise UnsupportedError(f"{op.name} with an operand that is not constant")
+            raise UnsupportedError(f"{op.name} with an operand that is not constant", Unsupported.DYNAMIC)
         elements.append(e.const)
     return tuple(elements)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops.values import (
@@ -60,7 +61,7 @@ def _require_numbers(op: Op) -> None:
     dtype = op.types[0].dtype
     require_arithmetic(dtype)
     if dtype == "i1":
-        raise UnsupportedError(f"{op.name} of truth values")
+        raise UnsupportedError(f"{op.name} of truth values", Unsupported.ELEMENT_TYPE)
 
 
 def _multiply(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -163,7 +164,7 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
             return result(op, algebra.of_index(expr.clamp(e, min(lo.const, hi.const), hi.const)))
         low, x, high = (Value(v.type, exact_integer(v)) for v in (low, x, high))
     elif not is_float(dtype):
-        raise UnsupportedError(f"clamp of {dtype}")
+        raise UnsupportedError(f"clamp of {dtype}", Unsupported.ELEMENT_TYPE)
     return result(op, apply("minimum", (apply("maximum", (x.term, low.term)), high.term)))
 
 
@@ -243,7 +244,7 @@ def _map(op: Op, args: list[Value], context: Context) -> list[Value]:
     """The region on the elements at each position."""
     region = op.regions[0]
     if any(kind.shape for inner in region.ops for kind in inner.types):
-        raise UnsupportedError("map of a region that makes tensors")
+        raise UnsupportedError("map of a region that makes tensors", Unsupported.REGION)
     scalars = [Value(kind, v.term) for kind, v in zip(region.argument_types, args, strict=True)]
     return result(op, context.run(region, scalars, context)[0].term)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
@@ -25,7 +26,7 @@ Members = npt.NDArray[np.int64]
 def device_of(context: Context) -> Var:
     """The device variable; collectives have no meaning without one."""
     if context.device is None:
-        raise UnsupportedError("a collective outside of any device's program")
+        raise UnsupportedError("a collective outside of any device's program", Unsupported.MANUAL)
     return context.device
 
 
@@ -35,7 +36,7 @@ def channel(op: Op) -> int:
     if isinstance(found, str):  # mhlo's attribute, as text
         handle = re.search(r"handle = (\d+)", found)
         if handle is None:
-            raise UnsupportedError(f"{op.name} on the channel {found}")
+            raise UnsupportedError(f"{op.name} on the channel {found}", Unsupported.GROUPS)
         return int(handle[1])
     return int(found["handle"] if isinstance(found, dict) else found)
 
@@ -60,7 +61,8 @@ def process_groups(op: Op, context: Context, ordered: bool = True) -> list[list[
         if ordered and partitions > 1 and any(len(row) > 1 for row in rows):
             # The specification goes through the replicas of each partition, XLA through the partitions of each replica.
             raise UnsupportedError(
-                f"{op.name} over replicas and partitions, whose order within a group is not agreed on"
+                f"{op.name} over replicas and partitions, whose order within a group is not agreed on",
+                Unsupported.GROUPS,
             )
         groups = [[r * partitions + p for r in row for p in range(partitions)] for row in rows]
     else:  # cross_replica
@@ -68,7 +70,9 @@ def process_groups(op: Op, context: Context, ordered: bool = True) -> list[list[
         groups = [[r * partitions + p for r in row] for row in rows for p in range(partitions)]
     flat = [n for group in groups for n in group]
     if len(set(flat)) != len(flat) or not all(0 <= n < partitions * replicas for n in flat):
-        raise UnsupportedError("replica groups that name a device twice, or one that does not exist")
+        raise UnsupportedError(
+            "replica groups that name a device twice, or one that does not exist", Unsupported.GROUPS
+        )
     check_manual(op, groups, context)
     return groups
 
@@ -77,16 +81,16 @@ def check_manual(op: Op, groups: Iterable[Sequence[int]], context: Context) -> N
     """Refuse communication across mesh axes that the region around is not manual over: it has no meaning there."""
     numbers = context.automatic
     if numbers is not None and any(len({int(numbers[n]) for n in group}) > 1 for group in groups):
-        raise UnsupportedError(f"{op.name} across mesh axes that are not manual")
+        raise UnsupportedError(f"{op.name} across mesh axes that are not manual", Unsupported.MANUAL)
 
 
 def even_groups(op: Op, context: Context, ordered: bool = True) -> Members:
     """Groups of one size that cover every device, as rows."""
     groups = process_groups(op, context, ordered)
     if len({len(group) for group in groups}) != 1:
-        raise UnsupportedError("replica groups of different sizes")
+        raise UnsupportedError("replica groups of different sizes", Unsupported.GROUPS)
     if sum(map(len, groups)) != context.partitions * context.replicas:
-        raise UnsupportedError("replica groups that do not cover every device once")
+        raise UnsupportedError("replica groups that do not cover every device once", Unsupported.GROUPS)
     return np.array(groups, dtype=np.int64)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
@@ -58,7 +59,9 @@ class Border:
             asked = expr.add(asked, expr.scale(e, place))
             place *= size
         if place != device.size or not np.array_equal(np.sort(number), np.arange(place)):
-            raise UnsupportedError("a manual region whose blocks are not all on the same number of devices")
+            raise UnsupportedError(
+                "a manual region whose blocks are not all on the same number of devices", Unsupported.MANUAL
+            )
         pair = expr.var("owner", 0, place)
         return expr.substitute(tables.fit(np.argsort(number), pair), {pair: asked})
 
@@ -69,7 +72,9 @@ def enter(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
     inside = ONE
     for k, (size, local, count) in enumerate(zip(value.shape, shape, border.counts, strict=True)):
         if local != -(-size // count):
-            raise UnsupportedError(f"a manual region that takes {local} of {size} elements in {count} blocks")
+            raise UnsupportedError(
+                f"a manual region that takes {local} of {size} elements in {count} blocks", Unsupported.MANUAL
+            )
         start = expr.scale(tables.fit(border.blocks[:, k], device), local)
         e = expr.add(start, position(k, local))
         if local * count > size:
@@ -84,13 +89,15 @@ def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
     wanted = []
     for k, (size, local, count) in enumerate(zip(shape, value.shape, border.counts, strict=True)):
         if local != -(-size // count):
-            raise UnsupportedError(f"a manual region that gives {local} of {size} elements in {count} blocks")
+            raise UnsupportedError(
+                f"a manual region that gives {local} of {size} elements in {count} blocks", Unsupported.MANUAL
+            )
         block, within = expr.floor_divmod(positions(shape)[k], local) if local else (positions(shape)[k],) * 2
         wanted.append(block)
         if local > 1:
             mapping[position_var(k, local)] = within
     if border.addend_count > 1 and value.type.dtype == "i1":
-        raise UnsupportedError("a manual region that gives addends of truth values")
+        raise UnsupportedError("a manual region that gives addends of truth values", Unsupported.MANUAL)
     u = expr.fresh("u", border.addend_count)
     mapping[device] = border.owner(wanted, expr.of_var(u), device)
     term = algebra.substitute(value.term, mapping)
@@ -103,9 +110,9 @@ def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
 def _border(sharding: Sharding | None, device: Var) -> Border:
     """The border that a sharding over manual axes alone says."""
     if sharding is None or sharding.devices not in (1, device.size):
-        raise UnsupportedError("a manual region over other devices than the module's")
+        raise UnsupportedError("a manual region over other devices than the module's", Unsupported.MANUAL)
     if sharding.only is not None:
-        raise UnsupportedError("a manual region on a single device")
+        raise UnsupportedError("a manual region on a single device", Unsupported.MANUAL)
     sharding = sharding.spread(device.size)
     return Border(sharding.tiles, sharding.coordinates, sharding.others, sharding.numbers, sharding.addend_count)
 
@@ -113,9 +120,9 @@ def _border(sharding: Sharding | None, device: Var) -> Border:
 def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Value]:
     device, mesh = context.mesh, op.attributes["mesh"]
     if device is None:
-        raise UnsupportedError("a manual region in a device's own program")
+        raise UnsupportedError("a manual region in a device's own program", Unsupported.MANUAL)
     if mesh is None or mesh.size != device.size:
-        raise UnsupportedError("a manual region over other devices than the module's")
+        raise UnsupportedError("a manual region over other devices than the module's", Unsupported.MANUAL)
     manual = context.manual | set(op.attributes["manual_axes"])
     automatic = mesh.digits([AxisReference(axis) for axis, _ in mesh.axes if axis not in manual])[1]
     inner = replace(context, device=device, partitions=device.size, replicas=1, manual=manual, automatic=automatic)
@@ -124,7 +131,7 @@ def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Val
     for value, sharding, kind in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
         border = _border(sharding, device)
         if border.addend_count > 1:
-            raise UnsupportedError("a manual region that is handed addends of a tensor")
+            raise UnsupportedError("a manual region that is handed addends of a tensor", Unsupported.MANUAL)
         shards.append(Value(kind, enter(value, kind.shape, border, device)))
     return [
         Value(kind, leave(value, kind.shape, _border(sharding, device), device))
@@ -141,7 +148,7 @@ def _subgroups(text: object, shape: tuple[int, ...], device: Var) -> Sharding:
     """A placement within the manual subgroups of an annotation."""
     found = parse_local(text, [len(shape)], device.size)[0] if isinstance(text, str) else None
     if found is None or found.addends is not None or found.only is not None:
-        raise UnsupportedError("the border of a manual region without the shardings of both sides")
+        raise UnsupportedError("the border of a manual region without the shardings of both sides", Unsupported.MANUAL)
     return found.spread(device.size)
 
 
@@ -158,23 +165,27 @@ def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[
         if -(-size // count) != part:
             count = max(1, size // max(part, 1))
         if tiles % count:
-            raise UnsupportedError(f"the border of a manual region between {tiles} tiles and {count} blocks")
+            raise UnsupportedError(
+                f"the border of a manual region between {tiles} tiles and {count} blocks", Unsupported.MANUAL
+            )
         rest = tiles // count
         counts.append(count)
         columns.append(tile // rest)
         within, radix = within + radix * (tile % rest), radix * rest
     blocks = np.stack(columns, axis=1) if columns else np.zeros((outer.devices, 0), np.int64)
     if inner.manual is None:
-        raise UnsupportedError("the border of a manual region without manual axes")
+        raise UnsupportedError("the border of a manual region without manual axes", Unsupported.MANUAL)
     _, first, which = np.unique(inner.manual, return_index=True, return_inverse=True)
     if not np.array_equal(blocks[first[which.reshape(-1)]], blocks):
-        raise UnsupportedError("the border of a manual region whose blocks are split over axes that are not manual")
+        raise UnsupportedError(
+            "the border of a manual region whose blocks are split over axes that are not manual", Unsupported.MANUAL
+        )
     return Border(tuple(counts), blocks, within, np.zeros(outer.devices, np.int64))
 
 
 def _device(op: Op, context: Context) -> Var:
     if context.mesh is None:
-        raise UnsupportedError(f"{op.attributes.get('call_target_name')} in a device's own program")
+        raise UnsupportedError(f"{op.attributes.get('call_target_name')} in a device's own program", Unsupported.MANUAL)
     return context.mesh
 
 

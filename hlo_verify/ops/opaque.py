@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Op
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, fingerprint, function_of, whole
@@ -57,7 +58,7 @@ def _token(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _without_meaning(reason: str) -> Rule:
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        raise UnsupportedError(f"{op.name} {reason}")
+        raise UnsupportedError(f"{op.name} {reason}", Unsupported.OUTSIDE_WORLD)
 
     return rule
 
@@ -97,9 +98,14 @@ def deterministic(trailing: int | None = None) -> Rule:
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
         if op.attributes.get("has_side_effect"):
-            raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')}, which has a side effect")
+            raise UnsupportedError(
+                f"custom_call to {op.attributes.get('call_target_name')}, which has a side effect",
+                Unsupported.OUTSIDE_WORLD,
+            )
         if op.regions:
-            raise UnsupportedError(f"custom_call to {op.attributes.get('call_target_name')} with computations")
+            raise UnsupportedError(
+                f"custom_call to {op.attributes.get('call_target_name')} with computations", Unsupported.REGION
+            )
         key = fingerprint({k: v for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL})
         results = []
         for n, kind in enumerate(op.types):
@@ -130,10 +136,12 @@ def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
     (region,) = op.regions
     compare = region.ops[0] if len(region.ops) == 1 else None
     if compare is None or compare.name != "compare" or region.results != compare.results:
-        raise UnsupportedError("custom_call to TopK with a comparator that is not one comparison")
+        raise UnsupportedError("custom_call to TopK with a comparator that is not one comparison", Unsupported.REGION)
     direction = compare.attributes["comparison_direction"]
     if compare.operands != region.arguments[:2] or direction not in ("GT", "LT"):
-        raise UnsupportedError("custom_call to TopK with a comparator that is no order of the values")
+        raise UnsupportedError(
+            "custom_call to TopK with a comparator that is no order of the values", Unsupported.REGION
+        )
     return top_k(op, args, direction == "GT")
 
 
@@ -151,7 +159,7 @@ for _target in ("TopK", "mhlo.topk"):
 def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:
     target = op.attributes.get("call_target_name")
     if target not in CUSTOM_CALLS:
-        raise UnsupportedError(f"custom_call to {target}, which has no registered meaning")
+        raise UnsupportedError(f"custom_call to {target}, which has no registered meaning", Unsupported.CUSTOM_CALL)
     return CUSTOM_CALLS[target](op, args, context)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product as every
 from typing import Any
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.ops.elementwise import disjunction, product
 from hlo_verify.ops.values import (
@@ -52,11 +53,11 @@ def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
     """
     inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
     values = context.run(region, _symbols(region), inner)
-    if inner.unsupported:
-        raise UnsupportedError(f"a region that is not understood ({next(iter(inner.unsupported.values()))})")
+    for unknown in inner.unsupported.values():
+        raise UnsupportedError(f"a region that is not understood ({unknown.message})", Unsupported.REGION)
     inside = {position for kind in region.argument_types for e in positions(kind.shape) for position in e.free}
     if any(not value.term.free <= inside for value in values):
-        raise UnsupportedError("a region that uses values of the program around it")
+        raise UnsupportedError("a region that uses values of the program around it", Unsupported.REGION)
     return tuple(value.term for value in values)
 
 

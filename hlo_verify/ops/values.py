@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
@@ -63,7 +64,17 @@ def positions(shape: Sequence[int]) -> tuple[Index, ...]:
 
 
 class UnsupportedError(Exception):
-    """An operation, or a use of it, whose meaning is not known exactly: its results become opaque."""
+    """An operation, or a use of it, whose meaning is not known exactly: its results become opaque.
+
+    `code` says which kind of thing is not understood.
+    """
+
+    def __init__(self, message: str, code: Unsupported = Unsupported.USE) -> None:
+        super().__init__(message, code)
+        self.code = code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(slots=True)
@@ -79,7 +90,8 @@ class Context:
     replicas: int
     run: Callable[[Function, Sequence[Value], Context], list[Value]]
     environment: dict[int, Value] = field(default_factory=dict)
-    unsupported: dict[str, str] = field(default_factory=dict)
+    unsupported: dict[str, Diagnostic] = field(default_factory=dict)
+    """What was not understood, each operation of a source line once."""
     side: str = "logical"
     loops: Any = None
     """The logical module's loops (`control.LoopBook`)."""
@@ -94,10 +106,11 @@ class Context:
     iterations: list[Index] = field(default_factory=list)
     """The counters of the logical loops around."""
 
-    def opaque(self, op: Op, reason: str) -> list[Value]:
+    def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another."""
         key = f"{op.name} at {op.location}"
-        self.unsupported.setdefault(key, reason)
+        said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
+        self.unsupported.setdefault(key, said)
         device = self.device or self.mesh
         extra = (expr.of_var(device),) if device is not None else ()
         values = []
@@ -147,7 +160,7 @@ def result(op: Op, term: Poly) -> list[Value]:
 def integer_range(dtype: str) -> tuple[int, int]:
     """Least and greatest value of an integer type."""
     if dtype not in algebra.INTEGER_RANGES:
-        raise UnsupportedError(f"{dtype} where an integer type is expected")
+        raise UnsupportedError(f"{dtype} where an integer type is expected", Unsupported.ELEMENT_TYPE)
     return algebra.INTEGER_RANGES[dtype]
 
 
@@ -270,7 +283,7 @@ def require_arithmetic(*dtypes: str) -> None:
     """Refuse element types whose arithmetic is not that of numbers."""
     for dtype in dtypes:
         if not ARITHMETIC.fullmatch(dtype):
-            raise UnsupportedError(f"arithmetic of {dtype}")
+            raise UnsupportedError(f"arithmetic of {dtype}", Unsupported.ELEMENT_TYPE)
 
 
 def is_float(dtype: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
@@ -100,9 +101,9 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     (kind,) = op.types
     best, first_wins = _selection(op)
     if monoid(op.regions[1], context) != "sum":
-        raise UnsupportedError("select_and_scatter that scatters by something else than addition")
+        raise UnsupportedError("select_and_scatter that scatters by something else than addition", Unsupported.REGION)
     if init.term is not ZERO:  # the specification folds it in for every element, XLA once
-        raise UnsupportedError("select_and_scatter from an initial value that is not zero")
+        raise UnsupportedError("select_and_scatter from an initial value that is not zero", Unsupported.USE)
     chosen = _chosen_offset(op, operand, source.shape, best, first_wins)
     # Every window w and offset o within it, where the window's choice is o and this is where o lies.
     at = [expr.fresh("f", n) for n in source.shape]
@@ -123,14 +124,14 @@ def _selection(op: Op) -> tuple[str, bool]:
     region = op.regions[0]
     (compare,) = region.ops if len(region.ops) == 1 else (None,)
     if compare is None or compare.name != "compare" or region.results != compare.results:
-        raise UnsupportedError("select_and_scatter with a selection that is not one comparison")
+        raise UnsupportedError("select_and_scatter with a selection that is not one comparison", Unsupported.REGION)
     direction = compare.attributes["comparison_direction"]
     if compare.operands == region.arguments[::-1]:
         direction = {"GE": "LE", "LE": "GE", "GT": "LT", "LT": "GT"}.get(direction, "")
     elif compare.operands != region.arguments:
         direction = ""
     if direction not in ("GE", "LE", "GT", "LT"):
-        raise UnsupportedError("select_and_scatter with a selection that is no order")
+        raise UnsupportedError("select_and_scatter with a selection that is no order", Unsupported.REGION)
     return ("max" if direction in ("GE", "GT") else "min"), direction in ("GE", "LE")
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hlo_verify.diagnostics import Diagnostic, Internal
 from hlo_verify.report import Report, Verdict, worst
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A module of a dump folder for which there is no report: what was wrong with it.
-
-    `internal` is true where the fault is hlo-verify's own.
-    """
+    """A module of a dump folder for which there is no report: what was wrong with it."""
 
     name: str
-    message: str
-    internal: bool = False
+    diagnostic: Diagnostic
+
+    @property
+    def internal(self) -> bool:
+        """Whether the fault is hlo-verify's own."""
+        return isinstance(self.diagnostic.code, Internal)
 
 
 Outcome = Report | Failure

@@ -19,7 +19,12 @@ def render(outcomes: Sequence[Outcome], *, several: bool) -> str:
 
 def report_object(report: Report) -> dict[str, Any]:
     """A report as plain dictionaries, lists, strings and numbers."""
-    return {"verdict": str(overall([report])), **asdict(report)}
+    return {
+        "verdict": str(overall([report])),
+        **asdict(report),
+        "unsupported": [str(diagnostic) for diagnostic in report.unsupported],
+        "diagnostics": [{**asdict(diagnostic), "notes": dict(diagnostic.notes)} for diagnostic in report.diagnostics],
+    }
 
 
 def _several(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -29,5 +34,12 @@ def _several(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def _object(outcome: Outcome) -> dict[str, Any]:
     if isinstance(outcome, Failure):
         kind = "internal" if outcome.internal else "input"
-        return {"verdict": str(overall([outcome])), "name": outcome.name, "error": outcome.message, "kind": kind}
+        said = outcome.diagnostic
+        return {
+            "verdict": str(overall([outcome])),
+            "name": outcome.name,
+            "error": said.message,
+            "kind": kind,
+            "code": said.code,
+        }
     return report_object(outcome)

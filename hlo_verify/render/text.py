@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hlo_verify.diagnostics import Diagnostic, Input, Internal
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import Finding, Report, Result, Verdict
+from hlo_verify.report import Report, Result, Verdict, diagnostic
 
 FOLD = 20
 """With more proved results than this, they share a line."""
@@ -53,40 +54,45 @@ def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
 
 
 def _failure(failure: Failure, style: Style) -> list[str]:
-    kind = "internal error" if failure.internal else "error"
-    return [f"{style.verdict(Verdict.UNKNOWN)}  {kind}: {failure.message}"]
+    return [f"{style.verdict(Verdict.UNKNOWN)}  {problem(failure.diagnostic)}"]
+
+
+def problem(said: Diagnostic) -> str:
+    """A line for something that left nothing to report, with where to read on."""
+    kind = "internal error" if isinstance(said.code, Internal) else said.severity
+    more = "--help" if said.code is Input.USAGE else f"--explain {said.code}"
+    return f"{kind}[{said.code}]: {said} (see hlo-verify {more})"
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:
-    yield from _results(report.results, style)
+    yield from _results(report, style)
     if style.verbose:
         yield from _stages(report, style)
-    yield from _findings(report.results, style)
+    yield from _findings(report, style)
     yield ""
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
-        yield from (f"  {_shorten(entry, style)}" for entry in report.unsupported)
+        yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
     if report.assumptions:
         yield "Assumed: " + "; ".join(report.assumptions)
     yield _summary(report, style)
 
 
-def _results(results: Sequence[Result], style: Style) -> Iterator[str]:
+def _results(report: Report, style: Style) -> Iterator[str]:
+    results = report.results
     plain = [r for r in results if r.verdict is Verdict.PROVED and not r.reason]
     folded = len(plain) > FOLD and not style.verbose
     if folded:
         yield f"{style.verdict(Verdict.PROVED)}  {len(plain)} results"
-    stopped = _stopped(results)
+    together = {held[0].index: held for held in report.stopped()}
+    folded_in = {r.index for held in together.values() if len(held) > TOGETHER for r in held[1:]}
     for result in results:
         if folded and result.verdict is Verdict.PROVED and not result.reason:
             continue
-        held = stopped.get(result.finding, []) if result.finding is not None else []
-        if len(held) > TOGETHER and not style.verbose:
-            if held[0] is not result:
-                continue
-            name = _names(held, style)
-        else:
-            name = _name(result)
+        if result.index in folded_in and not style.verbose:
+            continue
+        held = together.get(result.index, ())
+        name = _names(held, style) if len(held) > TOGETHER and not style.verbose else _name(result)
         reason = _one_line(result.reason)
         said = not result.location or f"({result.location})" in reason or result.verdict is Verdict.PROVED
         where = "" if said else f"  ({result.location})"
@@ -95,29 +101,15 @@ def _results(results: Sequence[Result], style: Style) -> Iterator[str]:
         yield f"{style.verdict(result.verdict)}  {name}{'  ' if reason else ''}{reason}{where}"
 
 
-def _stopped(results: Sequence[Result]) -> dict[Finding, list[Result]]:
+def _findings(report: Report, style: Style) -> Iterator[str]:
     """Each finding once, with the results that it stopped."""
-    stopped: dict[Finding, list[Result]] = {}
-    for result in results:
-        if result.finding is not None and result.verdict is not Verdict.PROVED:
-            stopped.setdefault(result.finding, []).append(result)
-    return stopped
-
-
-def _findings(results: Sequence[Result], style: Style) -> Iterator[str]:
-    """Each finding once, with the results that it stopped."""
-    for finding, held in _stopped(results).items():
+    for held in report.stopped():
+        said = diagnostic(held)
         yield ""
-        yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}"
-        labelled = {
-            "operation": finding.operation,
-            "source": finding.location,
-            "term": finding.found,
-            "expected": finding.expected,
-            "nearest": finding.nearest,
-        }
-        for label, text in labelled.items():
-            if text:
+        yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}  {said.code}: {said.code.summary}"
+        labelled = (("operation", said.operation), ("source", said.location), *said.notes)
+        for label, text in labelled:
+            if text and label != "results":
                 yield f"  {style.faint(f'{label:<9}')}  {_indented(_shorten(text, style))}"
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hlo_verify import defects
+from hlo_verify.diagnostics import Input
+from hlo_verify.errors import InputError
 from hlo_verify.render import Failure, Outcome
 from hlo_verify.render.json import render
 from hlo_verify.report import Verdict
@@ -38,9 +42,11 @@ _KEYWORDS: dict[str, Any] = {
     "type": lambda value, kind, _: _is(value, kind),
     "items": lambda value, item, _: not isinstance(value, list) or all(fits(v, item) for v in value),
     "required": lambda value, names, _: not isinstance(value, dict) or set(names) <= set(value),
-    "additionalProperties": lambda value, _, schema: (
-        not isinstance(value, dict) or set(value) <= set(schema["properties"])
+    "additionalProperties": lambda value, wanted, schema: (
+        not isinstance(value, dict)
+        or all(wanted and fits(v, wanted) for k, v in value.items() if k not in schema.get("properties", {}))
     ),
+    "pattern": lambda value, pattern, _: re.search(pattern, value) is not None,
     "properties": lambda value, properties, _: (
         not isinstance(value, dict) or all(fits(v, properties[k]) for k, v in value.items() if k in properties)
     ),
@@ -56,8 +62,8 @@ _KEYWORDS: dict[str, Any] = {
         ([report()], False, "UNKNOWN"),
         ([report(P)], True, "PROVED"),
         ([report(P), report(R)], True, "REFUTED"),
-        ([report(P), Failure("b", "no")], True, "UNKNOWN"),
-        ([report(P), Failure("b", "no", internal=True)], True, "UNKNOWN"),
+        ([report(P), Failure("b", InputError("no", Input.DAMAGED).diagnostic)], True, "UNKNOWN"),
+        ([report(P), Failure("b", defects.diagnose(KeyError("no")))], True, "UNKNOWN"),
     ],
 )
 def test_output_fits_the_schema(outcomes: list[Outcome], several: bool, verdict: str) -> None:
@@ -82,6 +88,21 @@ def test_the_fields_of_a_result() -> None:
     assert result["reason"] == "no logical tensor matches"
     assert result["location"] == "train.py:57"
     assert result["finding"]["nearest"] == "y: sum over d1 is missing"
+    assert (result["code"], result["finding"]["code"]) == ("HV301", "HV002")
+
+
+def test_the_diagnostics() -> None:
+    """Each reason once, with the results that it stopped; then what was not understood."""
+    document = json.loads(render([report(P, U, U)], several=False))
+    stopped, unsupported = document["diagnostics"]
+    assert (stopped["code"], stopped["severity"]) == ("HV301", "warning")
+    assert stopped["notes"]["results"] == "result[1], result[2]"
+    assert stopped["notes"]["suspected"].startswith("HV002: ")
+    assert (unsupported["code"], unsupported["operation"], unsupported["location"]) == ("HV202", "sort", "train.py:60")
+    assert document["unsupported"] == ["sort at train.py:60: along a split dimension"]
+    [refuted, _] = json.loads(render([report(R)], several=False))["diagnostics"]
+    assert (refuted["code"], refuted["severity"]) == ("HV002", "error")
+    assert "suspected" not in refuted["notes"]
 
 
 def test_a_pair_in_a_folder_is_still_a_list() -> None:

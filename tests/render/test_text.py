@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hlo_verify.diagnostics import Diagnostic, Input, Internal, Severity
 from hlo_verify.render import Failure
 from hlo_verify.render.text import FOLD, LINE, LONGEST, Style, render
 from hlo_verify.report import Verdict
@@ -18,7 +19,7 @@ def test_proved() -> None:
         "PROVED   result[1]\n"
         "\n"
         "Not understood, so treated as equal to nothing else:\n"
-        "  sort (train.py:60): split dimension\n"
+        "  HV202  sort at train.py:60: along a split dimension\n"
         "Assumed: real arithmetic; no NaN\n"
         "PROVED   2 results on 8 devices, 2 stages (1 shared), 1.4 s\n"
     )
@@ -29,15 +30,16 @@ def test_unknown_says_where_and_what_differs() -> None:
         "PROVED   result[0]\n"
         "UNKNOWN  result[1]  no logical tensor matches  (train.py:57)\n"
         "\n"
-        "UNKNOWN  result[1]\n"
+        "UNKNOWN  result[1]  HV301: the two terms are not shown to be equal\n"
         "  operation  %5 = stablehlo.multiply %3, %4 : tensor<512x4096xf32>\n"
         "  source     train.py:57\n"
+        "  suspected  HV002: a partial value is never reduced\n"
         "  term       sum k<512. x[i,k] * w[k,j]\n"
         "  expected   sum k<4096. x[i,k] * w[k,j]\n"
         "  nearest    y: sum over d1 is missing\n"
         "\n"
         "Not understood, so treated as equal to nothing else:\n"
-        "  sort (train.py:60): split dimension\n"
+        "  HV202  sort at train.py:60: along a split dimension\n"
         "Assumed: real arithmetic; no NaN\n"
         "UNKNOWN  1 of 2 results proved on 8 devices, 2 stages (1 shared), 1.4 s\n"
     )
@@ -46,7 +48,7 @@ def test_unknown_says_where_and_what_differs() -> None:
 def test_a_finding_is_shown_once_for_all_that_it_stopped() -> None:
     text = render([report(*[U] * 6)], Style(), several=False)
     assert text.count("operation  ") == 1
-    assert "UNKNOWN  result[0], result[1], result[2] and 3 more\n" in text
+    assert "UNKNOWN  result[0], result[1], result[2] and 3 more  HV301: " in text
     first = "UNKNOWN  result[0], result[1], result[2] and 3 more  no logical tensor matches  (train.py:57)"
     assert text.splitlines()[:2] == [first, ""]
     assert render([report(*[U] * 6)], Style(verbose=True), several=False).count("no logical tensor matches") == 6
@@ -122,11 +124,13 @@ def test_no_results_is_not_proved() -> None:
 
 
 def test_several_modules() -> None:
-    outcomes = [report(P, name="a"), Failure("b", "constants are missing"), Failure("c", "KeyError", internal=True)]
+    broken = Diagnostic(Input.ELIDED_CONSTANTS, Severity.ERROR, "constants are missing")
+    defect = Diagnostic(Internal.DEFECT, Severity.ERROR, "KeyError")
+    outcomes = [report(P, name="a"), Failure("b", broken), Failure("c", defect)]
     text = render(outcomes, Style(), several=True)
     assert text.startswith("a\n\nPROVED   result[0]\n")
-    assert "\nb\n\nUNKNOWN  error: constants are missing\n" in text
-    assert "\nc\n\nUNKNOWN  internal error: KeyError\n" in text
+    assert "\nb\n\nUNKNOWN  error[HV405]: constants are missing (see hlo-verify --explain HV405)\n" in text
+    assert "\nc\n\nUNKNOWN  internal error[HV901]: KeyError (see hlo-verify --explain HV901)\n" in text
     assert text.endswith("\nUNKNOWN  3 modules: 1 proved, 2 not verified\n")
 
 

@@ -212,7 +212,7 @@ def ours(text: str, inputs: Sequence[Array], *, partitions: int = 0, replicas: i
         arguments.append(Value(kind, algebra.read(symbol, (*leading, *positions(kind.shape)))))
     values = run(module.main, arguments, context)
     if context.unsupported:
-        return Answer([], dict(context.unsupported))
+        return Answer([], {where: said.message for where, said in context.unsupported.items()})
     evaluator = Evaluator(tensors)
     try:
         return Answer([evaluator.value(value, outer) for value in values], {})

@@ -1,0 +1,49 @@
+"""Diagnostics: what a person is told, under stable codes that `hlo-verify --explain` explains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from hlo_verify.diagnostics.annotation import Annotation
+from hlo_verify.diagnostics.code import Code, Diagnostic, Severity
+from hlo_verify.diagnostics.inputs import Input
+from hlo_verify.diagnostics.internal import Internal
+from hlo_verify.diagnostics.mismatch import Mismatch
+from hlo_verify.diagnostics.solver import Solver
+from hlo_verify.diagnostics.unsupported import Unsupported
+
+__all__ = [
+    "CODES",
+    "FAMILIES",
+    "Annotation",
+    "Code",
+    "Diagnostic",
+    "Input",
+    "Internal",
+    "Mismatch",
+    "Severity",
+    "Solver",
+    "Unsupported",
+    "near",
+]
+
+FAMILIES: Mapping[str, type[Code]] = {
+    "HV0": Mismatch,
+    "HV1": Annotation,
+    "HV2": Unsupported,
+    "HV3": Solver,
+    "HV4": Input,
+    "HV9": Internal,
+}
+"""The families by the beginning of their codes."""
+
+CODES: Mapping[str, Code] = {code.value: code for family in FAMILIES.values() for code in family}
+"""Every code by its name, in order."""
+
+
+def near(text: str) -> list[str]:
+    """Codes that a person who wrote `text` may have meant, the likeliest first."""
+    wanted = text.upper()
+    alike = get_close_matches(wanted, CODES, n=len(CODES), cutoff=0.6)
+    return sorted(alike, key=lambda code: code[:3] != wanted[:3])[:4]

@@ -1,0 +1,69 @@
+"""HV3xx: what is not proved though everything is understood."""
+
+from __future__ import annotations
+
+from hlo_verify.diagnostics.code import Code
+
+
+class Solver(Code):
+    """The terms of both sides are known, and equality was not shown. The result is UNKNOWN, never taken for right."""
+
+    NO_PROOF = (
+        "HV301",
+        """the two terms are not shown to be equal
+
+        What the devices compute and the logical module's shard are different terms, and neither the algebra nor a
+        distinction of cases makes them one. Either the modules differ, and then the finding says where and how it looks
+        (its code is a suspicion); or they are equal for a reason that hlo-verify has no law for.
+
+        In practice: mostly a real difference. Of equal modules: overlapping windows, sorts along a split dimension, and
+        what else docs/limits.md lists.
+
+        What to do: read the finding. Where you find the module right, report the pair: a law is missing.
+        """,
+    )
+
+    CASE_BUDGET = (
+        "HV302",
+        """the budget of case distinctions is used up
+
+        Guards (masks, padding, offsets that depend on the device) split the comparison into cases; it was given up when
+        it had asked as many questions as one comparison, or all of a module, may ask. Nothing is known of the rest.
+
+        In practice: shards that do not divide a dimension, halos and masks on several dimensions at once.
+
+        What to do: verify the program at a size that the mesh divides, or the part of it that the finding names.
+        """,
+    )
+
+    GIVEN_UP = (
+        "HV303",
+        """not compared case by case, because other results failed
+
+        Several results in a row were not equal, so the module is taken to be wrong in one place that many results
+        depend on: those after them are compared by construction alone.
+
+        What to do: mend what the first finding says, and verify again.
+        """,
+    )
+
+    TIME_LIMIT = (
+        "HV304",
+        """the solver's time is up
+
+        A question to the solver was not answered within its time limit. That is no answer: the result is UNKNOWN.
+
+        What to do: raise the limit, or verify a smaller part of the program.
+        """,
+    )
+
+    MEMORY_LIMIT = (
+        "HV305",
+        """the solver's memory is used up
+
+        A worker reached its memory limit, or the system ended it. Its question is lost and nothing else: the result is
+        UNKNOWN.
+
+        What to do: raise the limit, run fewer workers at once, or verify a smaller part of the program.
+        """,
+    )
