@@ -1,0 +1,29 @@
+"""A numerical evaluator of whole modules at full size, that shares no code with the prover.
+
+Inputs are block-constant: along each dimension the indices fall into few classes, and an element depends only on the
+classes of its indices. Every operation works on the maps of classes and on the small array of values, exactly but for
+rounding, for all devices at once.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.evaluate.arguments import default_scale, random_argument
+from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
+from hlo_verify.evaluate.interpret import Evaluation, evaluate
+from hlo_verify.evaluate.placement import Difference, difference, shards
+from hlo_verify.evaluate.state import Limits, UnknownError
+
+__all__ = [
+    "Blocks",
+    "Difference",
+    "Evaluation",
+    "Limits",
+    "UnknownError",
+    "default_scale",
+    "dense",
+    "difference",
+    "evaluate",
+    "of_dense",
+    "random_argument",
+    "shards",
+]

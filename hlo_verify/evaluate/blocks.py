@@ -1,0 +1,208 @@
+"""Tensors on all devices, block-constant: an element depends on the classes of its indices alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo_verify.evaluate.maps import Array, ClassMap, Maps, first_of_each, renumber
+
+SAMPLE = 61
+"""How many elements of each slice are looked at first for slices that are equal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """A tensor on every device: element (d, i0, i1, ...) is `values[classes[0][d], classes[1][i0], ...]`.
+
+    `classes` has an array for the devices (the first) and one for each dimension; every class of `values` occurs. A
+    dimension without any index has an empty array, and 1 class that means nothing.
+    """
+
+    classes: tuple[ClassMap, ...]
+    values: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor on one device."""
+        return tuple(len(c) for c in self.classes[1:])
+
+    @property
+    def devices(self) -> int:
+        return len(self.classes[0])
+
+
+def of_dense(array: Array) -> Blocks:
+    """A tensor of which every element is its own, the same on every one of 1 device."""
+    array = np.asarray(array)
+    if array.size == 0:
+        maps = (np.zeros(1, np.int64), *(np.zeros(n, np.int64) for n in array.shape))
+        return Blocks(maps, np.zeros((1,) * (array.ndim + 1), array.dtype))
+    return Blocks(tuple(np.arange(n) for n in (1, *array.shape)), array[None])
+
+
+def of_devices(array: Array) -> Blocks:
+    """Likewise; the first dimension is over the devices."""
+    array = np.asarray(array)
+    if array.size == 0:
+        return Blocks(tuple(np.zeros(n, np.int64) for n in array.shape), np.zeros((1,) * array.ndim, array.dtype))
+    return Blocks(tuple(np.arange(n) for n in array.shape), array)
+
+
+def dense(blocks: Blocks, device: int) -> Array:
+    """Every element on one device."""
+    if 0 in blocks.shape:
+        return np.zeros(blocks.shape, blocks.values.dtype)
+    number = blocks.classes[0][device if blocks.devices > 1 else 0]
+    return take(blocks.values[number], blocks.classes[1:])
+
+
+def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Array:
+    """The values at an index array for each axis from `start` (None: all of it)."""
+    for k, index in enumerate(indices, start):
+        if index is not None and values.shape[k] == 1 and len(index) != 1:
+            values = np.broadcast_to(values, (*values.shape[:k], len(index), *values.shape[k + 1 :]))
+        elif index is not None:
+            values = np.take(values, index, axis=k)
+    return values
+
+
+def scalar(value: object, shape: Sequence[int], dtype: object, devices: int, maps: Maps) -> Blocks:
+    """One value everywhere."""
+    values = np.full((1,) * (len(shape) + 1), value, dtype)  # type: ignore[call-overload]
+    return Blocks(tuple(maps.constant(n) for n in (devices, *shape)), values)
+
+
+def aligned(operands: Sequence[Blocks], maps: Maps) -> tuple[tuple[ClassMap, ...], list[Array]]:
+    """The common refinement of tensors of one shape: its maps, and the values of each.
+
+    The values broadcast against each other: where a tensor has one class in a dimension, its values have size 1.
+    """
+    rank = len(operands[0].classes)
+    classes: list[ClassMap] = []
+    indices: list[list[Array | None]] = [[None] * rank for _ in operands]
+    for k in range(rank):
+        now, found = refine([(x.classes[k], x.values.shape[k]) for x in operands], maps)
+        classes.append(now)
+        for n, index in enumerate(found):
+            indices[n][k] = index
+    return tuple(classes), [take(x.values, index) for x, index in zip(operands, indices, strict=True)]
+
+
+def refine(sides: Sequence[tuple[ClassMap, int]], maps: Maps) -> tuple[ClassMap, list[Array | None]]:
+    """The common refinement of maps, each with its number of classes, and for each the classes to take.
+
+    None where nothing changes; so it is for a map of one class.
+    """
+    now: ClassMap | None = None
+    taken: dict[int, Array | None] = {}
+    for classes, count in sides:
+        if count == 1 or id(classes) in taken:
+            continue
+        if now is None:
+            now, taken[id(classes)] = classes, None
+            continue
+        joint = maps.joint(now, classes)
+        if joint.left is not None:
+            taken = {key: joint.left if index is None else index[joint.left] for key, index in taken.items()}
+        now, taken[id(classes)] = joint.classes, joint.right
+    if now is None:
+        now = maps.constant(max(len(classes) for classes, _ in sides))
+    return now, [None if count == 1 else taken[id(classes)] for classes, count in sides]
+
+
+def with_map(blocks: Blocks, axis: int, classes: Array, maps: Maps) -> Blocks:
+    """The tensor with another map along an axis, whose classes are some of its own; those that are not are dropped."""
+    count = blocks.values.shape[axis]
+    if count == 1:
+        return replaced(blocks, axis, maps.constant(len(classes)), blocks.values)
+    if len(classes) == 0:
+        return replaced(blocks, axis, maps.constant(0), np.take(blocks.values, [0], axis=axis))
+    used, which = renumber(classes, count)
+    values = blocks.values if len(used) == count else np.take(blocks.values, used, axis=axis)
+    return replaced(blocks, axis, maps.constant(len(classes)) if len(used) == 1 else maps.intern(which), values)
+
+
+def replaced(blocks: Blocks, axis: int, classes: ClassMap, values: Array) -> Blocks:
+    """The tensor with other values and another map along one axis."""
+    return Blocks((*blocks.classes[:axis], classes, *blocks.classes[axis + 1 :]), values)
+
+
+def spread(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
+    """The same tensor with a class for each index along an axis."""
+    size = len(blocks.classes[axis])
+    if size <= 1 or np.array_equal(blocks.classes[axis], maps.distinct(size)):
+        return blocks
+    return replaced(blocks, axis, maps.distinct(size), np.take(blocks.values, blocks.classes[axis], axis=axis))
+
+
+def compact(blocks: Blocks, maps: Maps) -> Blocks:
+    """The same tensor, with classes merged whose slices are equal bit by bit."""
+    for axis, count in enumerate(blocks.values.shape):
+        if count > 1:
+            blocks = _merge(blocks, axis, maps)
+    return blocks
+
+
+def _merge(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
+    values = blocks.values
+    count = values.shape[axis]
+    sample, whole = _sampled(values, axis)
+    first, which = _rows(sample)
+    if len(first) == count:
+        return blocks
+    if not whole:
+        first, which = _rows(_slices(values, axis))
+        if len(first) == count:
+            return blocks
+    classes = maps.constant(len(blocks.classes[axis])) if len(first) == 1 else maps.intern(which[blocks.classes[axis]])
+    return replaced(blocks, axis, classes, np.take(values, first, axis=axis))
+
+
+def _slices(values: Array, axis: int) -> Array:
+    """A row for each slice."""
+    return np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
+
+
+def _sampled(values: Array, axis: int) -> tuple[Array, bool]:
+    """A row of a few elements for each slice, and whether they are all of it."""
+    rest = [n for k, n in enumerate(values.shape) if k != axis]
+    total = math.prod(rest)
+    if total <= SAMPLE:
+        return _slices(values, axis), True
+    where = np.unravel_index(np.arange(SAMPLE) * (total - 1) // (SAMPLE - 1), rest)
+    index = [np.asarray(w) for w in where]
+    return np.moveaxis(values, axis, 0)[(slice(None), *index)], False
+
+
+def _rows(matrix: Array) -> tuple[Array, Array]:
+    """The first of each kind of rows, bit by bit, and the kind of each."""
+    plain = np.ascontiguousarray(matrix)
+    if plain.shape[1] == 1 and plain.dtype.itemsize in (1, 2, 4, 8):
+        return first_of_each(plain.view(f"u{plain.dtype.itemsize}")[:, 0])
+    bits = plain.view(np.uint8).reshape(len(plain), -1)
+    width = bits.shape[1]
+    if width % 8 == 0:
+        words = bits.view(np.uint64)
+    else:
+        words = np.zeros((len(bits), -(-width // 8)), np.uint64)
+        words.view(np.uint8)[:, :width] = bits
+    factors = np.random.default_rng(words.shape[1]).integers(1, 1 << 63, words.shape[1], dtype=np.uint64) * np.uint64(2)
+    keys = _dot(words, factors + np.uint64(1))
+    first, which = first_of_each(keys)
+    if len(first) < len(keys) and not np.array_equal(words[first[which]], words):  # two rows with one hash
+        return np.arange(len(keys)), np.arange(len(keys))
+    return first, which
+
+
+def _dot(words: Array, factors: Array) -> Array:
+    """The hash of each row. The multiplication mixes low bits upwards only, so high bits are folded down before it."""
+    keys = np.zeros(len(words), np.uint64)
+    step = max(1, (1 << 22) // max(len(words), 1))
+    for k in range(0, words.shape[1], step):
+        part = words[:, k : k + step]
+        keys += ((part ^ (part >> np.uint64(29))) * factors[k : k + step]).sum(axis=1, dtype=np.uint64)
+    return keys

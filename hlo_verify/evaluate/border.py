@@ -1,0 +1,112 @@
+"""Between a whole tensor and its blocks on the devices: cut on the way in, put together on the way out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.evaluate.blocks import Blocks, replaced, with_map
+from hlo_verify.evaluate.maps import Array, unique_rows
+from hlo_verify.evaluate.movement import padded
+from hlo_verify.evaluate.selection import assembled, rows
+from hlo_verify.evaluate.state import Run, UnknownError
+from hlo_verify.sharding import Sharding
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a tensor lies on the devices: `blocks[d, k]` is the block of device d along dimension k, of `counts[k]`;
+    `others[d]` numbers the devices that hold the same block."""
+
+    counts: tuple[int, ...]
+    blocks: Numbers
+    others: Numbers
+
+    @property
+    def devices(self) -> int:
+        return len(self.others)
+
+
+def cut_of(sharding: Sharding) -> Cut:
+    return Cut(sharding.tiles, sharding.coordinates, sharding.others)
+
+
+def shard(a: Blocks, cut: Cut, fillers: Sequence[Blocks], run: Run) -> Blocks:
+    """Each device's block of a tensor, `ceil(size / count)` long; `fillers` are scalars for what lies past its end.
+
+    The elements past the end of dimension k are the filler k.
+    """
+    if a.devices == 1 and cut.devices > 1:
+        a = replaced(a, 0, run.maps.constant(cut.devices), a.values)
+    tiled = [k for k, count in enumerate(cut.counts) if count > 1]
+    for k in tiled:
+        size, count = a.shape[k], cut.counts[k]
+        if size % count:
+            a = padded(a, fillers[k], k + 1, np.arange(size), -(-size // count) * count, run)
+    if not tiled:
+        return a
+    first, which = unique_rows(np.ascontiguousarray(cut.blocks[:, tiled]))
+    columns = []
+    for k in tiled:
+        size = a.shape[k] // cut.counts[k]
+        row_of, column_of, table = rows(a.classes[k + 1], cut.blocks[first, k] * size, size)
+        columns.append((k + 1, row_of, column_of, table))
+    return assembled(a, run.maps.intern(which), columns, run)
+
+
+def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
+    """The whole tensor, of that shape, as each device sees it: every element from the device with its block that is
+    otherwise like it (`others`)."""
+    if a.devices == 1 and cut.devices > 1:
+        a = replaced(a, 0, run.maps.constant(cut.devices), a.values)
+    tiled = [k for k, count in enumerate(cut.counts) if count > 1]
+    owner = a.classes[0][_owners(cut, tiled)]
+    first, which = unique_rows(owner.reshape(len(owner), -1))
+    pattern = owner[first]
+    kinds = []
+    for axis in range(1, pattern.ndim):
+        rows_of_axis = np.moveaxis(pattern, axis, 0).reshape(pattern.shape[axis], -1)
+        kept, kind = unique_rows(np.ascontiguousarray(rows_of_axis))
+        pattern = np.take(pattern, kept, axis=axis)
+        kinds.append(kind)
+    run.spend(pattern.size * a.values[0].size)
+    values = a.values[pattern]  # devices, kinds of blocks, classes within a block
+    order, sizes, maps = [0], [len(pattern)], [run.maps.intern(which[cut.others])]
+    for k, size in enumerate(a.shape):
+        count = a.values.shape[k + 1]
+        if k in tiled:
+            n = tiled.index(k)
+            order.append(1 + n)
+            maps.append((kinds[n][:, None] * count + a.classes[k + 1]).reshape(-1))
+            sizes.append(pattern.shape[1 + n] * count)
+        else:
+            maps.append(a.classes[k + 1])
+            sizes.append(count)
+        order.append(1 + len(tiled) + k)
+        if size * cut.counts[k] < shape[k] or size * (cut.counts[k] - 1) > shape[k] > size:
+            raise UnknownError(f"{cut.counts[k]} blocks of {size} for {shape[k]} elements")
+    whole = Blocks(tuple(maps), np.transpose(values, order).reshape(sizes))
+    for k, size in enumerate(shape, 1):
+        classes = whole.classes[k]
+        whole = with_map(whole, k, classes[:size], run.maps)
+    return whole
+
+
+def _owners(cut: Cut, tiled: Sequence[int]) -> Array:
+    """The device for each number of `others` and each block along the dimensions that are cut."""
+    copies = int(cut.others.max()) + 1
+    counts = [cut.counts[k] for k in tiled]
+    number = cut.others
+    for k in tiled:
+        number = number * cut.counts[k] + cut.blocks[:, k]
+    table = np.full(copies * math.prod(counts), -1, np.int64)
+    table[number] = np.arange(cut.devices)
+    if (table < 0).any():
+        raise UnknownError("blocks that are not all on the same number of devices")
+    return table.reshape(copies, *counts)

@@ -1,0 +1,178 @@
+"""Elementwise operations on block-constant tensors: their common refinement, then the function on the values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate import functions
+from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
+from hlo_verify.evaluate.maps import Array, Maps
+from hlo_verify.evaluate.numbers import storage, width, wrapped
+from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.ir import Function, Op
+
+
+def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:
+    """A scalar as a tensor of a shape; a tensor of that shape as it is."""
+    if blocks.shape == tuple(shape):
+        return blocks
+    if blocks.shape:
+        raise UnknownError(f"shapes {blocks.shape} and {tuple(shape)}")
+    values = blocks.values.reshape((-1,) + (1,) * len(shape))
+    return Blocks((blocks.classes[0], *(maps.constant(n) for n in shape)), values)
+
+
+def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
+    """An elementwise operation."""
+    shape = op.types[0].shape
+    classes, values = aligned([broadcast(a, shape, run.maps) for a in args], run.maps)
+    run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))))
+    return Blocks(classes, filled(functions.apply(op, kinds, values, run.real), len(classes)))
+
+
+def filled(values: Array, rank: int) -> Array:
+    """The array, of that rank."""
+    return np.asarray(values).reshape((1,) * (rank - values.ndim) + values.shape)
+
+
+def _elementwise(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    return [apply(op, kinds_of(op, run), args, run)]
+
+
+def kinds_of(op: Op, run: Run) -> list[str]:
+    """The element types of the operands."""
+    return [run.types[v].dtype for v in op.operands]
+
+
+def _bitcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    """Narrow elements of a last dimension together are a wide one, the least significant first."""
+    old, new = kinds_of(op, run)[0], op.types[0].dtype
+    (a,) = args
+    if width(old) == width(new):
+        return [apply(op, [old], args, run)]
+    bits = functions.to_bits(a.values, old).astype(np.uint64)
+    if width(old) > width(new):
+        count = width(old) // width(new)
+        parts = [(bits >> np.uint64(n * width(new))) & np.uint64((1 << width(new)) - 1) for n in range(count)]
+        values = functions.of_bits(np.stack(parts, axis=-1), new, run.real)
+        return [Blocks((*a.classes, run.maps.distinct(count)), values)]
+    whole = np.take(bits, a.classes[-1], axis=-1)
+    total = sum(whole[..., n] << np.uint64(n * width(old)) for n in range(whole.shape[-1]))
+    return [Blocks(a.classes[:-1], functions.of_bits(np.asarray(total), new, run.real))]
+
+
+def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], list[Array]]:
+    """A region of elementwise operations on scalars, as a function of arrays that broadcast.
+
+    Raises `UnknownError` where it has other operations, or depends on the device through what it takes from outside.
+    """
+    names = functions.NAMES
+
+    def function(arguments: Sequence[Array]) -> list[Array]:
+        environment: dict[int, Array] = dict(zip(region.arguments, arguments, strict=True))
+        kinds: dict[int, str] = dict(zip(region.arguments, (t.dtype for t in region.argument_types), strict=True))
+
+        def read(value: int) -> Array:
+            if value not in environment:
+                outer = run.environment.get(value)
+                if outer is None or outer.values.size != 1:
+                    raise UnknownError("a region of scalars that takes values from around it")
+                environment[value] = outer.values.reshape(())
+            return environment[value]
+
+        for op in region.ops:
+            if op.name == "constant":
+                found = np.asarray(op.attributes["value"]).reshape(-1)[0]
+                environment[op.results[0]] = np.asarray(found).astype(storage(op.types[0].dtype, run.real))
+            elif op.types and op.types[0].shape == () and _plain(op.name) in names:
+                operands = [read(v) for v in op.operands]
+                types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
+                environment[op.results[0]] = functions.apply(op, types, operands, run.real)
+            elif op.name in ("reshape", "broadcast_in_dim", "transpose", "optimization_barrier") and not op.types[0].shape:
+                environment.update({r: read(v) for r, v in zip(op.results, op.operands, strict=True)})
+            else:
+                raise UnknownError(f"a region of scalars with {op.name}")
+            kinds.update({r: t.dtype for r, t in zip(op.results, op.types, strict=True)})
+        return [read(v) for v in region.results]
+
+    return function
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("chlo.").removeprefix("mhlo.")
+
+
+def _map(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    classes, values = aligned(args, run.maps)
+    run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))))
+    found = scalar_function(op.regions[0], run)(values)
+    return [Blocks(classes, filled(v, len(classes))) for v in found]
+
+
+# Values that operations begin with
+
+
+def _constant(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    kept = run.constants.get(id(op))
+    if kept is not None and kept[1].devices == place.devices:
+        return [kept[1]]
+    (kind,) = op.types
+    array = np.asarray(op.attributes["value"])
+    dtype = storage(kind.dtype, run.real)
+    if array.size == 0:
+        return [scalar(0, kind.shape, dtype, place.devices, run.maps)]
+    splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if splat:
+        return [scalar(array.reshape(-1)[:1].astype(dtype)[0], kind.shape, dtype, place.devices, run.maps)]
+    run.spend(array.size)
+    values = wrapped(array.astype(dtype), kind.dtype, run.real)[None]
+    result = Blocks((run.maps.constant(place.devices), *(run.maps.distinct(n) for n in kind.shape)), values)
+    run.constants[id(op)] = (op, compact(result, run.maps))
+    return [run.constants[id(op)][1]]
+
+
+def _iota(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    (kind,) = op.types
+    k = op.attributes["iota_dimension"]
+    dtype = storage(kind.dtype, run.real)
+    whole = scalar(0, kind.shape, dtype, place.devices, run.maps)
+    size = kind.shape[k]
+    if 0 in kind.shape:
+        return [whole]
+    run.spend(size)
+    shape = [1] * (len(kind.shape) + 1)
+    shape[k + 1] = size
+    values = wrapped(np.arange(size), kind.dtype, run.real).reshape(shape)
+    return [replaced(whole, k + 1, run.maps.distinct(size), values)]
+
+
+def _identity(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    return list(args)
+
+
+def _token(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    return [scalar(False, kind.shape, np.bool_, place.devices, run.maps) for kind in op.types]
+
+
+def _size(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    size: Any = args[0].shape[op.attributes["dimension"]]
+    return [scalar(size, (), storage(op.types[0].dtype, run.real), place.devices, run.maps)]
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(functions.NAMES, _elementwise),
+    "bitcast_convert": _bitcast,
+    "map": _map,
+    "constant": _constant,
+    "iota": _iota,
+    "dynamic_iota": _iota,
+    "get_dimension_size": _size,
+    "optimization_barrier": _identity,
+    "after_all": _token,
+    "sdy.sharding_constraint": _identity,
+    "sdy.reshard": _identity,
+}

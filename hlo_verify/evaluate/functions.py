@@ -1,0 +1,344 @@
+"""Elementwise functions on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate import special
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.numbers import bounds, converted, is_complex, is_float, is_integer, width, wrapped
+from hlo_verify.evaluate.state import UnknownError
+from hlo_verify.ir import Op
+
+Function = Callable[..., Array]
+
+
+def apply(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    """An elementwise operation on operands of those types, which broadcast. Raises `UnknownError`."""
+    name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
+    result = op.types[0].dtype
+    special_rule = TYPED.get(name)
+    if special_rule is not None:
+        return special_rule(op, kinds, args, real)
+    kind = kinds[0] if kinds else result
+    table = TRUTH if kind == "i1" else INTEGER if is_integer(kind) else COMPLEX if is_complex(kind) else REAL
+    function = table.get(name)
+    if function is None:
+        raise UnknownError(f"{op.name} of {kind}")
+    if table is INTEGER:
+        return wrapped(function(kind, *args), result, real)
+    found = function(*args)
+    return found if found.dtype == bool and result == "i1" else wrapped(found, result, real)
+
+
+# Integers
+
+
+def _divide(kind: str, a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    if kind[0] == "u":
+        return np.where(b == 0, b.dtype.type(bounds(kind)[1]), a // safe)
+    quotient = a // safe
+    quotient = quotient + ((a - quotient * safe != 0) & ((a < 0) != (safe < 0)))
+    return np.where(b == 0, b.dtype.type(-1), quotient)
+
+
+def _remainder(kind: str, a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    return np.where(b == 0, a, np.fmod(a, safe))
+
+
+def _power(kind: str, a: Array, b: Array) -> Array:
+    a, b = np.broadcast_arrays(a, b)
+    result, base, left = np.ones_like(a), a.copy(), np.where(b < 0, b.dtype.type(0), b)
+    while left.any():
+        result = np.where(left & 1, result * base, result)
+        base, left = base * base, left >> 1
+    if kind[0] == "u":
+        return result
+    one = a.dtype.type(1)
+    negative = np.where(a == 1, one, np.where(a == -1, np.where(b % 2, -one, one), np.where(a == 0, -one, one * 0)))
+    return np.where(b < 0, negative, result)
+
+
+def _unsigned(kind: str, a: Array) -> Array:
+    plain = a.view(f"u{a.dtype.itemsize}") if a.dtype.kind == "i" else a
+    return np.asarray(plain & plain.dtype.type((1 << width(kind)) - 1))
+
+
+def _shift(direction: str) -> Function:
+    def shift(kind: str, a: Array, b: Array) -> Array:
+        bits = width(kind)
+        a, b = np.broadcast_arrays(a, b)
+        outside = (b < 0) | (b >= bits)
+        by = np.where(outside, b.dtype.type(0), b)
+        zero = a.dtype.type(0)
+        if direction == "left":
+            return np.where(outside, zero, np.left_shift(a, by))
+        if direction == "logical":
+            plain = _unsigned(kind, np.ascontiguousarray(a))
+            return np.where(outside, zero, np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype))
+        signed = a if kind[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
+        by = np.where(outside, b.dtype.type(bits - 1), b).astype(signed.dtype)
+        return np.right_shift(signed, by).astype(a.dtype)
+
+    return shift
+
+
+def _leading_zeros(kind: str, a: Array) -> Array:
+    plain, bits = _unsigned(kind, a), width(kind)
+    count = np.full(a.shape, bits)
+    for k in range(bits):
+        count = np.where((plain >> plain.dtype.type(k)) & plain.dtype.type(1), bits - 1 - k, count)
+    return count
+
+
+def _ones(kind: str, a: Array) -> Array:
+    plain = _unsigned(kind, a)
+    return np.asarray(sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(kind))))
+
+
+INTEGER: dict[str, Function] = {
+    "add": lambda kind, a, b: a + b,
+    "subtract": lambda kind, a, b: a - b,
+    "multiply": lambda kind, a, b: a * b,
+    "negate": lambda kind, a: np.negative(a),
+    "divide": _divide,
+    "remainder": _remainder,
+    "power": _power,
+    "maximum": lambda kind, a, b: np.maximum(a, b),
+    "minimum": lambda kind, a, b: np.minimum(a, b),
+    "abs": lambda kind, a: np.abs(a),
+    "sign": lambda kind, a: np.sign(a),
+    "and": lambda kind, a, b: a & b,
+    "or": lambda kind, a, b: a | b,
+    "xor": lambda kind, a, b: a ^ b,
+    "not": lambda kind, a: ~a,
+    "square": lambda kind, a: a * a,
+    "shift_left": _shift("left"),
+    "shift_right_logical": _shift("logical"),
+    "shift_right_arithmetic": _shift("arithmetic"),
+    "count_leading_zeros": _leading_zeros,
+    "popcnt": _ones,
+}
+
+TRUTH: dict[str, Function] = {
+    "add": np.logical_or,
+    "or": np.logical_or,
+    "maximum": np.logical_or,
+    "multiply": np.logical_and,
+    "and": np.logical_and,
+    "minimum": np.logical_and,
+    "xor": np.logical_xor,
+    "not": np.logical_not,
+}
+
+
+# Real and complex numbers
+
+
+def _sign(a: Array) -> Array:
+    return np.where(np.isnan(a), a, np.sign(a))
+
+
+def _round_away(a: Array) -> Array:
+    whole = np.trunc(a)
+    return np.where(np.abs(a - whole) >= 0.5, whole + np.sign(a), whole)
+
+
+def _logistic(a: Array) -> Array:
+    small = np.exp(-np.abs(a))
+    return np.where(a >= 0, 1, small) / (1 + small)
+
+
+REAL: dict[str, Function] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "negate": np.negative,
+    "divide": np.divide,
+    "remainder": np.fmod,
+    "power": np.power,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "abs": np.abs,
+    "sign": _sign,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round_nearest_afz": _round_away,
+    "round_nearest_even": np.rint,
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "log": np.log,
+    "log_plus_one": np.log1p,
+    "logistic": _logistic,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1 / np.sqrt(a),
+    "cbrt": np.cbrt,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "atan2": np.arctan2,
+    "is_finite": np.isfinite,
+    "square": np.square,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cosh": np.cosh,
+    "sinh": np.sinh,
+    **special.FUNCTIONS,
+}
+
+COMPLEX: dict[str, Function] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "negate": np.negative,
+    "divide": np.divide,
+    "power": np.power,
+    "abs": np.abs,
+    "sign": lambda a: np.where(a == 0, 0, a / np.where(a == 0, 1, np.abs(a))),
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "log": np.log,
+    "log_plus_one": np.log1p,
+    "logistic": lambda a: 1 / (1 + np.exp(-a)),
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1 / np.sqrt(a),
+    "cbrt": lambda a: np.power(a, 1 / 3),
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "square": np.square,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cosh": np.cosh,
+    "sinh": np.sinh,
+}
+
+
+# Functions that look at their attributes or at several types
+
+COMPARISONS: dict[str, Function] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _compare(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    if op.attributes.get("compare_type") == "TOTALORDER" and is_float(kinds[0]):
+        args = [_total_order(a) for a in args]
+    return COMPARISONS[op.attributes["comparison_direction"]](*args)
+
+
+def _total_order(a: Array) -> Array:
+    """Integers in the order of floats: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
+    size = a.dtype.itemsize
+    plain = np.ascontiguousarray(a).view(f"i{size}")
+    return np.where(plain < 0, plain ^ plain.dtype.type(bounds(f"i{8 * size}")[1]), plain)
+
+
+def _select(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    return np.where(*args)
+
+
+def _clamp(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    low, x, high = args
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _convert(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    return converted(args[0], kinds[0], op.types[0].dtype, real)
+
+
+def _reduce_precision(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    """Real arithmetic has no precision to reduce: the identity, as conversions between floats are."""
+    return args[0]
+
+
+def _part(which: str) -> Callable[..., Array]:
+    def part(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+        (a,) = args
+        if is_complex(kinds[0]):
+            return np.ascontiguousarray(a.real if which == "real" else a.imag)
+        return a if which == "real" else np.zeros_like(a)
+
+    return part
+
+
+def _complex(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    a, b = args
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape), np.complex64 if real == np.float32 else np.complex128)
+    result.real, result.imag = a, b
+    return result
+
+
+def _next_after(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    raise UnknownError("next_after of real numbers")
+
+
+def _bits(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    """bitcast_convert between types of one width."""
+    old, new = kinds[0], op.types[0].dtype
+    if old == new:
+        return args[0]
+    if is_integer(old) and is_integer(new):
+        return wrapped(args[0], new, real)
+    return of_bits(to_bits(args[0], old), new, real)
+
+
+FORMATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+
+
+def to_bits(values: Array, dtype: str) -> Array:
+    """The bits of elements as unsigned integers. Raises `UnknownError` where the real number is no number of the type."""
+    if is_integer(dtype):
+        return _unsigned(dtype, np.ascontiguousarray(values))
+    if dtype not in FORMATS:
+        raise UnknownError(f"the bits of {dtype}")
+    plain = values.astype(FORMATS[dtype])
+    if not np.array_equal(plain.astype(values.dtype), values, equal_nan=True):
+        raise UnknownError(f"the bits of real numbers that are no {dtype}")
+    return plain.view(f"u{plain.dtype.itemsize}")
+
+
+def of_bits(bits: Array, dtype: str, real: Any) -> Array:
+    """Elements with those bits."""
+    if is_integer(dtype):
+        return wrapped(bits, dtype, real)
+    if dtype not in FORMATS:
+        raise UnknownError(f"the bits of {dtype}")
+    return bits.astype(f"u{width(dtype) // 8}").view(FORMATS[dtype]).astype(real)
+
+
+TYPED: dict[str, Callable[[Op, list[str], list[Array], Any], Array]] = {
+    "compare": _compare,
+    "select": _select,
+    "clamp": _clamp,
+    "convert": _convert,
+    "reduce_precision": _reduce_precision,
+    "real": _part("real"),
+    "imag": _part("imag"),
+    "complex": _complex,
+    "next_after": _next_after,
+    "bitcast_convert": _bits,
+}
+
+NAMES = frozenset({*INTEGER, *TRUTH, *REAL, *COMPLEX, *TYPED})
+"""Elementwise operations, without the dialect's prefix."""

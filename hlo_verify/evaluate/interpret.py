@@ -1,0 +1,193 @@
+"""The loop over a module's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo_verify.evaluate import (
+    collectives,
+    contraction,
+    control,
+    elementwise,
+    manual,
+    movement,
+    reductions,
+    selection,
+)
+from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
+from hlo_verify.evaluate.numbers import storage
+from hlo_verify.evaluate.state import Limits, Place, Rule, Run, UnknownError
+from hlo_verify.ir import Function, Module, Op, Value
+
+RULES: dict[str, Rule] = {
+    **elementwise.RULES,
+    **movement.RULES,
+    **contraction.RULES,
+    **reductions.RULES,
+    **selection.RULES,
+    **collectives.RULES,
+    **manual.RULES,
+}
+
+KEEPS_CLASSES = frozenset(
+    "broadcast_in_dim transpose reshape iota constant negate exponential tanh logistic log sqrt rsqrt optimization_barrier "
+    "convert".split()
+)
+"""Operations after which no more slices are equal than before, or hardly ever."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What a module's results are, or why they are not known."""
+
+    results: tuple[Blocks | None, ...]
+    watched: Mapping[Value, Blocks | None]
+    unknown: tuple[str, ...]
+    """Operations that could not be evaluated, with location and why."""
+    work: float
+    largest: int
+    """Elements of the values of the largest tensor."""
+
+
+def evaluate(
+    module: Module,
+    arguments: Sequence[Blocks | None],
+    devices: int,
+    *,
+    watch: Collection[Value] = (),
+    real: type = np.float64,
+    limits: Limits | None = None,
+) -> Evaluation:
+    """The results of a module for block-constant arguments, on all devices at once.
+
+    `devices` is the number of devices that run the module; 1 for a logical one. A module with manual regions is
+    global: it is given arguments for 1 device, and its results are for each device of the mesh where they differ.
+    Real arithmetic is in the numpy type `real`. What cannot be evaluated exactly, or within the limits, is None, and so
+    is what depends on it; nothing is raised for it. `watch` names values that are reported too (inside of a loop, those
+    of its last turn).
+    """
+    mesh = mesh_devices(module.main)
+    count = mesh if devices == 1 and mesh is not None else devices
+    spmd = devices > 1 or mesh is None and (module.partitions or 1) * module.replicas == 1
+    place = Place(count)
+    if spmd:
+        place = Place(count, devices // module.replicas, module.replicas)
+    run = Run(_run, np.dtype(real), limits or Limits(), count)
+    watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
+    run.watched = watched
+    given = [None if a is None else _adopted(a, count, run) for a in arguments]
+    with np.errstate(all="ignore"):
+        results = _run(run, module.main, given, place)
+    return Evaluation(tuple(map(_single, results)) if devices == 1 else tuple(results), watched, tuple(run.unknown), run.work, run.largest)
+
+
+def mesh_devices(function: Function) -> int | None:
+    """The number of devices of the mesh that manual regions are over; None where there are none."""
+    for op in function.ops:
+        if op.name == "sdy.manual_computation" and op.attributes["mesh"] is not None:
+            return int(op.attributes["mesh"].size)
+        if op.name == "custom_call" and str(op.attributes.get("call_target_name")) in manual.BORDERS:
+            return manual.annotated_devices(op)
+        for region in op.regions:
+            found = mesh_devices(region)
+            if found is not None:
+                return found
+    return None
+
+
+def _adopted(a: Blocks, devices: int, run: Run) -> Blocks:
+    """An argument whose maps are interned, on all devices."""
+    maps = tuple(
+        run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
+        for c, n in zip(a.classes, a.values.shape, strict=True)
+    )
+    a = Blocks(maps, a.values)
+    return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 and devices > 1 else a
+
+
+def _single(a: Blocks | None) -> Blocks | None:
+    """A value that is the same on all devices, as one on 1 device."""
+    if a is None or a.values.shape[0] > 1:
+        return a
+    return replaced(a, 0, np.zeros(1, np.int64), a.values)
+
+
+def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place: Place) -> list[Blocks | None]:
+    """The results of a function or region; values that no later operation uses are forgotten."""
+    environment = run.environment
+    own = set(function.arguments).union(*(op.results for op in function.ops))
+    for value, kind, given in zip(function.arguments, function.argument_types, arguments, strict=True):
+        environment[value], run.types[value] = given, kind
+        if value in run.watched:
+            run.watched[value] = given
+    last = _last_uses(function, run)
+    for n, op in enumerate(function.ops):
+        results = _apply(op, run, place)
+        for value, kind, result in zip(op.results, op.types, results, strict=True):
+            environment[value], run.types[value] = result, kind
+            if value in run.watched:
+                run.watched[value] = result
+        for value in last.get(n, ()):
+            if value in own:
+                del environment[value]
+    return [environment[value] for value in function.results]
+
+
+def _last_uses(function: Function, run: Run) -> dict[int, list[Value]]:
+    """For each operation, the values that are used there for the last time, or made there and never used."""
+    kept = run.last_uses.get(id(function))
+    if kept is not None:
+        return kept[1]
+    last: dict[Value, int] = {}
+    for n, op in enumerate(function.ops):
+        for value in (*op.results, *_used(op)):
+            last[value] = n
+    for value in function.results:
+        last.pop(value, None)
+    found: dict[int, list[Value]] = {}
+    for value, n in last.items():
+        found.setdefault(n, []).append(value)
+    run.last_uses[id(function)] = (function, found)
+    return found
+
+
+def _used(op: Op) -> set[Value]:
+    """The values that an operation uses, those that its regions take from outside among them."""
+    used = set(op.operands)
+    for region in op.regions:
+        inside = set(region.arguments).union(*(inner.results for inner in region.ops))
+        used |= set(region.results).union(*(_used(inner) for inner in region.ops)) - inside
+    return used
+
+
+def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
+    args = [run.environment[v] for v in op.operands]
+    try:
+        if op.name == "while":
+            return control.loop(op, args, run, place)
+        if op.name in ("case", "if"):
+            return control.branch(op, args, run, place)
+        if op.types and all(0 in kind.shape for kind in op.types):
+            return [scalar(0, kind.shape, storage(kind.dtype, run.real), place.devices, run.maps) for kind in op.types]
+        if op.name == "sdy.manual_computation":
+            return manual.computation(op, args, run, place)
+        known = [a for a in args if a is not None]
+        if len(known) < len(args):
+            return [None] * len(op.results)
+        rule = RULES.get(op.name)
+        if rule is None:
+            raise UnknownError("is not supported")
+        results = rule(op, known, run, manual.place_of(op, run, place))
+        for result in results:
+            run.largest = max(run.largest, result.values.size)
+        if op.name in KEEPS_CLASSES:
+            return list(results)
+        return [compact(result, run.maps) for result in results]
+    except (UnknownError, MemoryError) as error:
+        target = op.attributes.get("call_target_name")
+        name = f"{op.name} to {target}" if target else op.name
+        run.unknown[f"{name} at {op.location}: {error or 'not enough memory'}"] = None
+        return [None] * len(op.results)

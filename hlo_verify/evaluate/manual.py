@@ -1,0 +1,166 @@
+"""Regions that run on each device, inside of a global module: `sdy.manual_computation` and XLA's custom calls for it.
+
+Inside of a region that is manual over some axes of the mesh, a value is a tensor on each device, which differs along
+those axes alone. Where blocks do not divide a dimension, what lies past its end is zero on the way in and dropped on
+the way out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hlo_verify.errors import InputError
+from hlo_verify.evaluate.blocks import Blocks, compact, scalar
+from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
+from hlo_verify.evaluate.collectives import reduced_over
+from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.ir import Op
+from hlo_verify.mesh import AxisReference
+from hlo_verify.sharding import Sharding, automatic, device_counts, parse_local
+
+BORDERS = frozenset({"SPMDFullToShardShape", "SPMDShardToFullShape"})
+
+
+def entered(a: Blocks, shape: tuple[int, ...], cut: Cut, run: Run) -> Blocks:
+    """A device's block, of that shape; zero past the end of the tensor."""
+    if any(n != -(-size // count) for n, size, count in zip(shape, a.shape, cut.counts, strict=True)):
+        raise UnknownError(f"a manual region that takes {shape} of {a.shape} in {cut.counts} blocks")
+    zero = scalar(0, (), a.values.dtype, cut.devices, run.maps)
+    return compact(shard(a, cut, [zero] * len(shape), run), run.maps)
+
+
+def left(a: Blocks, shape: tuple[int, ...], sharding: Sharding, dtype: str, run: Run) -> Blocks:
+    """The whole tensor, of that shape, made of every device's block; the sum of its addends."""
+    if any(n != -(-size // count) for n, size, count in zip(a.shape, shape, sharding.tiles, strict=True)):
+        raise UnknownError(f"a manual region that gives {a.shape} of {shape} in {sharding.tiles} blocks")
+    if sharding.addend_count > 1:
+        if dtype == "i1":
+            raise UnknownError("a manual region that gives addends of truth values")
+        members, _ = members_of(sharding.addend_groups(), sharding.devices)
+        a = reduced_over(a, members, None, dtype, run)
+    return compact(joined(a, shape, cut_of(sharding), run), run.maps)
+
+
+def computation(op: Op, args: list[Blocks | None], run: Run, place: Place) -> list[Blocks | None]:
+    """sdy.manual_computation."""
+    mesh = op.attributes["mesh"]
+    if place.partitions is not None and not place.manual:
+        raise UnknownError("a manual region in a device's own program")
+    if mesh is None or mesh.size != run.mesh_devices:
+        raise UnknownError("a manual region over other devices than the module's")
+    manual = place.manual | set(op.attributes["manual_axes"])
+    numbers = mesh.digits([AxisReference(axis) for axis, _ in mesh.axes if axis not in manual])[1]
+    inner = Place(mesh.size, mesh.size, 1, manual, numbers)
+    (body,) = op.regions
+    given: list[Blocks | None] = []
+    for a, sharding, kind in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
+        placed = _placed(sharding, mesh.size)
+        if placed.addend_count > 1:
+            raise UnknownError("a manual region that is handed addends of a tensor")
+        given.append(None if a is None else entered(a, kind.shape, cut_of(placed), run))
+    results = run.run(run, body, given, inner)
+    return [
+        None if a is None else left(a, kind.shape, _placed(sharding, mesh.size), kind.dtype, run)
+        for a, sharding, kind in zip(results, op.attributes["out_shardings"], op.types, strict=True)
+    ]
+
+
+def _placed(sharding: Sharding | None, devices: int) -> Sharding:
+    if sharding is None or sharding.devices not in (1, devices) or sharding.only is not None:
+        raise UnknownError("a manual region over other devices than the module's")
+    return sharding.spread(devices)
+
+
+# XLA's form: values between the two custom calls are each device's own, as the operations' shardings say.
+
+
+def annotated_devices(op: Op) -> int | None:
+    """The number of devices in the shardings of one of the custom calls."""
+    for key in ("sharding", "operand_sharding"):
+        text = op.attributes.get(key)
+        if isinstance(text, str):
+            counts = device_counts(text)
+            if counts:
+                return max(counts)
+    return None
+
+
+def place_of(op: Op, run: Run, place: Place) -> Place:
+    """Where an operation runs that may be annotated as a device's own."""
+    text = op.attributes.get("sharding")
+    if place.partitions is not None or not isinstance(text, str) or "manual" not in text or text.startswith("#sdy."):
+        return place
+    numbers = automatic(text, run.mesh_devices)
+    if numbers is None:
+        return place
+    return replace(place, partitions=run.mesh_devices, replicas=1, automatic=numbers)
+
+
+def _subgroups(text: object, rank: int, devices: int) -> Sharding:
+    try:
+        found = parse_local(text, [rank], devices)[0] if isinstance(text, str) else None
+    except InputError as error:
+        raise UnknownError(str(error)) from error
+    if found is None or found.addends is not None or found.only is not None:
+        raise UnknownError("the border of a manual region without the shardings of both sides")
+    return found.spread(devices)
+
+
+def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Cut:
+    """A dimension's tiles outside are its blocks, each in as many tiles as the dimension has inside."""
+    counts, columns, within = [], [], outer.others
+    radix = int(outer.others.max()) + 1
+    for k, (size, part) in enumerate(zip(whole, local, strict=True)):
+        tiles, tile = outer.tiles[k], outer.coordinates[:, k]
+        count = tiles // inner.tiles[k] if tiles % inner.tiles[k] == 0 else 0
+        if not count or -(-size // count) != part:
+            count = max(1, size // max(part, 1))
+        if tiles % count or -(-size // count) != part:
+            raise UnknownError(f"the border of a manual region between {tiles} tiles and {count} blocks")
+        rest = tiles // count
+        counts.append(count)
+        columns.append(tile // rest)
+        within, radix = within + radix * (tile % rest), radix * rest
+    blocks = np.stack(columns, axis=1) if columns else np.zeros((outer.devices, 0), np.int64)
+    if inner.manual is None:
+        raise UnknownError("the border of a manual region without manual axes")
+    _, first, which = np.unique(inner.manual, return_index=True, return_inverse=True)
+    if not np.array_equal(blocks[first[which.reshape(-1)]], blocks):
+        raise UnknownError("a manual region whose blocks are split over axes that are not manual")
+    return Cut(tuple(counts), blocks, within)
+
+
+def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    (a,), (kind,) = args, op.types
+    if run.mesh_devices != place.devices:
+        raise UnknownError("a manual region in a device's own program")
+    inwards = op.attributes["call_target_name"] == "SPMDFullToShardShape"
+    texts = [op.attributes.get("operand_sharding"), op.attributes.get("sharding")]
+    shapes = [a.shape, kind.shape]
+    outer, inner = (_subgroups(t, a.values.ndim - 1, place.devices) for t in (texts if inwards else texts[::-1]))
+    whole, local = shapes if inwards else shapes[::-1]
+    cut = _cut(outer, inner, whole, local)
+    if inwards:
+        return [entered(a, local, cut, run)]
+    return [compact(joined(a, whole, cut, run), run.maps)]
+
+
+IDENTITIES = frozenset(
+    "Sharding LayoutConstraint MoveToHost MoveToDevice annotate_device_placement xla.sdy.FuncResultSharding "
+    "xla.sdy.PropagationBarrier".split()
+)
+
+
+def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    target = str(op.attributes.get("call_target_name"))
+    if target in BORDERS:
+        return _crossing(op, args, run, place)
+    if target in IDENTITIES:
+        return args
+    raise UnknownError("has no meaning here")
+
+
+RULES: dict[str, Rule] = {"custom_call": _custom_call}

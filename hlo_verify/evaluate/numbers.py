@@ -1,0 +1,90 @@
+"""How elements are held: integers at their width, floats of every format as one real type."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.state import UnknownError
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a type is an integer's; truth values are not."""
+    return dtype != "i1" and re.fullmatch(r"u?i\d+", dtype) is not None
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")
+
+
+def is_float(dtype: str) -> bool:
+    return re.fullmatch(r"b?f\d+.*", dtype) is not None
+
+
+def width(dtype: str) -> int:
+    """The number of bits of an element."""
+    if is_complex(dtype):
+        return 2 * width(dtype[8:-1])
+    digits = re.match(r"[a-z]*(\d+)", dtype)
+    if digits is None:
+        raise UnknownError(f"the bits of {dtype}")
+    return int(digits[1])
+
+
+def bounds(dtype: str) -> tuple[int, int]:
+    """The least and greatest value of an integer type."""
+    bits = width(dtype)
+    return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def storage(dtype: str, real: np.dtype) -> np.dtype:  # type: ignore[type-arg]
+    """The numpy type that holds elements of a type."""
+    if dtype in ("i1", "token") or dtype.startswith("!"):
+        return np.dtype(np.bool_)
+    if is_integer(dtype):
+        return np.dtype(f"{'uint' if dtype[0] == 'u' else 'int'}{max(8, width(dtype))}")
+    if is_complex(dtype):
+        return np.dtype(np.complex64 if real == np.float32 else np.complex128)
+    if is_float(dtype):
+        return real
+    raise UnknownError(f"elements of type {dtype}")
+
+
+def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+    """Values as the machine holds them: integers modulo 2^n."""
+    kind = storage(dtype, real)
+    values = np.asarray(values)
+    if values.dtype != kind:
+        values = values.astype(kind)
+    if is_integer(dtype) and width(dtype) < 8:
+        bits = width(dtype)
+        values = values & kind.type((1 << bits) - 1)
+        if dtype[0] != "u":
+            values = (values ^ kind.type(1 << bits - 1)) - kind.type(1 << bits - 1)
+    return values
+
+
+def converted(values: Array, old: str, new: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+    """The element type changed (StableHLO convert): floats are truncated to integers, and stay inside their range."""
+    if is_complex(old) and not is_complex(new):
+        values, old = values.real, "f64"
+    if new == "i1":
+        return np.asarray(values != 0)
+    if is_integer(new) and is_float(old):
+        lo, hi = bounds(new)
+        if np.isnan(values).any():
+            values = np.where(np.isnan(values), 0, values)
+        whole = np.trunc(values)
+        inside = np.clip(whole, float(lo), np.nextafter(float(hi), 0) if hi > 1 << 52 else float(hi))
+        plain = inside.astype(storage(new, real))
+        if hi > 1 << 52:
+            plain = np.where(whole >= float(hi), storage(new, real).type(hi), plain)
+        return plain
+    return wrapped(values, new, real)
+
+
+def literal(array: Array, dtype: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+    """A constant's elements as they are held."""
+    return np.asarray(array).astype(storage(dtype, real))

@@ -1,0 +1,185 @@
+"""Arguments and results of a pair: what each device holds of a whole tensor, and where it differs from that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.errors import InputError
+from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
+from hlo_verify.evaluate.border import cut_of, shard
+from hlo_verify.evaluate.collectives import reduced_over
+from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.state import Limits, Run
+from hlo_verify.sharding import Sharding
+
+COLOURS = 3
+"""How many different addends of an unreduced argument are drawn, besides the one that makes up for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where a device's shard of a result is not what the logical result says."""
+
+    device: int
+    element: tuple[int, ...]
+    """In the whole tensor."""
+    local_element: tuple[int, ...]
+    expected: Any
+    found: Any
+    size: float
+    """|expected - found|; infinite where one of them is."""
+    scale: float
+    """The largest |expected| that is finite."""
+    nan: bool = False
+    """Whether the device has NaN where the logical result has a number."""
+
+    @property
+    def relative(self) -> float:
+        return self.size / self.scale if self.scale else math.inf
+
+
+def _new_run(limits: Limits | None, devices: int) -> Run:
+    def refuse(*_: object) -> Any:
+        raise AssertionError("no region is run here")
+
+    return Run(refuse, np.dtype(np.float64), limits or Limits(), devices)
+
+
+def _plain(a: Blocks, run: Run) -> Blocks:
+    maps = (
+        run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
+        for c, n in zip(a.classes, a.values.shape, strict=True)
+    )
+    return Blocks(tuple(maps), a.values)
+
+
+def shards(
+    whole: Blocks, sharding: Sharding, devices: int, generator: np.random.Generator, *, limits: Limits | None = None
+) -> Blocks:
+    """What each device holds of a logical argument, which is for 1 device.
+
+    Shards are `ceil(size / tiles)` long; elements past the end of the tensor are drawn at random. The addends of an
+    unreduced argument are drawn so that they add up to it. What other devices have of a tensor that lies on one alone
+    is drawn too. Raises `UnknownError` past the limits.
+    """
+    sharding = sharding.spread(devices)
+    run = _new_run(limits, devices)
+    a = _plain(whole, run)
+    fillers = [scalar(_drawn(a.values, generator), (), a.values.dtype, devices, run.maps) for _ in a.shape]
+    if sharding.addend_count > 1:
+        a = _addends(a, sharding, generator, run)
+    elif sharding.only is not None:
+        other = np.full_like(a.values, _drawn(a.values, generator))
+        a = replaced(a, 0, run.maps.intern(np.arange(devices) != sharding.only), np.concatenate([a.values, other]))
+    return shard(a, cut_of(sharding), fillers, run)
+
+
+def _drawn(values: Array, generator: np.random.Generator) -> Any:
+    """An arbitrary element, like those that there are."""
+    if values.dtype == bool:
+        return bool(generator.integers(2))
+    if values.dtype.kind in "iu":
+        return int(generator.integers(0, int(values.max()) + 2)) if int(values.max()) < 1 << 60 else 0
+    return float(generator.uniform(1, 2) * (float(np.abs(values).max()) or 1.0))
+
+
+def _addends(a: Blocks, sharding: Sharding, generator: np.random.Generator, run: Run) -> Blocks:
+    """Random addends, the last of which makes up for the others."""
+    if a.values.dtype == bool:
+        raise InputError("an unreduced argument of truth values")
+    count = sharding.addend_count
+    colours = generator.integers(0, COLOURS, count)
+    if a.values.dtype.kind in "iu":
+        drawn = generator.integers(0, 8, (COLOURS, *a.values.shape[1:])).astype(a.values.dtype)
+    else:
+        size = float(np.abs(a.values).max()) or 1.0
+        drawn = (generator.uniform(-size, size, (COLOURS, *a.values.shape[1:]))).astype(a.values.dtype)
+    times = np.bincount(colours[:-1], minlength=COLOURS).astype(a.values.dtype)
+    last = a.values - np.tensordot(times, drawn, 1)[None]
+    which = np.append(colours[:-1], COLOURS)
+    used, number = np.unique(which[sharding.numbers], return_inverse=True)
+    return replaced(a, 0, run.maps.intern(number.reshape(-1)), np.concatenate([drawn, last])[used])
+
+
+def difference(
+    whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limits | None = None
+) -> Difference | None:
+    """Where what the devices have of a result differs most from the logical result; None where it is the same, bit by
+    bit, on every device.
+
+    A local value that is itself global (as large as the whole) is cut first. Elements outside of the tensor, and where
+    the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Raises
+    `UnknownError` past the limits, and `InputError` for shapes that do not fit.
+    """
+    devices = max(sharding.devices, local.devices)
+    sharding = sharding.spread(devices)
+    run = _new_run(limits, devices)
+    expected, found = (_expanded(_plain(a, run), devices, run) for a in (whole, local))
+    if 0 in whole.shape:
+        return None
+    if sharding.addend_count > 1:
+        members, _ = members_of(sharding.addend_groups(), devices)
+        found = reduced_over(found, members, None, "f64", run) if found.values.dtype.kind == "f" else found
+        if found.values.dtype.kind in "iu":
+            kind = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
+            found = reduced_over(found, members, None, kind, run)
+    zero = scalar(0, (), expected.values.dtype, devices, run.maps)
+    cut = cut_of(sharding)
+    if found.shape == whole.shape and math.prod(sharding.tiles) > 1:
+        found = shard(found, cut, [zero] * len(whole.shape), run)
+    inside = scalar(True, whole.shape, np.bool_, devices, run.maps)
+    no = scalar(False, (), np.bool_, devices, run.maps)
+    inside = shard(inside, cut, [no] * len(whole.shape), run)
+    if sharding.only is not None:
+        here = np.arange(devices) == sharding.only
+        kept = inside.values & np.array([False, True]).reshape((-1,) + (1,) * len(whole.shape))
+        inside = replaced(inside, 0, run.maps.intern(here), kept)
+    expected = shard(expected, cut, [zero] * len(whole.shape), run)
+    if expected.shape != found.shape:
+        raise InputError(f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}")
+    return _largest(expected, found, inside, sharding, run)
+
+
+def _expanded(a: Blocks, devices: int, run: Run) -> Blocks:
+    return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 else a
+
+
+def _largest(expected: Blocks, found: Blocks, inside: Blocks, sharding: Sharding, run: Run) -> Difference | None:
+    classes, (a, b, mask) = aligned([expected, found, inside], run.maps)
+    run.spend(math.prod(np.broadcast_shapes(a.shape, b.shape, mask.shape)))
+    if a.dtype.kind in "iu":  # exact for what occurs: differences of wide integers are only ranked by their size
+        far = np.where(a == b, 0.0, np.maximum(np.abs(a.astype(np.float64) - b.astype(np.float64)), 1.0))
+    elif a.dtype == bool:
+        far = (a != b).astype(np.float64)
+    else:
+        with np.errstate(all="ignore"):
+            far = np.where((a == b) | np.isnan(a), 0.0, np.abs(a - b))
+        far = np.where(np.isnan(far), np.inf, far)
+    lost = np.isnan(b) & ~np.isnan(a) & mask if b.dtype.kind in "fc" else np.zeros((1,) * a.ndim, np.bool_)
+    far = np.where(mask, far, 0.0)
+    nan = bool(lost.any())
+    if not nan and not far.any():
+        return None
+    where = np.unravel_index(int(np.argmax(np.broadcast_to(lost, far.shape) if nan else far)), far.shape)
+    at = [int(np.argmax(c == w)) if n > 1 else 0 for c, w, n in zip(classes, where, far.shape, strict=True)]
+    if sharding.only is not None and far.shape[0] == 1:
+        at[0] = sharding.only
+    device, local = at[0], tuple(at[1:])
+    start = sharding.coordinates[device] * [len(c) for c in classes[1:]] if local else []
+    element = tuple(int(s) + i for s, i in zip(start, local, strict=True))
+    finite = np.abs(np.where(np.isfinite(a), a, 0)) if a.dtype.kind in "fc" else np.abs(a.astype(np.float64))
+    return Difference(
+        device,
+        element,
+        local,
+        np.broadcast_to(a, far.shape)[where],
+        np.broadcast_to(b, far.shape)[where],
+        math.inf if nan else float(far[where]),
+        float(finite.max()),
+        nan,
+    )

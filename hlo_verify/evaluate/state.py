@@ -1,0 +1,88 @@
+"""What an evaluation keeps: its maps, its devices, what it may cost, and what it could not do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.evaluate.blocks import Blocks
+from hlo_verify.evaluate.maps import Maps
+from hlo_verify.ir import Function, Op, TensorType, Value
+
+
+class UnknownError(Exception):
+    """An operation that cannot be evaluated exactly, or not within the limits: its results are unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an evaluation may cost."""
+
+    elements: int = 1 << 25
+    """Of the values of one tensor, or of what an operation needs on its way."""
+    work: float = 1e11
+    """Elements of all results together, and multiplications of contractions."""
+    turns: int = 4096
+    """Of one loop."""
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where operations run: on how many devices, and what a region that is manual over some mesh axes means.
+
+    `partitions` and `replicas` number the devices (`replica * partitions + partition`); both None outside of any
+    device's program. `automatic[d]` numbers the position of device d along the axes that are not manual.
+    """
+
+    devices: int
+    partitions: int | None = None
+    replicas: int | None = None
+    manual: frozenset[str] = frozenset()
+    automatic: npt.NDArray[np.int64] | None = None
+
+
+Environment = dict[Value, Blocks | None]
+Runner = Callable[["Run", Function, Sequence[Blocks | None], Place], "list[Blocks | None]"]
+
+
+@dataclass(slots=True)
+class Run:
+    """One evaluation."""
+
+    run: Runner
+    real: np.dtype[np.floating]  # type: ignore[type-arg]
+    limits: Limits
+    mesh_devices: int
+    """The devices of the mesh that manual regions are over."""
+    maps: Maps = field(default_factory=Maps)
+    environment: Environment = field(default_factory=dict)
+    types: dict[Value, TensorType] = field(default_factory=dict)
+    constants: dict[int, tuple[Op, Blocks]] = field(default_factory=dict)
+    last_uses: dict[int, tuple[Function, dict[int, list[Value]]]] = field(default_factory=dict)
+    watched: dict[Value, Blocks | None] = field(default_factory=dict)
+    unknown: dict[str, None] = field(default_factory=dict)
+    work: float = 0.0
+    largest: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def spend(self, elements: float) -> None:
+        """Account for an array of so many elements that is about to be made. Raises `UnknownError`."""
+        if elements > self.limits.elements:
+            raise UnknownError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
+        self.toil(elements)
+
+    def toil(self, work: float) -> None:
+        """Account for so much work. Raises `UnknownError`."""
+        self.work += work
+        if self.work > self.limits.work:
+            raise UnknownError(f"more work than {self.limits.work:.2g} elements")
+        if time.monotonic() - self.started > self.limits.seconds:
+            raise UnknownError(f"more time than {self.limits.seconds:g} seconds")
+
+
+Rule = Callable[[Op, list[Blocks], Run, Place], list[Blocks]]
