@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ from hlo_verify import config, custom_calls
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
+from hlo_verify.report import Verdict
 
 if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
@@ -48,9 +49,11 @@ def verify(
     devices: int | None = None,
     shardings: str | Path | config.Shardings | None = None,
     keep: str | Path | None = None,
+    refute: bool = True,
+    witness: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Prove that `partitioned` computes what `logical` does, on every device, for all inputs.
+    """Prove that `partitioned` computes what `logical` does, on every device, for all inputs, or that it does not.
 
     A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered or
     traced JAX function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib
@@ -60,18 +63,40 @@ def verify(
     results of the logical module (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while
     XLA works.
 
+    Where a result is not proved, inputs are searched for that make it differ, unless `refute` is false; `witness` is a
+    file to save them to, for `replay`.
+
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
     given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
+    refuting = _Refuting(refute, None if witness is None else Path(witness))
     if partitioned is None:
-        return _verify_one(logical, devices, given, keep, progress)
+        return _verify_one(logical, devices, given, keep, refuting, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
     whole, parts = _module(logical, devices), _module(partitioned, devices)
     if given is not None:
         whole = given.apply(whole)
-    return _prove(whole, parts, progress)
+    return _decide(whole, parts, refuting, lambda: (_bytes(logical), _bytes(partitioned)), progress)
+
+
+def replay(
+    witness: str | Path, logical: Source | None = None, partitioned: Source | None = None, *, devices: int | None = None
+) -> Report:
+    """Run a witness that `verify` saved: a result for each that it refutes, REFUTED where it still differs.
+
+    Without modules it is run on those it was found for, else on these: to see whether a repair helps. Nothing is proved
+    here, so a result that does not differ is UNKNOWN. Raises `InputError` for what is no witness, or none of these
+    modules.
+    """
+    from hlo_verify import witness as files
+    from hlo_verify.passes.refute import again
+
+    saved = files.read(Path(witness))
+    whole = _module(saved.logical if logical is None else logical, devices or saved.devices)
+    parts = _module(saved.partitioned if partitioned is None else partitioned, devices or saved.devices)
+    return again(saved, whole, parts)
 
 
 def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
@@ -92,6 +117,7 @@ def _verify_one(
     devices: int | None,
     given: config.Shardings | None,
     keep: str | Path | None,
+    refuting: _Refuting,
     progress: Progress | None,
 ) -> Report:
     contents = _contents(source)
@@ -102,21 +128,63 @@ def _verify_one(
         if keep is not None:
             _keep(halves, Path(keep))
         whole, parts = load(halves.logical), load(halves.partitioned)
+        files = (halves.logical.read_bytes(), halves.partitioned.read_bytes())
     path = str(contents) if isinstance(contents, Path) else ""
     whole = _named(replace(whole, path=path), halves)
     whole, left = _complete(whole if given is None else given.apply(whole), parts)
-    report = _prove(whole, parts, progress)
+    report = _decide(whole, parts, refuting, lambda: files, progress)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
         report = replace(report, assumptions=(*report.assumptions, assumption))
     return report
 
 
-def _prove(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
-    from hlo_verify.passes.prove import prove
+@dataclass(frozen=True, slots=True)
+class _Refuting:
+    """Whether to look for witnesses, and where to save one."""
 
-    report = prove(logical, partitioned, progress=progress)
+    wanted: bool
+    path: Path | None
+
+    def __post_init__(self) -> None:
+        if self.path is not None and not self.wanted:
+            raise InputError("a witness is found by refuting: give witness without refute=False", Input.USAGE)
+        if self.path is not None and not self.path.absolute().parent.is_dir():
+            raise InputError(f"cannot write {self.path}: there is no such folder", Input.UNWRITABLE)
+
+
+def _decide(
+    logical: Module,
+    partitioned: Module,
+    refuting: _Refuting,
+    contents: Callable[[], tuple[bytes, bytes]],
+    progress: Progress | None,
+) -> Report:
+    from hlo_verify.passes.prove import examine
+
+    examination = examine(logical, partitioned, progress=progress)
+    report = examination.report
+    if refuting.wanted and report.verdict is not Verdict.PROVED:
+        from hlo_verify.passes.refute import refute, save
+
+        refutation = refute(logical, partitioned, examination)
+        report = refutation.report
+        if refuting.path is not None and refutation.counterexamples:
+            save(refuting.path, refutation.counterexamples[0], *contents())
     return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
+
+
+def _bytes(source: Source) -> bytes:
+    """The contents of a module's file."""
+    from hlo_verify.ir import Module
+    from hlo_verify.passes.load import read_file
+
+    if isinstance(source, Module):
+        raise InputError("a witness holds both modules as files: pass paths or contents", Input.USAGE)
+    contents = _contents(source)
+    if isinstance(contents, Path):
+        return read_file(contents)
+    return contents.encode() if isinstance(contents, str) else contents
 
 
 def _module(source: Source, devices: int | None) -> Module:

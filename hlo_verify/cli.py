@@ -67,7 +67,8 @@ class _Version(argparse.Action):
 def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
-        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR\n       hlo-verify --explain CODE",
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR\n"
+        "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -88,6 +89,13 @@ def make_parser() -> argparse.ArgumentParser:
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
+    add(
+        "--refute",
+        action=argparse.BooleanOptionalAction,
+        help="look for inputs that make a result differ (default: yes)",
+    )
+    add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
+    add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
     add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
     add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
     add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
@@ -100,7 +108,7 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
     parser = make_parser()
     arguments = parser.parse_args(argv)
-    if not arguments.paths and arguments.explain is None:
+    if not arguments.paths and arguments.explain is None and arguments.replay is None:
         parser.error("the following arguments are required: PATH")
     try:
         return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
@@ -142,21 +150,43 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError(
             f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
         )
-    several = len(arguments.paths) == 1 and arguments.paths[0].is_dir()
+    several = len(arguments.paths) == 1 and arguments.replay is None and arguments.paths[0].is_dir()
     if several and arguments.keep is not None:
         raise InputError(
             "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
         )
+    if several and arguments.witness is not None:
+        raise InputError("--witness goes with one pair of modules; a folder may hold several", Input.USAGE)
     _register_custom_calls()
-    outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
+    if arguments.replay is not None:
+        outcomes: list[Outcome] = [_replay(arguments)]
+    else:
+        outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
     _write(_render(outcomes, arguments, several), arguments.output)
     return exit_status(outcomes)
+
+
+def _replay(arguments: argparse.Namespace) -> Report:
+    from hlo_verify import api
+
+    if len(arguments.paths) == 1:
+        raise InputError(
+            "--replay takes no modules (its own are meant), or a logical and a partitioned one", Input.USAGE
+        )
+    return api.replay(arguments.replay, *arguments.paths, devices=arguments.devices)
 
 
 def _set_defaults(arguments: argparse.Namespace) -> None:
     from hlo_verify.config import read_defaults
 
-    built_in = {"color": "auto", "devices": None, "format": "text", "progress": True, "verbose": False}
+    built_in = {
+        "color": "auto",
+        "devices": None,
+        "format": "text",
+        "progress": True,
+        "refute": True,
+        "verbose": False,
+    }
     for key, value in (built_in | read_defaults(Path.cwd())).items():
         if getattr(arguments, key) is None:
             setattr(arguments, key, value)
@@ -231,6 +261,8 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         devices=arguments.devices,
         shardings=arguments.shardings,
         keep=arguments.keep,
+        refute=arguments.refute,
+        witness=arguments.witness,
         progress=bar,
     )
 

@@ -27,6 +27,7 @@ _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
     "devices": int,
     "format": ("text", "json"),
     "progress": bool,
+    "refute": bool,
     "verbose": bool,
 }
 """What each key may hold: a value of a type, or one of a few words."""

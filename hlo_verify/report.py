@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Code, Diagnostic, Mismatch, Severity, Solver
 
+FEW = 6
+"""Inputs that so many arguments share are told once."""
+
 
 class Verdict(enum.StrEnum):
     """PROVED: equal for all inputs. REFUTED: a witness exists. UNKNOWN: neither."""
@@ -25,7 +28,8 @@ class Finding:
     StableHLO line, `location` the user's source line at fault (of the operation, or of what
     was left out before it), `found` its term, `expected` what the logical module has there,
     `nearest` the logical tensor that nearly matches, with what differs. `code` is the kind of mismatch: known of a
-    refuted result, suspected of an unknown one. Results that fail for one reason have equal findings.
+    refuted result, suspected of an unknown one. `suggestion` is an edit that was proved to make the
+    results right, where one was found. Results that fail for one reason have equal findings.
     """
 
     operation: str
@@ -34,6 +38,40 @@ class Finding:
     expected: str = ""
     nearest: str = ""
     code: Mismatch = Mismatch.DIFFERS
+    suggestion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An element of a logical value, the device that has another value there, and both values.
+
+    `local_element` is its index in the device's shard.
+    """
+
+    device: int
+    element: tuple[int, ...]
+    local_element: tuple[int, ...]
+    logical: float
+    partitioned: float
+
+    def __str__(self) -> str:
+        where = f"element {list(self.element)}" if self.element else "the value"
+        local = f" ({list(self.local_element)} of its shard)" if self.local_element != self.element else ""
+        return f"{where} is {self.partitioned:.6g} on device {self.device}{local}, and should be {self.logical:.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Inputs for which a result differs, and where it does.
+
+    `inputs` are the arguments' names with what they hold, in words; `replayed` says by what the difference was
+    confirmed. `lost` is where the value of the finding's operation differs, if it has a logical counterpart.
+    """
+
+    point: Point
+    inputs: tuple[tuple[str, str], ...]
+    replayed: str
+    lost: Point | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +79,7 @@ class Result:
     """The verdict for one result of the module.
 
     `code` says of a refuted result which mismatch it is (its finding's), of an unknown one which kind of unknown; a
-    proved one has none.
+    proved one has none. A refuted one has a witness.
     """
 
     index: int
@@ -51,6 +89,7 @@ class Result:
     location: str = ""
     finding: Finding | None = None
     code: Code | None = None
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +148,10 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
         if finding.code is not code:
             notes["suspected"] = f"{finding.code}: {finding.code.summary}"
         notes |= {"term": finding.found, "expected": finding.expected, "nearest": finding.nearest}
+    if first.witness is not None:
+        notes |= _of_witness(first.witness)
+    if finding is not None and finding.suggestion:
+        notes["repair"] = f"{finding.suggestion} makes it PROVED"
     return Diagnostic(
         code,
         Severity.ERROR if refuted else Severity.WARNING,
@@ -117,6 +160,21 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
         finding.operation if finding is not None else "",
         tuple((label, text) for label, text in notes.items() if text),
     )
+
+
+def _of_witness(witness: Witness) -> dict[str, str]:
+    """The notes about a witness. Of its inputs, those are told that are not what most of them are."""
+    notes = {"witness": str(witness.point)}
+    if witness.lost is not None:
+        notes["there"] = str(witness.lost)
+    said = [text for _, text in witness.inputs]
+    usual = max(said, key=said.count, default="")
+    if said.count(usual) > FEW:
+        told = [f"{name} = {text}" for name, text in witness.inputs if text != usual]
+        told.append(f"{'all others' if told else 'all'} = {usual}")
+    else:
+        told = [f"{name} = {text}" for name, text in witness.inputs]
+    return {**notes, "inputs": "; ".join(told), "replayed": witness.replayed}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

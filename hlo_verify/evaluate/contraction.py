@@ -82,7 +82,10 @@ def _product(a: Array, b: Array, pairing: Pairing, free: list[list[int]], run: R
     both = [(n, i, j) for n, (i, j) in enumerate(pairing.batch) if a.shape[i] > 1 and b.shape[j] > 1]
     only_a = [(n, i) for n, (i, j) in enumerate(pairing.batch) if b.shape[j] == 1]
     only_b = [(n, j) for n, (i, j) in enumerate(pairing.batch) if b.shape[j] > 1 and a.shape[i] == 1]
-    drop_a, drop_b = [i for i, j in pairing.batch if b.shape[j] > 1 and a.shape[i] == 1], [j for _, j in pairing.batch if b.shape[j] == 1]
+    drop_a, drop_b = (
+        [i for i, j in pairing.batch if b.shape[j] > 1 and a.shape[i] == 1],
+        [j for _, j in pairing.batch if b.shape[j] == 1],
+    )
     drop_a += [i for i, j in pairing.summed if a.shape[i] == 1]
     drop_b += [j for i, j in pairing.summed if b.shape[j] == 1]
     summed = [(i, j) for i, j in pairing.summed if a.shape[i] > 1 and b.shape[j] > 1]

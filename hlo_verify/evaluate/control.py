@@ -74,5 +74,3 @@ def branch(op: Op, args: list[Blocks | None], run: Run, place: Place) -> list[Bl
         mask = Blocks(index.classes, numbers == n)
         results = [_merged(mask, new, old, run) for new, old in zip(other, results, strict=True)]
     return results
-
-

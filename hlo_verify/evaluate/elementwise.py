@@ -92,7 +92,10 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
                 operands = [read(v) for v in op.operands]
                 types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
                 environment[op.results[0]] = functions.apply(op, types, operands, run.real)
-            elif op.name in ("reshape", "broadcast_in_dim", "transpose", "optimization_barrier") and not op.types[0].shape:
+            elif (
+                op.name in ("reshape", "broadcast_in_dim", "transpose", "optimization_barrier")
+                and not op.types[0].shape
+            ):
                 environment.update({r: read(v) for r, v in zip(op.results, op.operands, strict=True)})
             else:
                 raise UnknownError(f"a region of scalars with {op.name}")

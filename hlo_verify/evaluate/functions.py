@@ -98,7 +98,9 @@ def _leading_zeros(kind: str, a: Array) -> Array:
 
 def _ones(kind: str, a: Array) -> Array:
     plain = _unsigned(kind, a)
-    return np.asarray(sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(kind))))
+    return np.asarray(
+        sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(kind)))
+    )
 
 
 INTEGER: dict[str, Function] = {

@@ -98,9 +98,13 @@ def sources_of(op: Op, place: Place) -> Array:
     sources = np.full(place.devices, -1, np.int64)
     for a, b in pairs:
         for other in range(replicas if across else partitions):
-            own = (other * partitions + b, other * partitions + a) if across else (
-                b * partitions + other,
-                a * partitions + other,
+            own = (
+                (other * partitions + b, other * partitions + a)
+                if across
+                else (
+                    b * partitions + other,
+                    a * partitions + other,
+                )
             )
             sources[own[0]] = own[1]
     return sources

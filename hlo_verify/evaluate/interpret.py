@@ -81,7 +81,13 @@ def evaluate(
     given = [None if a is None else _adopted(a, count, run) for a in arguments]
     with np.errstate(all="ignore"):
         results = _run(run, module.main, given, place)
-    return Evaluation(tuple(map(_single, results)) if devices == 1 else tuple(results), watched, tuple(run.unknown), run.work, run.largest)
+    return Evaluation(
+        tuple(map(_single, results)) if devices == 1 else tuple(results),
+        watched,
+        tuple(run.unknown),
+        run.work,
+        run.largest,
+    )
 
 
 def mesh_devices(function: Function) -> int | None:

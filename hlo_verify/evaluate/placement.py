@@ -106,9 +106,7 @@ def _addends(a: Blocks, sharding: Sharding, generator: np.random.Generator, run:
     return replaced(a, 0, run.maps.intern(number.reshape(-1)), np.concatenate([drawn, last])[used])
 
 
-def difference(
-    whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limits | None = None
-) -> Difference | None:
+def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limits | None = None) -> Difference | None:
     """Where what the devices have of a result differs most from the logical result; None where it is the same, bit by
     bit, on every device.
 

@@ -26,9 +26,9 @@ def rows(classes: ClassMap, starts: Array, size: int) -> tuple[Array, Array, Arr
     return row_of[which].reshape(starts.shape), column_of, table
 
 
-def starts_of(op: Op, operands: Sequence[Blocks], sizes: Sequence[int], widths: Sequence[int], run: Run) -> tuple[
-    ClassMap, list[Array]
-]:
+def starts_of(
+    op: Op, operands: Sequence[Blocks], sizes: Sequence[int], widths: Sequence[int], run: Run
+) -> tuple[ClassMap, list[Array]]:
     """Start indices as scalars of each class of devices, clamped so that the window lies inside."""
     classes, found = refine([(s.classes[0], s.values.shape[0]) for s in operands], run.maps)
     count = int(classes.max()) + 1

@@ -1,0 +1,182 @@
+"""Refute what was not proved: results that differ for some inputs, which were found, made readable and replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hlo_verify import witness
+from hlo_verify.diagnostics import Input, Mismatch
+from hlo_verify.errors import InputError
+from hlo_verify.evaluate import Blocks, Difference
+from hlo_verify.ir import Module
+from hlo_verify.passes import trial as trials
+from hlo_verify.passes.diagnose import Lead
+from hlo_verify.passes.prove import Examination
+from hlo_verify.passes.replay import Replay, replay
+from hlo_verify.passes.search import Counterexample, search
+from hlo_verify.passes.suggest import lost_value, suggest
+from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
+from hlo_verify.sharding import Sharding
+from hlo_verify.witness import Saved
+
+FEW = 8
+"""An argument with no more elements than this is written out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refutation:
+    """The report with what was refuted, and the counterexamples."""
+
+    report: Report
+    counterexamples: tuple[Counterexample, ...] = ()
+
+
+def refute(logical: Module, partitioned: Module, examination: Examination) -> Refutation:
+    """Look for counterexamples to every result that was not proved.
+
+    Raises `RuntimeError` where a result that was proved differs too: then the proof is wrong.
+    """
+    report = examination.report
+    open_ = [result.index for result in report.results if result.verdict is Verdict.UNKNOWN]
+    if not open_:
+        return Refutation(report)
+    results = list(report.results)
+    kept = []
+    for found in search(logical, partitioned, open_):
+        _check_proofs(found, report)
+        replayed = replay(found)
+        for n, values in replayed.denied.items():
+            results[n] = replace(results[n], reason=_denied(found.differences[n], *values))
+        found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
+        if found.differences:
+            kept.append(found)
+            _conclude(results, found, replayed, examination.leads)
+    return Refutation(replace(report, results=tuple(results)), tuple(kept))
+
+
+def _check_proofs(found: Counterexample, report: Report) -> None:
+    proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
+    wrong = trials.exceeds_rounding(found.trial, found.trial.differences(proved))
+    if wrong:
+        n, apart = next(iter(wrong.items()))
+        raise RuntimeError(
+            f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "
+            f"at {list(apart.element)} on device {apart.device}"
+        )
+
+
+def _denied(apart: Difference, expected: float, got: float) -> str:
+    return (
+        f"evaluation finds {apart.found:.6g} for {apart.expected:.6g} at {list(apart.element)} on device "
+        f"{apart.device}, but XLA computes {got:.6g} and {expected:.6g} there"
+    )
+
+
+def _conclude(results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead]) -> None:
+    """Make the results of a counterexample refuted, and say of each finding what it takes to make them right."""
+    inputs = _inputs(found)
+    by_finding: dict[Finding | None, list[int]] = {}
+    for n in found.differences:
+        by_finding.setdefault(results[n].finding, []).append(n)
+    for finding, together in by_finding.items():
+        lead = leads.get(finding) if finding is not None else None
+        lost = lost_value(found, lead) if lead is not None else None
+        repair = suggest(found, lead, together, lost) if lead is not None else None
+        if finding is not None and repair is not None:
+            finding = replace(finding, suggestion=repair.text, code=repair.code)
+        for n in together:
+            witness_ = Witness(
+                _point(found.differences[n]), inputs, replayed.how, None if lost is None else _point(lost)
+            )
+            code = Mismatch.DIFFERS if finding is None else finding.code
+            results[n] = replace(results[n], verdict=Verdict.REFUTED, finding=finding, code=code, witness=witness_)
+
+
+def _inputs(found: Counterexample) -> tuple[tuple[str, str], ...]:
+    names = found.trial.pair.logical.argument_names
+    return tuple((name, describe(blocks)) for name, blocks in zip(names, found.trial.inputs, strict=True))
+
+
+def _point(apart: Difference) -> Point:
+    return Point(apart.device, apart.element, apart.local_element, float(apart.expected), float(apart.found))
+
+
+def describe(blocks: Blocks) -> str:
+    """An input in words."""
+    shape = blocks.shape
+    size = int(np.prod(shape, dtype=np.int64))
+    used = np.unique(blocks.values)
+    if size == 0:
+        return "no elements"
+    if len(used) == 1:
+        return f"{_number(used[0])}" + (" everywhere" if size > 1 else "")
+    if size <= FEW:
+        values = [trials.element(blocks, 0, index) for index in np.ndindex(shape)]
+        return f"[{', '.join(map(_number, values))}]"
+    ends = f"from {_number(used[0])} to {_number(used[-1])}"
+    return f"{len(used)} values, {ends}; {_number(trials.element(blocks, 0, (0,) * len(shape)))} at the first element"
+
+
+def _number(value: Any) -> str:
+    return str(bool(value)).lower() if isinstance(value, bool | np.bool_) else f"{value:.6g}"
+
+
+def save(path: Path, found: Counterexample, logical: bytes, partitioned: bytes) -> None:
+    """Save a counterexample for modules whose files have those contents. Raises `InputError`."""
+    pair = found.trial.pair
+    points = tuple((n, d.device, d.element, d.local_element) for n, d in found.differences.items())
+    arguments = pair.arguments or (None,) * len(found.trial.inputs)
+    saved = Saved(
+        pair.logical.name,
+        pair.devices,
+        logical,
+        partitioned,
+        found.trial.inputs,
+        arguments,
+        pair.results,
+        points,
+    )
+    witness.save(path, saved)
+
+
+def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
+    """What a saved witness shows of two modules. Raises `InputError` where it is not about such modules."""
+    started = time.perf_counter()
+    logical, partitioned = _as_placed(saved, logical), _as_placed(saved, partitioned)
+    kinds = [blocks.shape for blocks in saved.inputs]
+    if kinds != [kind.shape for kind in logical.main.argument_types]:
+        raise InputError("the witness is for other arguments than the logical module's", Input.NOT_A_PAIR)
+    trial = trials.run(trials.pair_of(logical, partitioned), saved.inputs)
+    numbers = [n for n, *_ in saved.points]
+    differences = trials.exceeds_rounding(trial, trial.differences(numbers))
+    found = Counterexample(trial, differences)
+    replayed = replay(found)
+    results = [Result(n, logical.result_names[n], Verdict.UNKNOWN, "does not differ") for n in numbers]
+    for k, n in enumerate(numbers):
+        if n in replayed.denied:
+            results[k] = replace(results[k], reason=_denied(differences[n], *replayed.denied[n]))
+        elif n in differences:
+            witness_ = Witness(_point(differences[n]), _inputs(found), replayed.how)
+            results[k] = replace(
+                results[k], verdict=Verdict.REFUTED, reason="", code=Mismatch.DIFFERS, witness=witness_
+            )
+    return Report(saved.name, tuple(results), (), saved.devices, time.perf_counter() - started)
+
+
+def _as_placed(saved: Saved, module: Module) -> Module:
+    """The module with the placements that the witness has, where it does not say itself."""
+
+    def fill(own: Sequence[Sharding | None], given: Sequence[Sharding | None]) -> tuple[Sharding | None, ...]:
+        return tuple(own) if len(own) != len(given) else tuple(a or b for a, b in zip(own, given, strict=True))
+
+    return replace(
+        module,
+        argument_shardings=fill(module.argument_shardings, saved.arguments),
+        result_shardings=fill(module.result_shardings, saved.results),
+    )

@@ -1,0 +1,114 @@
+"""Replay a counterexample with XLA: both modules, compiled and run on virtual CPU devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate import Difference, dense
+from hlo_verify.execute import ExecutionError, Executor
+from hlo_verify.ir import Function, TensorType
+from hlo_verify.passes.search import Counterexample
+from hlo_verify.passes.trial import Pair, local_arguments
+
+ELEMENTS = 1 << 22
+"""Modules with more elements than this in all values of all devices are not run."""
+
+DEVICES = 64
+"""Modules for more devices than this are not run."""
+
+SECONDS = 60.0
+"""How long XLA may take."""
+
+BY_XLA = "by XLA, which ran both modules on {} virtual CPU devices"
+BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How a counterexample was replayed, and the results for which it was not confirmed, with what XLA has there."""
+
+    how: str
+    denied: Mapping[int, tuple[float, float]]
+
+
+def replay(found: Counterexample) -> Replay:
+    """Run both modules where they are small enough, and compare the elements that are said to differ.
+
+    Floating-point types of fewer than 32 bits may hide a difference; then evaluation alone counts, as it does where XLA
+    cannot run a module.
+    """
+    pair = found.trial.pair
+    if (
+        pair.devices > DEVICES
+        or _elements(pair.partitioned.main) * pair.devices > ELEMENTS
+        or _elements(pair.logical.main) > ELEMENTS
+    ):
+        return Replay(BY_EVALUATION, {})
+    try:
+        expected, got = _run(found)
+    except ExecutionError:
+        return Replay(BY_EVALUATION, {})
+    denied = {}
+    for n, apart in found.differences.items():
+        value = float(expected[n][(0, *apart.element)])
+        there = [float(each) for each in _at(pair, n, apart, got[n])]
+        if not any(_confirms(apart, value, each) for each in there):
+            denied[n] = value, there[0] if there else float("nan")
+    if denied and _is_imprecise(pair.logical.main):
+        return Replay(BY_EVALUATION, {})
+    return Replay(BY_XLA.format(pair.devices), denied)
+
+
+def _run(found: Counterexample) -> tuple[list[Any], list[Any]]:
+    """The logical results, (1, *shape), and what the devices have, (devices, *shape of a shard)."""
+    pair = found.trial.pair
+    whole = [dense(blocks, 0)[None] for blocks in found.trial.inputs]
+    is_global = pair.arguments is None
+    local = [
+        np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)])
+        for blocks in local_arguments(pair, found.trial.inputs)
+    ]
+    with Executor(1, timeout=SECONDS) as one:
+        expected = one.run(pair.logical, whole)
+    with Executor(pair.devices, timeout=SECONDS) as all_:
+        return expected, all_.run(pair.partitioned, local, per_device=is_global)
+
+
+def _at(pair: Pair, n: int, apart: Difference, got: Any) -> Iterator[Any]:
+    """What the devices that hold the element have there; of a module that is not global, one device."""
+    if pair.arguments is not None:
+        yield got[(apart.device, *apart.local_element)]
+        return
+    sharding = pair.partitioned.result_shardings[n]
+    for device in range(pair.devices):
+        start = 0 if sharding is None else sharding.coordinates[device] * np.array(got.shape[1:], np.int64)
+        index = np.array(apart.element, np.int64) - start
+        if np.all((index >= 0) & (index < got.shape[1:])):
+            yield got[(device, *index)]
+
+
+def _confirms(apart: Difference, expected: float, found: float) -> bool:
+    """Whether the two values differ by at least half of what was predicted, in the same direction."""
+    predicted, actual = apart.found - apart.expected, found - expected
+    return bool(actual * np.sign(predicted) > apart.size / 2)
+
+
+def _elements(function: Function) -> int:
+    count = 0
+    for op in function.ops:
+        count += sum(prod(kind.shape) for kind in op.types)
+        count += sum(map(_elements, op.regions))
+    return count + sum(prod(kind.shape) for kind in function.argument_types)
+
+
+def _is_imprecise(function: Function) -> bool:
+    return any(_narrow(kind) for op in function.ops for kind in op.types)
+
+
+def _narrow(kind: TensorType) -> bool:
+    return kind.dtype in ("bf16", "f16") or kind.dtype.startswith("f8")

@@ -1,0 +1,80 @@
+"""What a report says of a counterexample: the value that is lost, and an edit that was proved to make it right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from hlo_verify.evaluate import Difference, Limits, difference
+from hlo_verify.ir import Value as Name
+from hlo_verify.passes import trial as trials
+from hlo_verify.passes.diagnose import Lead
+from hlo_verify.passes.prove import prove
+from hlo_verify.passes.repair import Repair, find, repairs
+from hlo_verify.passes.search import Counterexample
+from hlo_verify.passes.trial import FLOOR, Pair
+from hlo_verify.report import Verdict
+from hlo_verify.sharding import Sharding
+
+SECONDS = 10.0
+"""How long repairs of one fault are tried."""
+
+PROOFS = 4
+"""The most repairs of one fault whose proof is tried: each makes the results agree at the witness's inputs."""
+
+
+def suggest(
+    found: Counterexample, lead: Lead, results: Collection[int], lost: Difference | None, seconds: float = SECONDS
+) -> Repair | None:
+    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs."""
+    apart = lost or found.differences[min(results)]
+    factor = abs(apart.expected / apart.found) if apart.found else None
+    deadline = time.monotonic() + seconds
+    proofs = 0
+    for repair in _nearby(found.trial.pair, lead.name, factor):
+        if time.monotonic() > deadline or proofs >= PROOFS:
+            return None
+        if not _agrees(found, repair, results):
+            continue
+        proofs += 1
+        report = prove(found.trial.pair.logical, repair.module)
+        if all(report.results[n].verdict is Verdict.PROVED for n in results):
+            return repair
+    return None
+
+
+def _nearby(pair: Pair, name: Name, factor: float | None) -> Iterator[Repair]:
+    """Repairs at the fault, then at the operations that its operands come from."""
+    yield from repairs(pair, name, factor)
+    op = find(pair.partitioned.main, name)
+    for operand in op.operands if op is not None else ():
+        yield from repairs(pair, operand)
+
+
+def _agrees(found: Counterexample, repair: Repair, results: Collection[int]) -> bool:
+    """Whether the repaired module's results are right for the counterexample's inputs."""
+    pair = replace(found.trial.pair, partitioned=repair.module)
+    trial = trials.run(pair, found.trial.inputs)
+    known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
+    return known and not trial.differences(results)
+
+
+def lost_value(found: Counterexample, lead: Lead, limits: Limits | None = None) -> Difference | None:
+    """Both values where the meaning is lost; None where there is no logical value to compare with, or they agree."""
+    if lead.logical is None or lead.starts is None:
+        return None
+    trial = trials.run(found.trial.pair, found.trial.inputs, watch=((lead.logical,), (lead.name,)), limits=limits)
+    whole, local = trial.whole.watched.get(lead.logical), trial.local.watched.get(lead.name)
+    if whole is None or local is None:
+        return None
+    shape, sizes = local.shape, whole.shape
+    if len(shape) != len(sizes) or np.any(lead.starts % np.array(shape, np.int64)):
+        return None
+    coordinates = lead.starts // np.array(shape, np.int64)
+    tiles = tuple(-(-size // part) for size, part in zip(sizes, shape, strict=True))
+    others = np.zeros(len(coordinates), np.int64)
+    apart = difference(whole, local, Sharding(tiles, coordinates, others))
+    return apart if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale else None

@@ -1,0 +1,132 @@
+"""Trials: both modules of a pair evaluated for one choice of inputs, and where their results differ.
+
+Nothing here knows of the prover: `hlo_verify.evaluate` walks the modules' own operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, difference, evaluate, shards
+from hlo_verify.ir import Module
+from hlo_verify.ir import Value as Name
+from hlo_verify.passes.pair import argument_shardings, device_count, is_global, result_placements
+from hlo_verify.sharding import Sharding
+
+Inputs = tuple[Blocks, ...]
+"""A value for every argument of the logical module."""
+
+SEED = 20
+"""Of what is arbitrary: elements past the end of a tensor, and the addends of an unreduced one."""
+
+FLOOR = 1e-5
+"""The least difference that counts, as a fraction of a result's largest element: literals of 32 bits may differ by
+their rounding under a named assumption, and a result by some multiple of that."""
+
+NOISE = 64
+"""A difference is at least so many times what single precision makes of either value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Both modules, and how the devices' arguments and results make up the logical ones."""
+
+    logical: Module
+    partitioned: Module
+    devices: int
+    arguments: tuple[Sharding, ...] | None
+    """None for a partitioned module that is global: it takes the whole arguments."""
+    results: tuple[Sharding, ...]
+
+
+def pair_of(logical: Module, partitioned: Module) -> Pair:
+    """The pair. Raises `InputError` where the modules are none."""
+    devices = device_count(logical, partitioned)
+    arguments = None if is_global(partitioned) else tuple(argument_shardings(logical, partitioned))
+    return Pair(logical, partitioned, devices, arguments, tuple(result_placements(logical, partitioned, devices)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """What both modules compute of some inputs."""
+
+    pair: Pair
+    inputs: Inputs
+    whole: Evaluation
+    local: Evaluation
+
+    def differences(self, results: Collection[int]) -> dict[int, Difference]:
+        """Where each of those results differs most; without those that agree, or could not be evaluated.
+
+        NaN in either module's result is no difference: that there is none is assumed.
+        """
+        found = {}
+        for n in results:
+            whole, local = self.whole.results[n], self.local.results[n]
+            if whole is None or local is None:
+                continue
+            apart = difference(whole, local, self.pair.results[n])
+            if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale:
+                found[n] = apart
+        return found
+
+
+def run(
+    pair: Pair,
+    inputs: Inputs,
+    *,
+    real: type = np.float64,
+    watch: tuple[Collection[Name], Collection[Name]] = ((), ()),
+    limits: Limits | None = None,
+) -> Trial:
+    """Evaluate both modules; `watch` are values of either that are asked for later."""
+    limits = limits or Limits()
+    whole = evaluate(pair.logical, inputs, 1, watch=watch[0], real=real, limits=limits)
+    local = evaluate(
+        pair.partitioned,
+        local_arguments(pair, inputs),
+        1 if pair.arguments is None else pair.devices,
+        watch=watch[1],
+        real=real,
+        limits=limits,
+    )
+    return Trial(pair, inputs, whole, local)
+
+
+def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> Inputs:
+    """What the devices hold of the inputs."""
+    if pair.arguments is None:
+        return tuple(inputs)
+    generator = np.random.default_rng(SEED)
+    return tuple(
+        shards(whole, sharding.spread(pair.devices), pair.devices, generator)
+        for whole, sharding in zip(inputs, pair.arguments, strict=True)
+    )
+
+
+def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:
+    """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
+    if not found:
+        return {}
+    again = run(trial.pair, trial.inputs, real=np.float32, limits=limits)
+    kept = {}
+    for n, apart in found.items():
+        whole, local = again.whole.results[n], again.local.results[n]
+        if whole is None or local is None:
+            continue
+        moved = abs(element(whole, 0, apart.element) - apart.expected) + abs(
+            element(local, apart.device, apart.local_element) - apart.found
+        )
+        if apart.size > NOISE * moved:
+            kept[n] = apart
+    return kept
+
+
+def element(blocks: Blocks, device: int, index: Sequence[int]) -> Any:
+    """One element on one device; of a value that all devices share, on any."""
+    device = device if blocks.devices > 1 else 0
+    return blocks.values[tuple(c[i] for c, i in zip(blocks.classes, (device, *index), strict=True))].item()
