@@ -1,0 +1,23 @@
+"""Every bug of the zoo is found, and its right twin is proved (`testdata/bugs/README.md` says what a case is)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify import Verdict
+from tools.zoo.case import load, names
+from tools.zoo.judge import judge
+
+WITNESSES_ARE_FOUND = False
+"""Whether the prover refutes: until it does, a wrong program is only not proved. To be deleted with its branch."""
+
+
+@pytest.mark.parametrize("name", names())
+def test_right_is_proved_and_wrong_is_not(name: str) -> None:
+    judged = judge(load(name))
+    assert judged.right.verdict is Verdict.PROVED
+    assert judged.wrong.verdict is not Verdict.PROVED
+    if WITNESSES_ARE_FOUND:
+        assert judged.wrong.verdict is Verdict.REFUTED
+        assert judged.case.code in judged.codes
+        assert judged.names_the_line, judged.locations
