@@ -25,6 +25,7 @@ def draw(case: Case) -> Tree:
     def values(argument: Any) -> np.ndarray[Any, Any]:
         if jnp.issubdtype(argument.dtype, jnp.floating):
             drawn = generator.uniform(0.1, 1.0, argument.shape) * generator.choice([-1, 1], argument.shape)
+            drawn /= np.sqrt(argument.shape[-2]) if len(argument.shape) > 1 else 1.0  # or softmax saturates
         else:
             drawn = generator.integers(0, argument.below, argument.shape)
         return np.asarray(drawn, argument.dtype)
