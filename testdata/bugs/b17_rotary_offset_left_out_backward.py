@@ -1,0 +1,84 @@
+"""The backward pass of a rotary embedding takes the angles of the first positions on every sequence shard.
+
+Attention with queries over the sequence and gathered keys; a rotary embedding with a backward pass of its own. Forward,
+the positions are right, so the loss is.
+Origin: angles of positions under context parallelism (https://github.com/NVIDIA/Megatron-LM/issues/560); fused rotary
+kernels take the start of a shard in the forward and in the backward pass (https://github.com/NVIDIA/TransformerEngine/pull/2188).
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+MESH = {"sequence": 4}
+IN = (P(), P(), P(), P(None, "sequence"))
+OUT = (P(), P(), P())
+WEIGHT = ("f32", (16, 2, 4))
+ARGUMENTS = (WEIGHT, WEIGHT, WEIGHT, ("f32", (2, 8, 16)))
+CODE = "HV005"
+
+Gradients = tuple[jax.Array, jax.Array, jax.Array]
+Turn = Callable[[jax.Array], jax.Array]
+
+
+def rotate(x: jax.Array, angles: jax.Array) -> jax.Array:
+    """Turn the pairs (x[i], x[i + half]) of the last dimension, those of position p by angles[p]."""
+    one, other = jnp.split(x, 2, axis=-1)
+    cosine, sine = jnp.cos(angles)[:, None, :], jnp.sin(angles)[:, None, :]
+    return jnp.concatenate([one * cosine - other * sine, other * cosine + one * sine], axis=-1)
+
+
+def angles(start: int | jax.Array, length: int, half: int) -> jax.Array:
+    return (start + jnp.arange(length))[:, None] * 100.0 ** (-jnp.arange(half) / half)
+
+
+def turning(starts_backward: Callable[[], int | jax.Array]) -> Turn:
+    """A rotation by the positions of this device's shard, and back by those from `starts_backward`."""
+
+    def forward(x: jax.Array) -> tuple[jax.Array, None]:
+        start = lax.axis_index("sequence") * x.shape[1]
+        return rotate(x, angles(start, x.shape[1], x.shape[-1] // 2)), None
+
+    def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
+        start = starts_backward()
+        return (rotate(given, -angles(start, given.shape[1], given.shape[-1] // 2)),)
+
+    turn = jax.custom_vjp(lambda x: forward(x)[0])
+    turn.defvjp(forward, backward)
+    return turn
+
+
+def loss(turn: Turn, gather: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> jax.Array:
+    """The squared outputs of attention from the positions that x holds to all that `gather` gives."""
+    query, key, value = (jnp.einsum("bsm,mhd->bshd", x, weight) for weight in (wq, wk, wv))
+    query, key, value = turn(query), gather(turn(key)), gather(value)
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", query, key) / 2.0, axis=-1)
+    return jnp.sum(jnp.einsum("bhqk,bkhd->bqhd", weights, value) ** 2)
+
+
+def gradients(turn: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
+    def gather(x: jax.Array) -> jax.Array:
+        return lax.all_gather(x, "sequence", axis=1, tiled=True)
+
+    found = jax.grad(lambda *weights: loss(turn, gather, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
+    return lax.psum(found, "sequence")
+
+
+def reference(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
+    def turn(x: jax.Array) -> jax.Array:
+        return rotate(x, angles(0, x.shape[1], x.shape[-1] // 2))
+
+    return jax.grad(lambda *weights: loss(turn, lambda each: each, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
+
+
+def right(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
+    turn = turning(lambda: lax.axis_index("sequence") * x.shape[1])
+    return gradients(turn, wq, wk, wv, x)
+
+
+def wrong(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
+    turn = turning(lambda: 0)  # BUG
+    return gradients(turn, wq, wk, wv, x)
