@@ -1,7 +1,7 @@
 """Partial products are gathered instead of summed, and the first of them is kept: shapes fit.
 
 Every device goes on with the partial product of model rank 0.
-Origin: seen in hand-written tensor parallelism, where one helper gathers the outputs of layers split by columns or rows.
+Origin: seen in hand-written tensor parallelism, where one helper gathers the outputs of all split layers.
 """
 
 import jax

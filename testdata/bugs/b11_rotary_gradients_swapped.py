@@ -23,27 +23,38 @@ Params = dict[str, jax.Array]
 Pair = tuple[jax.Array, jax.Array]
 
 
-def rotate(x: jax.Array, angles: jax.Array) -> jax.Array:
-    """Turn the pairs (x[i], x[i + half]) of the last dimension, those of position p by angles[p]."""
+def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:
+    """Turn the pairs (x[i], x[i + half]) of the last dimension, those of position p by the angles of row p."""
     one, other = jnp.split(x, 2, axis=-1)
-    cosine, sine = jnp.cos(angles)[:, None, :], jnp.sin(angles)[:, None, :]
+    cosine, sine = cosine[:, None, :], sine[:, None, :]
     return jnp.concatenate([one * cosine - other * sine, other * cosine + one * sine], axis=-1)
 
 
-def angles(length: int, half: int) -> jax.Array:
-    return jnp.arange(length)[:, None] * 100.0 ** (-jnp.arange(half) / half)
+def table(length: int, half: int) -> Pair:
+    """The cosines and sines of positions 0 to length."""
+    angles = jnp.arange(length)[:, None] * 100.0 ** (-jnp.arange(half) / half)
+    return jnp.cos(angles), jnp.sin(angles)
 
 
-def turning(backward: Callable[[jax.Array, Pair], Pair]) -> Callable[[jax.Array, jax.Array], Pair]:
-    """Query and key turned by their positions; `backward` turns their gradients back."""
+def both(query: jax.Array, key: jax.Array, cosine: jax.Array, sine: jax.Array) -> Pair:
+    return rotate(query, cosine, sine), rotate(key, cosine, sine)
 
-    def forward(query: jax.Array, key: jax.Array) -> tuple[Pair, jax.Array]:
-        by = angles(query.shape[1], query.shape[-1] // 2)
-        return (rotate(query, by), rotate(key, by)), by
 
-    turn = jax.custom_vjp(lambda query, key: forward(query, key)[0])
-    turn.defvjp(forward, lambda by, given: backward(-by, given))
-    return turn
+def turn(query: jax.Array, key: jax.Array) -> Pair:
+    """Query and key turned by their positions."""
+    return both(query, key, *table(query.shape[1], query.shape[-1] // 2))
+
+
+def turning(backward: Callable[[Pair, Pair], Pair]) -> Callable[[jax.Array, jax.Array], Pair]:
+    """`turn` with a backward pass of the table and the gradients of both."""
+
+    def forward(query: jax.Array, key: jax.Array) -> tuple[Pair, Pair]:
+        by = table(query.shape[1], query.shape[-1] // 2)
+        return both(query, key, *by), by
+
+    function = jax.custom_vjp(turn)
+    function.defvjp(forward, backward)
+    return function
 
 
 def attend(turn: Callable[[jax.Array, jax.Array], Pair], params: Params, x: jax.Array) -> jax.Array:
@@ -53,29 +64,26 @@ def attend(turn: Callable[[jax.Array, jax.Array], Pair], params: Params, x: jax.
     return jnp.einsum("bhqk,bkhd->bqhd", weights, value)
 
 
-def both(by: jax.Array, given: Pair) -> Pair:
-    return rotate(given[0], by), rotate(given[1], by)
-
-
-def gradients(backward: Callable[[jax.Array, Pair], Pair], params: Params, x: jax.Array) -> Params:
-    return jax.grad(lambda params: jnp.sum(attend(turning(backward), params, x) ** 2))(params)
-
-
-def reference(params: Params, x: jax.Array) -> Params:
-    def turn(query: jax.Array, key: jax.Array) -> Pair:
-        return both(angles(query.shape[1], query.shape[-1] // 2), (query, key))
-
+def gradients(turn: Callable[[jax.Array, jax.Array], Pair], params: Params, x: jax.Array) -> Params:
     return jax.grad(lambda params: jnp.sum(attend(turn, params, x) ** 2))(params)
 
 
+def reference(params: Params, x: jax.Array) -> Params:
+    return gradients(turn, params, x)
+
+
 def right(params: Params, x: jax.Array) -> Params:
-    return lax.psum(gradients(both, params, x), "data")
+    def backward(by: Pair, given: Pair) -> Pair:
+        query, key = both(*given, by[0], -by[1])
+        return query, key
+
+    return lax.psum(gradients(turning(backward), params, x), "data")
 
 
 def wrong(params: Params, x: jax.Array) -> Params:
-    def backward(by: jax.Array, given: Pair) -> Pair:
-        query, key = both(by, given)
+    def backward(by: Pair, given: Pair) -> Pair:
+        query, key = both(*given, by[0], -by[1])
         swap = lax.axis_index("model") == 1
         return jnp.where(swap, key, query), jnp.where(swap, query, key)  # BUG
 
-    return lax.psum(gradients(backward, params, x), "data")
+    return lax.psum(gradients(turning(backward), params, x), "data")

@@ -24,27 +24,29 @@ Gradients = tuple[jax.Array, jax.Array, jax.Array]
 Turn = Callable[[jax.Array], jax.Array]
 
 
-def rotate(x: jax.Array, angles: jax.Array) -> jax.Array:
-    """Turn the pairs (x[i], x[i + half]) of the last dimension, those of position p by angles[p]."""
+def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:
+    """Turn the pairs (x[i], x[i + half]) of the last dimension, those of position p by the angles of row p."""
     one, other = jnp.split(x, 2, axis=-1)
-    cosine, sine = jnp.cos(angles)[:, None, :], jnp.sin(angles)[:, None, :]
+    cosine, sine = cosine[:, None, :], sine[:, None, :]
     return jnp.concatenate([one * cosine - other * sine, other * cosine + one * sine], axis=-1)
 
 
-def angles(start: int | jax.Array, length: int, half: int) -> jax.Array:
-    return (start + jnp.arange(length))[:, None] * 100.0 ** (-jnp.arange(half) / half)
+def table(start: int | jax.Array, like: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The cosines and sines of the positions that a shard beginning at `start` holds."""
+    half = like.shape[-1] // 2
+    angles = (start + jnp.arange(like.shape[1]))[:, None] * 100.0 ** (-jnp.arange(half) / half)
+    return jnp.cos(angles), jnp.sin(angles)
 
 
-def turning(starts_backward: Callable[[], int | jax.Array]) -> Turn:
-    """A rotation by the positions of this device's shard, and back by those from `starts_backward`."""
+def start_of_shard(length: int) -> jax.Array:
+    return lax.axis_index("sequence") * length
+
+
+def turning(backward: Callable[[None, jax.Array], tuple[jax.Array]]) -> Turn:
+    """A rotation by the positions of this device's shard."""
 
     def forward(x: jax.Array) -> tuple[jax.Array, None]:
-        start = lax.axis_index("sequence") * x.shape[1]
-        return rotate(x, angles(start, x.shape[1], x.shape[-1] // 2)), None
-
-    def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
-        start = starts_backward()
-        return (rotate(given, -angles(start, given.shape[1], given.shape[-1] // 2)),)
+        return rotate(x, *table(start_of_shard(x.shape[1]), x)), None
 
     turn = jax.custom_vjp(lambda x: forward(x)[0])
     turn.defvjp(forward, backward)
@@ -69,16 +71,22 @@ def gradients(turn: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Ar
 
 def reference(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
     def turn(x: jax.Array) -> jax.Array:
-        return rotate(x, angles(0, x.shape[1], x.shape[-1] // 2))
+        return rotate(x, *table(0, x))
 
     return jax.grad(lambda *weights: loss(turn, lambda each: each, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
 
 
 def right(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
-    turn = turning(lambda: lax.axis_index("sequence") * x.shape[1])
-    return gradients(turn, wq, wk, wv, x)
+    def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
+        cosine, sine = table(start_of_shard(given.shape[1]), given)
+        return (rotate(given, cosine, -sine),)
+
+    return gradients(turning(backward), wq, wk, wv, x)
 
 
 def wrong(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
-    turn = turning(lambda: 0)  # BUG
-    return gradients(turn, wq, wk, wv, x)
+    def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
+        cosine, sine = table(0, given)  # BUG
+        return (rotate(given, cosine, -sine),)
+
+    return gradients(turning(backward), wq, wk, wv, x)
