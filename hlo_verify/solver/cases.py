@@ -24,8 +24,10 @@ import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.solver import settling
 from hlo_verify.solver.alignment import alignments, links
 from hlo_verify.solver.integers import Effort, Integers
+from hlo_verify.solver.unrolling import unrolled
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import apply
@@ -89,6 +91,9 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     without = _without_name(p)
     if without is not None:
         return vanishes(without, effort, depth)
+    decided = settling.settled(p)
+    if decided is not p:
+        return vanishes(decided, effort, depth)
     return not _differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
 
 
@@ -206,7 +211,10 @@ Part = tuple[Monomial, Number, Read]
 
 
 def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
-    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself."""
+    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself.
+
+    Where they are over two numbers of values, the longer ones may be what the others add up turn by turn.
+    """
     groups: dict[int, list[Part]] = {}
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:
@@ -215,11 +223,15 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
             rest[mono] = c
         else:
             groups.setdefault(prod(v.size for v in read.tensor.bound), []).append((mono, c, read))
-    if not any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values()):
-        return False
-    return all(
-        any(vanishes(body, effort, depth - 1) for body in _joined(parts)) for parts in groups.values()
-    ) and vanishes(algebra.build(rest), effort, depth - 1)
+    alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
+    if (
+        alike
+        and all(any(vanishes(body, effort, depth - 1) for body in _joined(parts)) for parts in groups.values())
+        and vanishes(algebra.build(rest), effort, depth - 1)
+    ):
+        return True
+    sums = [read for parts in groups.values() for _, _, read in parts]
+    return any(vanishes(_rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums))
 
 
 def _joined(parts: list[Part]) -> Iterator[Poly]:
@@ -294,7 +306,9 @@ def _split(p: Poly, state: _Split) -> bool:
         if not state.possible(condition):
             continue
         state.path.append(condition)
-        proved = _split(_rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {}), state)
+        here = _rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
+        value = _value(piece)
+        proved = _split(settling.settled(algebra.substitute(here, value)) if value else here, state)
         state.path.pop()
         if not proved:
             return False
@@ -305,6 +319,17 @@ def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:
     """The intervals of a form between the ends of some guards on it."""
     ends = sorted({end for g in guards for end in (g.lo, None if g.hi is None else g.hi + 1) if end is not None})
     return [make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])]
+
+
+def _value(piece: Guard) -> dict[Var, Index]:
+    """The variable that has one value only on a piece, with that value; empty if the form is no variable."""
+    form = piece.form
+    least = form.lo if piece.lo is None else max(piece.lo, form.lo)
+    most = form.hi if piece.hi is None else min(piece.hi, form.hi)
+    (atom, factor), *others = form.items
+    if least != most or others or factor != 1 or not isinstance(atom, Digit) or expr.of_var(atom.var) is not form:
+        return {}
+    return {atom.var: expr.constant(least)}
 
 
 def _within(piece: Guard, g: Guard) -> bool:
@@ -413,6 +438,7 @@ def _pattern(indices: list[Index]) -> Hashable:
 
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
+    settling.forget()
     _leaves.cache_clear()
     _height.cache_clear()
 

@@ -79,7 +79,47 @@ def padded(size: int, kind: str = "sum") -> Recipe:
     return (kind, 7, ("select", inside, ("read", "a", ("affine", 0, ((1, 1),))), ("number", 0)))
 
 
+def row(by: int, *more: tuple[int, int]) -> Recipe:
+    """A function, without algebra, of `c[v][by + w]` for the bound variable w, and of more variables."""
+    return ("apply", "unknown", ("read", "c", V, ("affine", by, ((1, 1), *more))))
+
+
+def turns(*starts: int, size: int = 2) -> Recipe:
+    """The sums over a few rows each, one after the other."""
+    first, *others = (("sum", size, row(start)) for start in starts)
+    total: Recipe = first
+    for other in others:
+        total = ("add", total, other)
+    return total
+
+
+def every_other(*starts: int) -> Recipe:
+    """Turns that each take two of six rows from two devices: row `6*d + 2*m + w` in turn m."""
+    first, *others = (("sum", 2, ("sum", 2, row(start, (2, 6)))) for start in starts)
+    total: Recipe = first
+    for other in others:
+        total = ("add", total, other)
+    return total
+
+
 PAIRS = {
+    "turn by turn": (("sum", 6, row(0)), turns(0, 2, 4), True),
+    "turn by turn, times a number": (
+        ("multiply", ("number", 3), ("sum", 6, row(0))),
+        ("multiply", ("number", 3), turns(4, 0, 2)),
+        True,
+    ),
+    "turns of every device": (("sum", 12, row(0)), every_other(0, 2, 4), True),
+    "a turn too few": (("sum", 6, row(0)), turns(0, 2), False),
+    "a turn twice": (("sum", 6, row(0)), turns(0, 2, 2), False),
+    "a turn too many": (("sum", 6, row(0)), turns(0, 2, 4, 6), False),
+    "a turn shifted": (("sum", 6, row(0)), turns(0, 2, 5), False),
+    "a turn with a factor": (
+        ("sum", 6, row(0)),
+        ("add", turns(0, 2), ("multiply", ("number", 2), ("sum", 2, row(4)))),
+        False,
+    ),
+    "turns that overlap": (("sum", 12, row(0)), every_other(0, 2, 3), False),
     "cases": (halves(3), ("select", ("within", V, 3, 9), B, A), True),
     "cases, one off": (halves(3), ("select", ("within", V, 2, 9), B, A), False),
     "clamp where nothing is cut": (
