@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -145,11 +146,14 @@ def factor(term: Poly, dtype: str) -> Poly:
 
 
 def _named(term: Poly, dtype: str) -> Poly:
-    """The term by name.
+    """The term by name; a real one as a multiple of a name, so that terms that differ in scale have one name.
 
     The name of an integer has no type: types of any width share the polynomial, and it wraps in each.
     """
-    return named(term, dtype if dtype == "i1" else "")
+    if not is_float(dtype) or not term.items:
+        return named(term, dtype if dtype == "i1" else "")
+    content = algebra.content(term)
+    return algebra.scale(named(algebra.scale(term, 1 / Fraction(content))), content)
 
 
 def result(op: Op, term: Poly) -> list[Value]:

@@ -119,6 +119,12 @@ def scale(p: Poly, factor: Number) -> Poly:
     return make_poly(tuple((mono, _plain(c * factor)) for mono, c in p.items))
 
 
+def content(p: Poly) -> Number:
+    """The greatest positive number that leaves whole coefficients when they are divided by it; p is not zero."""
+    parts = [Fraction(c) for _, c in p.items]
+    return _plain(Fraction(gcd(*(c.numerator for c in parts)), lcm(*(c.denominator for c in parts))))
+
+
 def subtract(a: Poly, b: Poly) -> Poly:
     """`a - b`."""
     return add(a, scale(b, -1)) if a is not b else ZERO
