@@ -5,19 +5,21 @@ a name: its value at the start of iteration t, and its value at the end. A loop 
 is matched with one of those: carried shards are guessed to be shards of the logical carried tensors at
 the same t, and the guess is an induction hypothesis. It is dropped for every component whose initial value
 or whose next value does not agree with it, and the rest is checked again, until what is left holds. A loop
-with no counterpart and few iterations is unrolled.
+with no counterpart is summed up where all that it carries are running sums (`running`), and else unrolled where its
+iterations are few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.ops import devices
+from hlo_verify.ops.running import running_sums
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -37,6 +39,9 @@ from hlo_verify.terms.term import Guard, Poly, tensor
 
 UNROLL_LIMIT = 64
 """The most iterations of a loop without a counterpart that are unrolled."""
+
+SHORT = 4
+"""A loop of no more iterations that is matched in part is unrolled instead."""
 
 EFFORT = 300
 """The most steps of case distinction for all loops together."""
@@ -96,8 +101,13 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
     if context.side == "logical":
         return _logical_loop(op, args, context, shape)
-    found = _matched_loop(op, args, context, shape)
-    if found is not None:
+    lost, found = _matched_loop(op, args, context, shape)
+    if found is not None and not lost:
+        return found
+    closed = _closed_loop(op, args, context, shape)
+    if closed is not None:
+        return closed
+    if found is not None and shape.trips > SHORT:
         return found
     if shape.trips > UNROLL_LIMIT:
         raise UnsupportedError(
@@ -256,7 +266,8 @@ def _named_loop(op: Op, args: list[Value], context: Context, shape: _Shape, devi
     return final
 
 
-def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:
+def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> tuple[int, list[Value] | None]:
+    """How many components have no lineage in the logical loop that matches best, and the loop's results."""
     best: tuple[int, list[Value]] | None = None
     candidates = [loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)]
     candidates.sort(key=lambda loop: loop.op.location != op.location)
@@ -266,9 +277,25 @@ def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) ->
             best = (lost, results)
         if lost == 0:
             break
-    if best is None or (best[0] and shape.trips <= 4):
+    return (0, None) if best is None else best
+
+
+def _closed_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:
+    """The loop's results where all that it carries are running sums.
+
+    What is not understood in an iteration is another value in each, so that nothing of it may be summed up.
+    """
+    t = expr.fresh("t", shape.trips)
+    known = {k: args[k] for k in shape.invariant}
+    known |= {k: _at(shape, k, expr.of_var(t), op.types[k]) for k in shape.counters}
+    pure = replace(context, observe=None, unsupported={})
+    ends = running_sums(t, args, known, _devices(context), lambda state: _iterate(op, state, pure))
+    if ends is None or pure.unsupported:
         return None
-    return best[1]
+    if context.observe is not None:  # now that an iteration's values are worth a look
+        running_sums(t, args, known, _devices(context), lambda state: _iterate(op, state, context))
+    last = {k: _at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
+    return [Value(kind, (ends | known | last)[k].term) for k, kind in enumerate(op.types)]
 
 
 def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Loop) -> tuple[int, list[Value]]:
