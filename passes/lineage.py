@@ -6,7 +6,9 @@ an index expression: `x_d[i, k] = x[128*d[1:4] + i, k]`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
@@ -171,9 +173,16 @@ def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: V
     ]
 
 
-def placements(device: Var) -> Place:
-    """Candidate placements of what a loop carries: the loop's own annotation, then replication."""
+def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
+    """Candidate placements of what a loop carries: the loop's own annotation, then replication, then dimensions split
+    as some dimension of a known sharding is."""
     parsed: dict[int, tuple[Sharding | None, ...]] = {}
+    columns: dict[int, list[Index]] = {}
+    for sharding in known:
+        if sharding.only is None:
+            spread = sharding.spread(device.size)
+            for k, tiles in enumerate(spread.tiles):
+                columns.setdefault(tiles, []).append(tables.fit(spread.coordinates[:, k], device))
 
     def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
         text = logical.attributes.get("sharding")
@@ -188,6 +197,24 @@ def placements(device: Var) -> Place:
                 candidates.append(Placement(where.indices, where.inside))
         if whole.shape == shard.shape:
             candidates.append(Placement(positions(whole.shape), ONE))
+        elif whole.rank == shard.rank:
+            split = _splits(whole.shape, shard.shape, columns)
+            candidates.extend(Placement(indices, ONE) for indices in split)
         return candidates
 
     return place
+
+
+def _splits(whole: tuple[int, ...], shard: tuple[int, ...], columns: dict[int, list[Index]]) -> list[tuple[Index, ...]]:
+    """Ways in which devices may hold even shards of that shape; `columns` has shard numbers, by how many there are."""
+    choices: list[list[Index]] = []
+    for k, (size, local) in enumerate(zip(whole, shard, strict=True)):
+        if local == 0 or size % local:
+            return []
+        starts = [expr.constant(0)] if size == local else dict.fromkeys(columns.get(size // local, ()))
+        choices.append([expr.add(expr.scale(start, local), position(k, local)) for start in starts])
+    return list(islice(product(*choices), SPLITS))
+
+
+SPLITS = 4
+"""The most ways of splitting a tensor that are tried."""

@@ -119,7 +119,7 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
     device = expr.var("d", "", devices)
     arguments = arguments_of(logical, partitioned, devices)
     shards = partitioned_arguments(logical, partitioned, arguments, device)
-    loops = LoopBook(placements(device))
+    loops = LoopBook(placements(device, _mentioned(logical, partitioned)))
     once = Sharing(cut, keys)
     replicas = partitioned.replicas
     plain = Context(None, 1, 1, run, loops=loops, mesh=device)
@@ -162,13 +162,13 @@ def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, prog
     device = expr.var("d", "", devices)
     arguments = arguments_of(logical, partitioned, devices)
     shards = partitioned_arguments(logical, partitioned, arguments, device)
-    loops = LoopBook(placements(device))
+    mentioned = _mentioned(logical, partitioned)
+    loops = LoopBook(placements(device, mentioned))
     total = len(logical.main.ops) + len(partitioned.main.ops)
     stages = Stages(device, decide, (lambda done: progress(min(done, total), total)) if progress else None)
     plain = Context(None, 1, 1, run, loops=loops, mesh=device, observe=stages.record_logical)
     stages.arguments = [argument.whole for argument in arguments]
-    mentioned = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
-    stages.placements = [sharding for each in mentioned for sharding in each if sharding is not None]
+    stages.placements = mentioned
     wanted = run(logical.main, stages.arguments, plain)
     replicas = partitioned.replicas
     local = Context(
@@ -179,6 +179,12 @@ def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, prog
     found = run(partitioned.main, shards, local)
     unsupported = {**plain.unsupported, **local.unsupported}
     return _Outcome(wanted, found, stages, tuple(unsupported.values()))
+
+
+def _mentioned(logical: Module, partitioned: Module) -> list[Sharding]:
+    """The shardings that arguments and results have."""
+    every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
+    return [sharding for each in every for sharding in each if sharding is not None]
 
 
 def _results(

@@ -11,7 +11,7 @@ iterations are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Unsupported
@@ -300,14 +300,14 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> 
 
 def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Loop) -> tuple[int, list[Value]]:
     """How many components have no lineage, and the loop's results."""
+    options: dict[int, Iterator[Placement]] = {}
     places: dict[int, Placement] = {}
     for k, kind in enumerate(op.types):
         if k in shape.invariant or k in shape.counters:
             continue
-        for place in context.loops.place(loop.op, op, k, loop.state[k].type, kind):
-            if _agrees(args[k].term, loop.initial[k], place, context.loops.effort):
-                places[k] = place
-                break
+        candidates = context.loops.place(loop.op, op, k, loop.state[k].type, kind)
+        options[k] = _agreeing(args[k], loop, k, candidates, context.loops.effort)
+        _take_next(places, options, k)
     now = expr.of_var(loop.t)
     unknown = {
         k: tensor("opaque", f"carried {k}", kind.dtype, kind.shape, location=op.location)
@@ -329,8 +329,10 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
         ]
         if not wrong:
             break
-        for k in wrong:
-            del places[k]
+        # One at a time: that others are wrong may be the fault of this one.
+        if not any(_take_next(places, options, k) for k in wrong):
+            for k in wrong:
+                del places[k]
     results = []
     for k, kind in enumerate(op.types):
         if k in shape.invariant:
@@ -343,6 +345,21 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
             results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
     lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
     return lost, results
+
+
+def _take_next(places: dict[int, Placement], options: dict[int, Iterator[Placement]], k: int) -> bool:
+    """Guess that a component is placed as the next of its options says, if there is one."""
+    place = next(options[k], None)
+    if place is not None:
+        places[k] = place
+    return place is not None
+
+
+def _agreeing(
+    initial: Value, loop: Loop, k: int, candidates: Sequence[Placement], effort: Effort
+) -> Iterator[Placement]:
+    """The placements in which a component starts as its counterpart does."""
+    return (place for place in candidates if _agrees(initial.term, loop.initial[k], place, effort))
 
 
 def _devices(context: Context) -> tuple[Index, ...]:

@@ -1,0 +1,98 @@
+"""Loops of both modules are matched by what they carry, split over the devices in whatever way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+
+MESH = AbstractMesh((2, 2), ("x", "y"))
+STEPS = 100
+"""More than are unrolled."""
+
+Pair = tuple[jax.Array, jax.Array]
+Body = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def verdict(reference: Body, local: Body, given: tuple[P, P], wanted: P) -> Verdict:
+    a, w = jax.ShapeDtypeStruct((8, 6), jnp.float32), jax.ShapeDtypeStruct((6, 6), jnp.float32)
+
+    def text(function: Body) -> str:
+        on = tuple(NamedSharding(MESH, spec) for spec in given), NamedSharding(MESH, wanted)
+        jitted: Any = jax.jit(function, in_shardings=on[0], out_shardings=on[1])
+        return str(jitted.trace(a, w).lower(lowering_platforms=("cpu",)).as_text())
+
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=given, out_specs=wanted, check_vma=False)
+    return hlo_verify.verify(text(reference), text(mapped)).verdict
+
+
+def walk(multiply: Body, start: Callable[[jax.Array], jax.Array], turn: Callable[[Any, Pair], Pair]) -> Body:
+    """A loop that carries rows and a running total of them; the total is the result."""
+
+    def step(w: jax.Array, t: Any, carried: Pair) -> Pair:
+        rows, total = turn(t, carried)
+        rows = jnp.tanh(multiply(rows, w))
+        return rows, 0.9 * total + rows
+
+    def function(a: jax.Array, w: jax.Array) -> jax.Array:
+        return lax.fori_loop(0, STEPS, lambda t, c: step(w, t, c), (start(a), jnp.zeros_like(a)))[1]
+
+    return function
+
+
+def same(x: jax.Array) -> jax.Array:
+    return x
+
+
+def unturned(_: Any, carried: Pair) -> Pair:
+    return carried
+
+
+REFERENCE = walk(jnp.matmul, same, unturned)
+ROWS, SQUARE = P("x", None), P("x", "y")
+
+
+def by_columns(a: jax.Array, w: jax.Array) -> jax.Array:
+    """The product where both devices of y have columns of the rows, and rows of the weight."""
+    return lax.psum_scatter(a @ w, "y", scatter_dimension=1, tiled=True)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_rows_are_split(axis: str) -> None:
+    rows = P(axis, None)
+    assert verdict(REFERENCE, REFERENCE, (rows, P()), rows) is Verdict.PROVED
+
+
+def test_both_dimensions_are_split_over_axes_of_one_size() -> None:
+    local = walk(by_columns, same, unturned)
+    assert verdict(REFERENCE, local, (SQUARE, P("y", None)), SQUARE) is Verdict.PROVED
+    assert verdict(REFERENCE, local, (SQUARE, P("x", None)), SQUARE) is Verdict.UNKNOWN
+
+
+def exchanged(x: jax.Array) -> jax.Array:
+    return lax.ppermute(x, "x", [(0, 1), (1, 0)])
+
+
+@pytest.mark.parametrize(
+    ("start", "turn"),
+    [
+        (exchanged, unturned),
+        (same, lambda t, c: (exchanged(c[0]), c[1])),
+        (same, lambda t, c: (c[0], exchanged(c[1]))),
+        (same, lambda t, c: (c[0], jnp.where(t == STEPS - 1, exchanged(c[1]), c[1]))),
+        (same, lambda t, c: (c[1], c[0])),
+    ],
+)
+def test_rows_of_another_device_are_not_the_same(
+    start: Callable[[jax.Array], jax.Array], turn: Callable[[Any, Pair], Pair]
+) -> None:
+    assert verdict(REFERENCE, walk(jnp.matmul, start, turn), (ROWS, P()), ROWS) is Verdict.UNKNOWN
