@@ -33,7 +33,7 @@ COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_a
 """Operations that communicate."""
 
 LARGE = 64
-"""A factor that is a fraction has no larger denominator, or no larger numerator."""
+"""A factor of at least 1 has no larger denominator."""
 
 AXES = 4
 """The most axes of which every combination is tried."""
@@ -202,9 +202,9 @@ def _factors(groups: list[tuple[str, npt.NDArray[np.int64]]], hint: float | None
         if size > 1:
             sizes.setdefault(size, f"{size} (the size of {axes})")
     found = [Fraction(size) for size in sizes]
-    if hint is not None and hint > 0 and np.isfinite(hint):
-        near = max(Fraction(hint).limit_denominator(LARGE), 1 / Fraction(1 / hint).limit_denominator(LARGE))
-        found = [near if near > 1 else 1 / near, *found] if near != 1 else found
+    if hint is not None and np.isfinite(hint) and hint > 0:
+        near = Fraction(max(hint, 1 / hint)).limit_denominator(LARGE)
+        found = [near, *found] if near != 1 else found
     for number in dict.fromkeys(found):
         said = sizes.get(int(number), str(number)) if number.denominator == 1 else str(number)
         yield from ((1 / number, said), (number, said))
