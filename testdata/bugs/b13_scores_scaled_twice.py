@@ -22,23 +22,32 @@ CODE = "HV006"
 Params = dict[str, jax.Array]
 
 
-def attend(params: Params, x: jax.Array, scale: float | jax.Array) -> jax.Array:
-    """The attention of as many heads as the weights hold, their outputs projected and summed."""
-    query, key, value = (jnp.einsum("bsm,mhd->bshd", x, params[name]) for name in ("wq", "wk", "wv"))
-    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) * scale
-    causal = jnp.arange(x.shape[1])[:, None] >= jnp.arange(x.shape[1])
+def projected(params: Params, x: jax.Array) -> list[jax.Array]:
+    """Query, key and value of as many heads as the weights hold."""
+    return [jnp.einsum("bsm,mhd->bshd", x, params[name]) for name in ("wq", "wk", "wv")]
+
+
+def mixed(params: Params, scores: jax.Array, value: jax.Array) -> jax.Array:
+    """The values as causal scores weigh them, projected and summed over heads."""
+    length = scores.shape[-1]
+    causal = jnp.arange(length)[:, None] >= jnp.arange(length)
     weights = jax.nn.softmax(jnp.where(causal, scores, -1e30), axis=-1)
-    mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value)
-    return jnp.einsum("bqhd,hdm->bqm", mixed, params["wo"])
+    return jnp.einsum("bqhd,hdm->bqm", jnp.einsum("bhqk,bkhd->bqhd", weights, value), params["wo"])
 
 
 def reference(params: Params, x: jax.Array) -> jax.Array:
-    return attend(params, x, 1 / HEAD**0.5)
+    query, key, value = projected(params, x)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / HEAD**0.5
+    return mixed(params, scores, value)
 
 
 def right(params: Params, x: jax.Array) -> jax.Array:
-    return lax.psum(attend(params, x, 1 / HEAD**0.5), "model")
+    query, key, value = projected(params, x)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / HEAD**0.5
+    return lax.psum(mixed(params, scores, value), "model")
 
 
 def wrong(params: Params, x: jax.Array) -> jax.Array:
-    return lax.psum(attend(params, x, 1 / (2 * HEAD**0.5)), "model")  # BUG
+    query, key, value = projected(params, x)
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (2 * HEAD**0.5)  # BUG
+    return lax.psum(mixed(params, scores, value), "model")

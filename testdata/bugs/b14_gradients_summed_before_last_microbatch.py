@@ -49,5 +49,5 @@ def right(w: jax.Array, bias: jax.Array, x: jax.Array, y: jax.Array) -> Gradient
 
 def wrong(w: jax.Array, bias: jax.Array, x: jax.Array, y: jax.Array) -> Gradients:
     total = lax.psum(accumulated(w, bias, x[:-1], y[:-1]), "data")
-    last = gradient(w, bias, x[-1], y[-1])
-    return mean(jax.tree.map(jnp.add, total, last))  # BUG
+    last = gradient(w, bias, x[-1], y[-1])  # BUG
+    return mean(jax.tree.map(jnp.add, total, last))

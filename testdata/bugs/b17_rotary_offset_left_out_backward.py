@@ -31,22 +31,22 @@ def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:
     return jnp.concatenate([one * cosine - other * sine, other * cosine + one * sine], axis=-1)
 
 
-def table(start: int | jax.Array, like: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The cosines and sines of the positions that a shard beginning at `start` holds."""
-    half = like.shape[-1] // 2
-    angles = (start + jnp.arange(like.shape[1]))[:, None] * 100.0 ** (-jnp.arange(half) / half)
+def table(positions: jax.Array, half: int) -> tuple[jax.Array, jax.Array]:
+    """The cosines and sines of some positions."""
+    angles = positions[:, None] * 100.0 ** (-jnp.arange(half) / half)
     return jnp.cos(angles), jnp.sin(angles)
 
 
-def start_of_shard(length: int) -> jax.Array:
-    return lax.axis_index("sequence") * length
+def held(length: int) -> jax.Array:
+    """The positions that this device holds."""
+    return lax.axis_index("sequence") * length + jnp.arange(length)
 
 
 def turning(backward: Callable[[None, jax.Array], tuple[jax.Array]]) -> Turn:
     """A rotation by the positions of this device's shard."""
 
     def forward(x: jax.Array) -> tuple[jax.Array, None]:
-        return rotate(x, *table(start_of_shard(x.shape[1]), x)), None
+        return rotate(x, *table(held(x.shape[1]), x.shape[-1] // 2)), None
 
     turn = jax.custom_vjp(lambda x: forward(x)[0])
     turn.defvjp(forward, backward)
@@ -71,14 +71,15 @@ def gradients(turn: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Ar
 
 def reference(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
     def turn(x: jax.Array) -> jax.Array:
-        return rotate(x, *table(0, x))
+        return rotate(x, *table(jnp.arange(x.shape[1]), x.shape[-1] // 2))
 
     return jax.grad(lambda *weights: loss(turn, lambda each: each, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
 
 
 def right(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
     def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
-        cosine, sine = table(start_of_shard(given.shape[1]), given)
+        positions = held(given.shape[1])
+        cosine, sine = table(positions, given.shape[-1] // 2)
         return (rotate(given, cosine, -sine),)
 
     return gradients(turning(backward), wq, wk, wv, x)
@@ -86,7 +87,8 @@ def right(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradient
 
 def wrong(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
     def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
-        cosine, sine = table(0, given)  # BUG
+        positions = jnp.arange(given.shape[1])  # BUG
+        cosine, sine = table(positions, given.shape[-1] // 2)
         return (rotate(given, cosine, -sine),)
 
     return gradients(turning(backward), wq, wk, wv, x)
