@@ -162,15 +162,19 @@ def _decide(
 ) -> Report:
     from hlo_verify.passes.prove import examine
 
-    examination = examine(logical, partitioned, progress=progress)
-    report = examination.report
-    if refuting.wanted and report.verdict is not Verdict.PROVED:
-        from hlo_verify.passes.refute import refute, save
+    if not refuting.wanted:
+        report = examine(logical, partitioned, progress=progress).report
+    else:
+        from hlo_verify.passes.refute import refuter, save
 
-        refutation = refute(logical, partitioned, examination)
-        report = refutation.report
-        if refuting.path is not None and refutation.counterexamples:
-            save(refuting.path, refutation.counterexamples[0], *contents())
+        refutes = refuter(logical, partitioned)
+        examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
+        report = examination.report
+        if report.verdict is not Verdict.PROVED:
+            refutation = refutes.refute(examination)
+            report = refutation.report
+            if refuting.path is not None and refutation.counterexamples:
+                save(refuting.path, refutation.counterexamples[0], *contents())
     return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Solver
@@ -71,30 +71,42 @@ def prove(logical: Module, partitioned: Module, *, progress: Progress | None = N
     return examine(logical, partitioned, progress=progress).report
 
 
-def examine(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Examination:
-    """The same, for whoever looks into what was not proved."""
+Differing = Callable[[Sequence[int]], Collection[int]]
+"""Of results that are not equal by construction, those that are known to differ."""
+
+
+def examine(
+    logical: Module, partitioned: Module, *, progress: Progress | None = None, differing: Differing | None = None
+) -> Examination:
+    """The same, for whoever looks into what was not proved.
+
+    `differing` is asked before the second walk: no effort goes into results that cannot be proved.
+    """
     with _one_at_a_time, without_collector():
         forget()
         cases.forget()
-        return _examine(logical, partitioned, progress)
+        return _examine(logical, partitioned, progress, differing)
 
 
 _one_at_a_time = threading.Lock()
 
 
-def _examine(logical: Module, partitioned: Module, progress: Progress | None) -> Examination:
+def _examine(
+    logical: Module, partitioned: Module, progress: Progress | None, differing: Differing | None
+) -> Examination:
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
     found = _prove_repeated(logical, partitioned, devices, placed)
     if found is not None:
         return Examination(replace(found, seconds=time.perf_counter() - started), {})
-    results: list[Result] = []
-    for decide in (False, True):
-        outcome = _walk(logical, partitioned, devices, decide, progress)
-        results = _results(logical, partitioned, outcome, placed, decide)
-        if all(result.verdict is Verdict.PROVED for result in results):
-            break
+    outcome = _walk(logical, partitioned, devices, False, progress)
+    results = _results(logical, partitioned, outcome, placed, None)
+    left = [result.index for result in results if result.verdict is not Verdict.PROVED]
+    if left:
+        wrong = frozenset(differing(left) if differing is not None else ())
+        outcome = _walk(logical, partitioned, devices, True, progress)
+        results = _results(logical, partitioned, outcome, placed, wrong)
     report = Report(
         logical.name,
         tuple(results),
@@ -188,14 +200,15 @@ def _mentioned(logical: Module, partitioned: Module) -> list[Sharding]:
 
 
 def _results(
-    logical: Module, partitioned: Module, outcome: _Outcome, placed: list[Sharding], explain: bool
+    logical: Module, partitioned: Module, outcome: _Outcome, placed: list[Sharding], wrong: Collection[int] | None
 ) -> list[Result]:
+    """The verdicts; after a walk that decides, with what is known to be wrong, also why results are not proved."""
     results: list[Result] = []
     effort, given_up = outcome.stages.effort, False
     for n, name in enumerate(logical.result_names):
         names = (logical.main.results[n], partitioned.main.results[n])
         left = effort.left
-        result = _compare(n, name, outcome, placed[n], names if explain else None)
+        result = _compare(n, name, outcome, placed[n], None if wrong is None else names, n in (wrong or ()))
         if result.code is Solver.NO_PROOF and given_up:
             result = replace(result, code=Solver.GIVEN_UP)
         elif result.code is Solver.NO_PROOF and (effort.left <= 0 or left - effort.left >= cases.QUESTIONS):
@@ -235,13 +248,15 @@ def _compare(
     outcome: _Outcome,
     sharding: Sharding,
     names: tuple[int, int] | None,
+    is_wrong: bool,
 ) -> Result:
     """The verdict for one result; with `names` (its values in both modules), also why it is not proved."""
+    by_construction = names is None or is_wrong
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
     open_ = [
         (term, expected)
         for term, expected, where in _obligations(name, values, sharding, stages.device)
-        if term is not expected and (names is None or not cases.equal(term, expected, where, stages.effort))
+        if term is not expected and (by_construction or not cases.equal(term, expected, where, stages.effort))
     ]
     if not open_:
         return Result(n, name, Verdict.PROVED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,19 @@ from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.prove import Examination
 from hlo_verify.passes.replay import Replay, replay
-from hlo_verify.passes.search import Counterexample, search
-from hlo_verify.passes.suggest import lost_value, suggest
+from hlo_verify.passes.search import Counterexample, Search
+from hlo_verify.passes.suggest import SECONDS, lost_value, suggest
 from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
 from hlo_verify.sharding import Sharding
 from hlo_verify.witness import Saved
 
 FEW = 8
 """An argument with no more elements than this is written out."""
+
+GLANCES = 2
+"""So many inputs are tried before results are compared case by case, for no more than GLANCING seconds."""
+
+GLANCING = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,27 +42,42 @@ class Refutation:
     counterexamples: tuple[Counterexample, ...] = ()
 
 
-def refute(logical: Module, partitioned: Module, examination: Examination) -> Refutation:
-    """Look for counterexamples to every result that was not proved.
+@dataclass(slots=True)
+class Refuter:
+    """Refutes the results of one pair: at first in passing, so that nobody tries to prove them, then for good."""
 
-    Raises `RuntimeError` where a result that was proved differs too: then the proof is wrong.
-    """
-    report = examination.report
-    open_ = [result.index for result in report.results if result.verdict is Verdict.UNKNOWN]
-    if not open_:
-        return Refutation(report)
-    results = list(report.results)
-    kept = []
-    for found in search(logical, partitioned, open_):
-        _check_proofs(found, report)
-        replayed = replay(found)
-        for n, values in replayed.denied.items():
-            results[n] = replace(results[n], reason=_denied(found.differences[n], *values))
-        found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
-        if found.differences:
-            kept.append(found)
-            _conclude(results, found, replayed, examination.leads)
-    return Refutation(replace(report, results=tuple(results)), tuple(kept))
+    search: Search
+
+    def differing(self, results: Collection[int]) -> set[int]:
+        """Those of the results that differ for one of a few inputs."""
+        return self.search.find(results, draws=GLANCES, seconds=GLANCING)
+
+    def refute(self, examination: Examination) -> Refutation:
+        """Look for counterexamples to every result that was not proved.
+
+        Raises `RuntimeError` where a result that was proved differs too: then the proof is wrong.
+        """
+        report = examination.report
+        open_ = [result.index for result in report.results if result.verdict is Verdict.UNKNOWN]
+        self.search.find(open_)
+        results = list(report.results)
+        kept = []
+        deadline = time.monotonic() + SECONDS
+        for found in self.search.counterexamples(open_):
+            _check_proofs(found, report)
+            replayed = replay(found)
+            for n, values in replayed.denied.items():
+                results[n] = replace(results[n], reason=_denied(found.differences[n], *values))
+            found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
+            if found.differences:
+                kept.append(found)
+                _conclude(results, found, replayed, examination.leads, deadline)
+        return Refutation(replace(report, results=tuple(results)), tuple(kept))
+
+
+def refuter(logical: Module, partitioned: Module) -> Refuter:
+    """For a pair of modules. Raises `InputError` where they are none."""
+    return Refuter(Search(trials.pair_of(logical, partitioned)))
 
 
 def _check_proofs(found: Counterexample, report: Report) -> None:
@@ -78,7 +98,9 @@ def _denied(apart: Difference, expected: float, got: float) -> str:
     )
 
 
-def _conclude(results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead]) -> None:
+def _conclude(
+    results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead], deadline: float
+) -> None:
     """Make the results of a counterexample refuted, and say of each finding what it takes to make them right."""
     inputs = _inputs(found)
     by_finding: dict[Finding | None, list[int]] = {}
@@ -87,7 +109,7 @@ def _conclude(results: list[Result], found: Counterexample, replayed: Replay, le
     for finding, together in by_finding.items():
         lead = leads.get(finding) if finding is not None else None
         lost = lost_value(found, lead) if lead is not None else None
-        repair = suggest(found, lead, together, lost) if lead is not None else None
+        repair = suggest(found, lead, together, lost, deadline) if lead is not None else None
         if finding is not None and repair is not None:
             finding = replace(finding, suggestion=repair.text, code=repair.code)
         for n in together:

@@ -7,19 +7,27 @@ all their devices; nothing is assumed of values in between. A search that ends w
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Limits, default_scale, random_argument
-from hlo_verify.ir import Module, TensorType
+from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import is_float
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.trial import Inputs, Pair, Trial
 
 SECONDS = 20.0
-"""How long inputs are searched for, and then made readable for half as long."""
+"""How long inputs are searched for, and SHRINKING how long they are then made readable."""
+
+SHRINKING = 3.0
+
+LEAST = 1.0
+"""The least that one evaluation may take, in seconds."""
+
+FEW = 3
+"""After so many draws, a difference need not be clear."""
 
 CLEAR = 1e-2
 """A difference of this fraction of a result's largest element is worth no better inputs."""
@@ -41,9 +49,9 @@ DRAWS = (
     Draw(1e-2, 4, 8),
     Draw(4.0, 8, 3),
     Draw(1e-3, 4, 40, positive=True),
-    Draw(1.0, 64, 1000),
     Draw(16.0, 3, 2, positive=True),
     Draw(1e-4, 16, 8),
+    Draw(1.0, 64, 1000),
 )
 """Tried in turn. Small values tell the constants apart that are added to a variance; large ones what saturates."""
 
@@ -58,33 +66,46 @@ class Counterexample:
 
 @dataclass(slots=True)
 class Search:
-    """The search for one pair; `deadline` is in seconds of `time.monotonic`."""
+    """The search for one pair. It goes on where it stopped."""
 
     pair: Pair
-    deadline: float
-    limits: Limits = field(default_factory=Limits)
+    _tried: int = 0
+    _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
 
-    @property
-    def over(self) -> bool:
-        return time.monotonic() > self.deadline
-
-    def find(self, results: Collection[int]) -> list[Counterexample]:
-        """Counterexamples that together refute as many of those results as can be; of few different inputs."""
-        best: dict[int, tuple[Difference, Trial]] = {}
-        for n, draw in enumerate(DRAWS):
-            if self.over and n > 0:
+    def find(self, results: Collection[int], *, draws: int = len(DRAWS), seconds: float = SECONDS) -> set[int]:
+        """Which of those results differ for some inputs, after so many draws in all."""
+        deadline = time.monotonic() + seconds
+        while self._tried < draws and not self._is_enough(results):
+            left = deadline - time.monotonic()
+            if left < 0:
                 break
-            trial = trials.run(self.pair, self.draw(draw, n), limits=self.limits)
-            unclear = [r for r in results if r not in best or not _is_clear(best[r][0])]
-            found = trials.exceeds_rounding(trial, trial.differences(unclear), self.limits)
-            for r, apart in found.items():
-                if r not in best or _relative(apart) > _relative(best[r][0]):
-                    best[r] = apart, trial
-            if all(r in best and _is_clear(best[r][0]) for r in results):
-                break
+            limits = Limits(seconds=max(left, LEAST))
+            trial = trials.run(self.pair, self.draw(DRAWS[self._tried], self._tried), limits=limits)
+            self._tried += 1
+            self._note(trial, results, limits)
             if not any(value is not None for value in trial.local.results):
-                break  # nothing of it can be evaluated, whatever the inputs
-        return _by_trial(best)
+                self._tried = len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
+        return {n for n in results if n in self._best}
+
+    def _note(self, trial: Trial, results: Collection[int], limits: Limits) -> None:
+        unclear = [n for n in results if n not in self._best or not _is_clear(self._best[n][0])]
+        found = trials.exceeds_rounding(trial, trial.differences(unclear), limits)
+        for n, apart in found.items():
+            if n not in self._best or _relative(apart) > _relative(self._best[n][0]):
+                self._best[n] = apart, trial
+
+    def _is_enough(self, results: Collection[int]) -> bool:
+        """Whether every result differs clearly, or after a few draws at all."""
+        return all(n in self._best and (_is_clear(self._best[n][0]) or self._tried >= FEW) for n in results)
+
+    def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
+        """What was found for those results, of as few different inputs as can be, as plain as can be."""
+        deadline = time.monotonic() + SHRINKING
+        by_trial: dict[int, Counterexample] = {}
+        for n, (apart, trial) in sorted(self._best.items()):
+            if n in results:
+                by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
+        return [self._shrunk(each, deadline) for each in by_trial.values()]
 
     def draw(self, draw: Draw, seed: int) -> Inputs:
         generator = np.random.default_rng(seed)
@@ -104,16 +125,18 @@ class Search:
             for kind, sharding in zip(logical.main.argument_types, shardings, strict=True)
         )
 
-    def shrink(self, found: Counterexample) -> Counterexample:
+    def _shrunk(self, found: Counterexample, deadline: float) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees."""
         order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
         for n in order:
             for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
-                if self.over:
+                left = deadline - time.monotonic()
+                if left < 0:
                     return found
+                limits = Limits(seconds=max(left, LEAST))
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
-                trial = trials.run(self.pair, inputs, limits=self.limits)
-                still = trials.exceeds_rounding(trial, trial.differences(found.differences), self.limits)
+                trial = trials.run(self.pair, inputs, limits=limits)
+                still = trials.exceeds_rounding(trial, trial.differences(found.differences), limits)
                 if still.keys() == found.differences.keys() and all(map(_is_clear, still.values())):
                     found = Counterexample(trial, still)
                     break
@@ -143,20 +166,3 @@ def _relative(apart: Difference) -> float:
 
 def _is_clear(apart: Difference) -> bool:
     return _relative(apart) > CLEAR
-
-
-def _by_trial(best: dict[int, tuple[Difference, Trial]]) -> list[Counterexample]:
-    by_trial: dict[int, Counterexample] = {}
-    for n, (apart, trial) in sorted(best.items()):
-        by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
-    return list(by_trial.values())
-
-
-def search(
-    logical: Module, partitioned: Module, results: Sequence[int], seconds: float = SECONDS
-) -> list[Counterexample]:
-    """Counterexamples for those results, by their number: as few inputs as possible, as plain as possible."""
-    started = time.monotonic()
-    pair = trials.pair_of(logical, partitioned)
-    found = Search(pair, started + seconds).find(results)
-    return [Search(pair, time.monotonic() + seconds / 2).shrink(each) for each in found]

@@ -19,20 +19,22 @@ from hlo_verify.passes.trial import FLOOR, Pair
 from hlo_verify.report import Verdict
 from hlo_verify.sharding import Sharding
 
-SECONDS = 10.0
-"""How long repairs of one fault are tried."""
+SECONDS = 6.0
+"""How long repairs are tried, of all faults together; a proof that was begun is finished."""
 
-PROOFS = 4
+PROOFS = 3
 """The most repairs of one fault whose proof is tried: each makes the results agree at the witness's inputs."""
 
 
 def suggest(
-    found: Counterexample, lead: Lead, results: Collection[int], lost: Difference | None, seconds: float = SECONDS
+    found: Counterexample, lead: Lead, results: Collection[int], lost: Difference | None, deadline: float
 ) -> Repair | None:
-    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs."""
+    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs.
+
+    `deadline` is a time of `time.monotonic`.
+    """
     apart = lost or found.differences[min(results)]
     factor = abs(apart.expected / apart.found) if apart.found else None
-    deadline = time.monotonic() + seconds
     proofs = 0
     for repair in _nearby(found.trial.pair, lead.name, factor):
         if time.monotonic() > deadline or proofs >= PROOFS:
@@ -57,7 +59,7 @@ def _nearby(pair: Pair, name: Name, factor: float | None) -> Iterator[Repair]:
 def _agrees(found: Counterexample, repair: Repair, results: Collection[int]) -> bool:
     """Whether the repaired module's results are right for the counterexample's inputs."""
     pair = replace(found.trial.pair, partitioned=repair.module)
-    trial = trials.run(pair, found.trial.inputs)
+    trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole)
     known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
     return known and not trial.differences(results)
 

@@ -81,11 +81,13 @@ def run(
     *,
     real: type = np.float64,
     watch: tuple[Collection[Name], Collection[Name]] = ((), ()),
+    whole: Evaluation | None = None,
     limits: Limits | None = None,
 ) -> Trial:
-    """Evaluate both modules; `watch` are values of either that are asked for later."""
+    """Evaluate both modules; `watch` are values of either that are asked for later, `whole` the logical module's
+    evaluation for these inputs, where it is known."""
     limits = limits or Limits()
-    whole = evaluate(pair.logical, inputs, 1, watch=watch[0], real=real, limits=limits)
+    whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], real=real, limits=limits)
     local = evaluate(
         pair.partitioned,
         local_arguments(pair, inputs),
@@ -118,8 +120,8 @@ def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits 
         whole, local = again.whole.results[n], again.local.results[n]
         if whole is None or local is None:
             continue
-        moved = abs(element(whole, 0, apart.element) - apart.expected) + abs(
-            element(local, apart.device, apart.local_element) - apart.found
+        moved = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
+            element(local, apart.device, apart.local_element) - number(apart.found)
         )
         if apart.size > NOISE * moved:
             kept[n] = apart
@@ -127,6 +129,11 @@ def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits 
 
 
 def element(blocks: Blocks, device: int, index: Sequence[int]) -> Any:
-    """One element on one device; of a value that all devices share, on any."""
+    """One element on one device, as a number; of a value that all devices share, on any."""
     device = device if blocks.devices > 1 else 0
-    return blocks.values[tuple(c[i] for c, i in zip(blocks.classes, (device, *index), strict=True))].item()
+    return number(blocks.values[tuple(c[i] for c, i in zip(blocks.classes, (device, *index), strict=True))])
+
+
+def number(value: Any) -> Any:
+    """A numpy scalar as a number of Python's; of a truth value, 0 or 1."""
+    return int(value) if value.dtype.kind in "biu" else value.item()

@@ -71,7 +71,7 @@ def evaluate(
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
-    spmd = devices > 1 or mesh is None and (module.partitions or 1) * module.replicas == 1
+    spmd = devices > 1 or (mesh is None and (module.partitions or 1) * module.replicas == 1)
     place = Place(count)
     if spmd:
         place = Place(count, devices // module.replicas, module.replicas)

@@ -91,7 +91,7 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     without = _without_name(p)
     if without is not None:
         return vanishes(without, effort, depth)
-    decided = settling.settled(p)
+    decided = settling.settled(p, effort)
     if decided is not p:
         return vanishes(decided, effort, depth)
     return not _differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
@@ -308,7 +308,9 @@ def _split(p: Poly, state: _Split) -> bool:
         state.path.append(condition)
         here = _rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
         value = _value(piece)
-        proved = _split(settling.settled(algebra.substitute(here, value)) if value else here, state)
+        proved = _split(
+            settling.settled(algebra.substitute(here, value), state.integers.effort) if value else here, state
+        )
         state.path.pop()
         if not proved:
             return False

@@ -8,9 +8,9 @@ definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from hlo_verify.index.expr import Var
+from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.functions import apply
@@ -21,22 +21,29 @@ KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
 
 
-def settled(p: Poly) -> Poly:
-    """The same term, in which no definition is read at a constant that decides a guard in it, however deep."""
+_known: dict[Read, Poly] = {}
+"""The reads looked at so far, and what they are."""
+
+
+def settled(p: Poly, effort: Effort) -> Poly:
+    """The same term, in which no definition is read at a constant that decides a guard in it, however deep.
+
+    Each definition that is looked at takes a step; without any left, the others stay as they are.
+    """
     if not any(_may_settle(atom) for mono, _ in p.items for atom, _ in mono):
         return p
     result = ZERO
     for mono, c in p.items:
         product: Poly = number(c)
         for atom, n in mono:
-            product = algebra.multiply(product, algebra.power_of(_settled_atom(atom), n))
+            product = algebra.multiply(product, algebra.power_of(_settled_atom(atom, effort), n))
         result = algebra.add(result, product)
     return result
 
 
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
-    _settled_read.cache_clear()
+    _known.clear()
 
 
 def _may_settle(atom: Atom) -> bool:
@@ -50,23 +57,27 @@ def _fixed(read: Read) -> set[Var]:
     return {v for v, e in zip(read.tensor.params, read.indices, strict=False) if not e.items}
 
 
-def _settled_atom(atom: Atom) -> Poly:
+def _settled_atom(atom: Atom, effort: Effort) -> Poly:
     if isinstance(atom, Apply):
-        args = tuple(map(settled, atom.args))
+        args = tuple(settled(arg, effort) for arg in atom.args)
         return of_atom(atom) if args == atom.args else apply(atom.function, args)
-    if isinstance(atom, Read) and atom.tensor.kind in KINDS:
-        return _settled_read(atom)
+    if isinstance(atom, Read) and atom.tensor.kind in KINDS and _fixed(atom):
+        found = _known.get(atom)
+        if found is None:
+            effort.left -= 1
+            if effort.left <= 0:
+                return of_atom(atom)
+            found = _settled_read(atom, effort)
+            if effort.left > 0:
+                _known[atom] = found
+        return found
     return of_atom(atom)
 
 
-@lru_cache(maxsize=1 << 16)
-def _settled_read(read: Read) -> Poly:
-    fixed = _fixed(read)
-    if not fixed:
-        return of_atom(read)
+def _settled_read(read: Read, effort: Effort) -> Poly:
     bound, (body, *_) = unfold(read)
-    inside = settled(body)
-    if inside is body and not any(not guard.free.isdisjoint(fixed) for guard in _guards(read.tensor.bodies[0])):
+    inside = settled(body, effort)
+    if inside is body and not any(not guard.free.isdisjoint(_fixed(read)) for guard in _guards(read.tensor.bodies[0])):
         return of_atom(read)
     kind = read.tensor.kind
     if kind == "term":

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.solver.integers import Effort
 from hlo_verify.solver.settling import settled
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import named
@@ -38,7 +39,7 @@ def test_values_stay(draws: st.DataObject) -> None:
     if kind != "term":
         values = (values.sum if kind == "sum" else values.max)(axis=-1, keepdims=True)
     wanted = (abs(values) * second.values[..., at]).sum(axis=-1)
-    found = evaluated(settled(here), Space(whole.variables[:-2]), known.evaluator)
+    found = evaluated(settled(here, Effort(10**6)), Space(whole.variables[:-2]), known.evaluator)
     assert np.all(np.vectorize(lambda a, b: abs(Fraction(a) - Fraction(b)) < Fraction(1, 10**6))(found, wanted))
 
 
@@ -76,7 +77,7 @@ def test_nothing_of_other_devices_is_left() -> None:
     d = expr.var("d", "", 2)
     several = staged(expr.of_var(d), 3)
     assert "<=" in reads(several)
-    first = settled(algebra.substitute(several, {d: expr.constant(0)}))
+    first = settled(algebra.substitute(several, {d: expr.constant(0)}), Effort(10**6))
     assert "<=" not in reads(first)
-    assert settled(first) is first
-    assert settled(several) is several
+    assert settled(first, Effort(10**6)) is first
+    assert settled(several, Effort(10**6)) is several
