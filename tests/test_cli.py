@@ -66,7 +66,7 @@ def test_what_the_prover_is_asked() -> None:
     cli.main(["a.mlir", "--keep", "kept", "--devices", "8"], verify=prover)
     cli.main(["a.hlo", "b.hlo", "--shardings", "s.toml"], verify=prover)
     one, pair = ({k: v for k, v in call.items() if k != "progress"} for call in prover.calls)
-    plain = {"devices": None, "shardings": None, "keep": None}
+    plain = {"devices": None, "shardings": None, "keep": None, "refute": True, "witness": None}
     assert one == {**plain, "logical": Path("a.mlir"), "partitioned": None, "keep": Path("kept"), "devices": 8}
     shardings = Path("s.toml")
     assert pair == {**plain, "logical": Path("a.hlo"), "partitioned": Path("b.hlo"), "shardings": shardings}
