@@ -14,8 +14,11 @@ from hlo_verify.evaluate import (
     elementwise,
     manual,
     movement,
+    ordering,
     reductions,
+    scatter,
     selection,
+    windows,
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.numbers import storage
@@ -28,6 +31,9 @@ RULES: dict[str, Rule] = {
     **contraction.RULES,
     **reductions.RULES,
     **selection.RULES,
+    **scatter.RULES,
+    **windows.RULES,
+    **ordering.RULES,
     **collectives.RULES,
     **manual.RULES,
 }

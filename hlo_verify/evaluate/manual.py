@@ -16,6 +16,7 @@ from hlo_verify.evaluate.blocks import Blocks, compact, scalar
 from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.ordering import top_k
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
 from hlo_verify.ir import Op
 from hlo_verify.mesh import AxisReference
@@ -160,7 +161,26 @@ def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blo
         return _crossing(op, args, run, place)
     if target in IDENTITIES:
         return args
+    if target in ("TopK", "mhlo.topk"):
+        return top_k(op, args[0], _largest(op), run)
     raise UnknownError("has no meaning here")
+
+
+def _largest(op: Op) -> bool:
+    """Whether TopK takes the largest elements: as JAX exports it, or by its comparator as XLA has it."""
+    attributes = op.attributes.get("attributes")
+    if isinstance(attributes, dict) and isinstance(attributes.get("largest"), bool):
+        return bool(attributes["largest"])
+    if not op.regions:
+        return True
+    (region,) = op.regions
+    compare = region.ops[0] if len(region.ops) == 1 else None
+    if compare is None or compare.name != "compare" or region.results != compare.results:
+        raise UnknownError("a comparator that is not one comparison")
+    direction = compare.attributes["comparison_direction"]
+    if compare.operands != region.arguments[:2] or direction not in ("GT", "LT"):
+        raise UnknownError("a comparator that is no order of the values")
+    return bool(direction == "GT")
 
 
 RULES: dict[str, Rule] = {"custom_call": _custom_call}

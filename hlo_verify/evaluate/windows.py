@@ -1,0 +1,297 @@
+"""Windows that slide over a tensor: reduce_window, select_and_scatter and convolution.
+
+Dimensions that windows slide along have a class for each index; the others keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from hlo_verify.evaluate.blocks import Blocks, aligned, refine, replaced, spread, take
+from hlo_verify.evaluate.contraction import Pairing, contracted
+from hlo_verify.evaluate.elementwise import scalar_function
+from hlo_verify.evaluate.maps import Array, ClassMap
+from hlo_verify.evaluate.movement import reshaped, transposed
+from hlo_verify.evaluate.numbers import wrapped
+from hlo_verify.evaluate.reductions import UFUNCS, monoid, widened
+from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.ir import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """Where windows read along one dimension: `source[o, w]` is the index for offset w of window o, -1 in padding."""
+
+    axis: int
+    source: Array
+
+    @property
+    def trivial(self) -> bool:
+        return self.source.shape[1] == 1 and np.array_equal(self.source[:, 0], np.arange(len(self.source)))
+
+
+def slide(size: int, out: int, width: int, stride: int, low: int, base: int, dilation: int) -> Array:
+    """The index that each offset of each window reads, -1 where that is padding or a hole."""
+    at = np.arange(out)[:, None] * stride + np.arange(width) * dilation - low
+    source = at // base
+    return np.where((at % base == 0) & (source >= 0) & (source < size), source, -1)
+
+
+def _slides(op: Op, source: Sequence[int], out: Sequence[int]) -> list[Slide]:
+    attributes, rank = op.attributes, len(source)
+    ones = (1,) * rank
+    sizes = attributes["window_dimensions"]
+    strides = attributes.get("window_strides") or ones
+    base = attributes.get("base_dilations") or ones
+    dilations = attributes.get("window_dilations") or ones
+    padding = attributes.get("padding")
+    found = []
+    for k in range(rank):
+        low = 0 if padding is None else int(padding[k][0])
+        found.append(Slide(k + 1, slide(source[k], out[k], sizes[k], strides[k], low, base[k], dilations[k])))
+    return [s for s in found if not (s.trivial and len(s.source) == source[s.axis - 1])]
+
+
+def _spread(a: Blocks, slides: Sequence[Slide], run: Run) -> Blocks:
+    for s in slides:
+        run.spend(a.values.size // a.values.shape[s.axis] * max(1, len(a.classes[s.axis])))
+        a = spread(a, s.axis, run.maps)
+    return a
+
+
+def _padded(values: Array, axis: int, filler: Array) -> Array:
+    """The values with one more at the end of an axis, which index -1 then reads."""
+    shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
+    return np.concatenate([values, np.broadcast_to(filler, shape).astype(values.dtype)], axis=axis)
+
+
+def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    count = len(args) // 2
+    shape = op.types[0].shape
+    slides = _slides(op, args[0].shape, shape)
+    sources = [_spread(a, slides, run) for a in args[:count]]
+    classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
+    common = np.broadcast_shapes(*(v.shape for v in values))
+    arrays = [np.broadcast_to(v, common) for v in values[:count]]
+    firsts = values[count:]
+    maps = list(classes)
+    for s in slides:
+        maps[s.axis] = run.maps.distinct(len(s.source))
+    kind = monoid(op.regions[0]) if count == 1 else None
+    if kind is not None and run.types[op.operands[0]].dtype == op.types[0].dtype:
+        found = [_separable(kind, arrays[0], firsts[0], slides, run)]
+    else:
+        found = _offset_by_offset(op, arrays, firsts, slides, run)
+    return [Blocks(tuple(maps), wrapped(v, t.dtype, run.real)) for v, t in zip(found, op.types, strict=True)]
+
+
+def _separable(kind: str, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
+    """A monoid's windows, one dimension after the other; the initial value stands in the padding."""
+    combine = UFUNCS[kind]
+    neutral = _neutral(kind, values.dtype)
+    plain = bool((first == neutral).all())
+    whole = values
+    if not plain:  # where a window has padding or not matters for its initial value: element by element
+        return _any_order(combine, values, first, slides, run)
+    for s in slides:
+        whole = _along(kind, whole, s, neutral, run)
+    return np.asarray(combine(whole, first.reshape(first.shape)))
+
+
+def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Array:
+    size, width = values.shape[s.axis], s.source.shape[1]
+    run.toil(values.size * width / 16)
+    if kind == "add" and _is_running(s.source, size):
+        return np.cumsum(values, axis=s.axis, dtype=values.dtype)
+    if kind == "add" and _is_running(size - 1 - np.where(s.source < 0, size, s.source)[::-1, ::-1], size):
+        return np.flip(np.cumsum(np.flip(values, s.axis), axis=s.axis, dtype=values.dtype), s.axis)
+    longer = _padded(values, s.axis, neutral)
+    result = np.take(longer, s.source[:, 0], axis=s.axis)
+    for w in range(1, width):
+        result = UFUNCS[kind](result, np.take(longer, s.source[:, w], axis=s.axis))
+    return result
+
+
+def _is_running(source: Array, size: int) -> bool:
+    """Whether window o holds the elements up to number o."""
+    if source.shape != (size, size):
+        return False
+    wanted = np.arange(size)[:, None] + np.arange(size) - (size - 1)
+    return np.array_equal(np.where(wanted < 0, -1, wanted), np.where(source < 0, -1, source))
+
+
+def _neutral(kind: str, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+    if kind in ("add", "or"):
+        return np.zeros((), dtype)
+    if kind == "multiply":
+        return np.ones((), dtype)
+    if kind == "and":
+        return np.array(True) if dtype == bool else np.array(-1).astype(dtype)
+    low = kind == "maximum"
+    if dtype.kind == "f":
+        return np.array(-np.inf if low else np.inf, dtype)
+    return np.array(np.iinfo(dtype).min if low else np.iinfo(dtype).max, dtype)
+
+
+def _windows(values: Array, first: Array, slides: Sequence[Slide], offset: Sequence[int]) -> Array:
+    """What every window has at an offset."""
+    for s, w in zip(slides, offset, strict=True):
+        values = np.take(_padded(values, s.axis, first), s.source[:, w], axis=s.axis)
+    return values
+
+
+def _any_order(combine: np.ufunc, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
+    result = None
+    for offset in product(*(range(s.source.shape[1]) for s in slides)):
+        run.toil(values.size)
+        found = _windows(values, first, slides, offset)
+        result = found if result is None else combine(result, found)
+    return np.asarray(first if result is None else combine(result, first))
+
+
+def _offset_by_offset(
+    op: Op, arrays: Sequence[Array], firsts: Sequence[Array], slides: Sequence[Slide], run: Run
+) -> list[Array]:
+    function = scalar_function(op.regions[0], run)
+    results = list(firsts)
+    for offset in product(*(range(s.source.shape[1]) for s in slides)):
+        run.toil(arrays[0].size * len(arrays))
+        found = [_windows(a, f, slides, offset) for a, f in zip(arrays, firsts, strict=True)]
+        results = function([*results, *found])
+    shape = list(arrays[0].shape)
+    for s in slides:
+        shape[s.axis] = len(s.source)
+    return [np.broadcast_to(r, shape) for r in results]
+
+
+def _beside(a: Blocks, b: Blocks, apart: set[int], run: Run) -> tuple[tuple[ClassMap, ...], Array, Array]:
+    """Two tensors on the common classes of all axes but some, along which each keeps its own; the maps are those of `a`
+    there. The values have the same sizes along all other axes."""
+    classes: list[ClassMap] = []
+    indices: list[list[Array | None]] = [[], []]
+    for k, c in enumerate(a.classes):
+        now, found = (c, [None, None]) if k in apart else refine([(x.classes[k], x.values.shape[k]) for x in (a, b)], run.maps)
+        classes.append(now)
+        for side, index in zip(indices, found, strict=True):
+            side.append(index)
+    values = [take(x.values, index) for x, index in zip((a, b), indices, strict=True)]
+    rest = [max(v.shape[k] for v in values) for k in range(len(classes))]
+    x, y = (np.broadcast_to(v, [n if k in apart else rest[k] for k, n in enumerate(v.shape)]) for v in values)
+    return tuple(classes), x, y
+
+
+def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    """Every element of `source` is added where its window over `operand` has the element that `select` keeps."""
+    operand, source, init = args
+    kind = monoid(op.regions[1])
+    if kind != "add" or init.values.any():
+        raise UnknownError("that does more than add to zeros")
+    slides = _slides(op, operand.shape, source.shape)
+    operand = _spread(operand, slides, run)
+    for s in slides:
+        source = spread(source, s.axis, run.maps)
+    select = scalar_function(op.regions[0], run)
+    classes, values, added = _beside(operand, source, {s.axis for s in slides}, run)
+    best: Array | None = None
+    where: Array = np.zeros(added.shape, np.int64)
+    known: Array = np.zeros(added.shape, np.bool_)
+    offsets = list(product(*(range(s.source.shape[1]) for s in slides)))
+    run.spend(added.size)
+    run.toil(added.size * len(offsets) * 3)
+    for n, offset in enumerate(offsets):
+        found_values = _windows(values, np.zeros((), values.dtype), slides, offset)
+        real = np.ones((1,) * values.ndim, np.bool_)
+        for s, w in zip(slides, offset, strict=True):
+            real = real & (s.source[:, w] >= 0).reshape(tuple(-1 if k == s.axis else 1 for k in range(values.ndim)))
+        if best is None:
+            best, known, where = found_values, np.broadcast_to(real, added.shape), np.full(added.shape, n)
+            continue
+        keep = select([best, found_values])[0] & known
+        change = real & ~keep
+        best, where = np.where(change, found_values, best), np.where(change, n, where)
+        known = known | real
+    result = np.zeros(values.shape, added.dtype)
+    for n, offset in enumerate(offsets):
+        chosen = (where == n) & known
+        if chosen.any():
+            at = list(np.nonzero(chosen))
+            for s, w in zip(slides, offset, strict=True):
+                at[s.axis] = s.source[:, w][at[s.axis]]
+            np.add.at(result, tuple(at), added[chosen])
+    return [Blocks(tuple(classes), wrapped(result, op.types[0].dtype, run.real))]
+
+
+# convolution
+
+
+def _convolution(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    """The image in windows, contracted with the kernel; groups of features and of the batch are batch dimensions."""
+    lhs, rhs = args
+    numbers, attributes = op.attributes["dimension_numbers"], op.attributes
+    groups, batches = attributes.get("feature_group_count", 1), attributes.get("batch_group_count", 1)
+    spatial = len(numbers["input_spatial_dimensions"])
+    image = transposed(
+        lhs,
+        [numbers["input_batch_dimension"], numbers["input_feature_dimension"], *numbers["input_spatial_dimensions"]],
+    )
+    kernel = transposed(
+        rhs,
+        [
+            numbers["kernel_output_feature_dimension"],
+            numbers["kernel_input_feature_dimension"],
+            *numbers["kernel_spatial_dimensions"],
+        ],
+    )
+    shape = op.types[0].shape
+    split = max(groups, batches)
+    n, c = image.shape[:2]
+    parts = (batches, n // batches, groups, c // groups, *image.shape[2:])
+    image = reshaped(image, parts, run)
+    image = transposed(image, [0, 2, 1, 3, *range(4, 4 + spatial)])
+    image = reshaped(image, (split, n // batches, c // groups, *image.shape[4:]), run)
+    kernel = reshaped(kernel, (split, kernel.shape[0] // split, *kernel.shape[1:]), run)
+    for k in range(spatial):
+        image, kernel = _tapped(op, k, image, kernel, shape[numbers["output_spatial_dimensions"][k]], run)
+    # image: groups, batch, features, then (outputs, taps) for each; kernel: groups, out features, features, taps.
+    outs = [4 + 2 * k for k in range(spatial)]
+    pairing = Pairing([(0, 0), (1, 1)], [(3, 3), *((out + 1, 4 + k) for k, out in enumerate(outs))])
+    found = contracted(image, kernel, pairing, op.types[0].dtype, run)
+    # devices, groups, batch, outputs, out features
+    order = [0, 2 + spatial, 1, *range(2, 2 + spatial)]  # groups, features, batch, outputs
+    found = transposed(found, order)
+    found = reshaped(found, (split * found.shape[1], *found.shape[2:]), run)
+    target = [0] * len(shape)
+    target[numbers["output_feature_dimension"]] = 0
+    target[numbers["output_batch_dimension"]] = 1
+    for k, dim in enumerate(numbers["output_spatial_dimensions"]):
+        target[dim] = 2 + k
+    return [transposed(found, target)]
+
+
+def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -> tuple[Blocks, Blocks]:
+    """The image's spatial dimension k as outputs and taps, each tap a class; the kernel's likewise, in their order."""
+    attributes = op.attributes
+    axis, tap = 4 + 2 * k, 4 + k
+    size, width = image.shape[axis - 1], kernel.shape[tap - 1]
+    low = int(attributes["padding"][k][0])
+    source = slide(size, out, width, attributes["window_strides"][k], low, attributes["lhs_dilation"][k], attributes["rhs_dilation"][k])
+    kernel = spread(kernel, tap, run.maps)
+    if attributes["window_reversal"][k]:
+        values = np.flip(kernel.values, tap) if kernel.values.shape[tap] > 1 else kernel.values
+        kernel = replaced(kernel, tap, kernel.classes[tap], values)
+    image = spread(image, axis, run.maps)
+    run.spend(image.values.size // image.values.shape[axis] * source.size)
+    values = np.take(_padded(image.values, axis, np.zeros((), image.values.dtype)), source, axis=axis)
+    classes = (*image.classes[:axis], run.maps.distinct(out), run.maps.distinct(width), *image.classes[axis + 1 :])
+    return Blocks(classes, values), kernel
+
+
+RULES: dict[str, Rule] = {
+    "reduce_window": _reduce_window,
+    "select_and_scatter": _select_and_scatter,
+    "convolution": _convolution,
+}

@@ -1,0 +1,92 @@
+"""Every operation's rule agrees with StableHLO's reference interpreter, on dense and on block-constant operands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hlo_verify.evaluate import Blocks, dense, evaluate
+from hlo_verify.evaluate.blocks import of_devices
+from hlo_verify.passes.load import load
+from tests.ops.cases import CASES
+from tests.ops.cases.drawing import Case
+from tests.support.compare import Array, assert_same
+from tests.support.modules import Program
+from tests.support.reference import reference
+
+UNKNOWN = frozenset(
+    "cholesky triangular_solve fft rng_bit_generator rng infeed outfeed send recv chlo.bessel_i1e chlo.next_after "
+    "chlo.polygamma chlo.zeta custom_call bitcast_convert reduce_precision".split()
+)
+"""Operations that the evaluator need not know, or not always."""
+
+EXAMPLES = 25
+
+
+def blocks_of(array: Array, case: Case) -> Blocks:
+    """The array as blocks, one class for each index."""
+    return of_devices(array) if case.partitions else of_devices(array[None])
+
+
+def coarse(draw: st.DrawFn, array: Array, case: Case) -> Blocks:
+    """A block-constant tensor with some of the array's elements."""
+    fine = blocks_of(array, case)
+    maps = []
+    values = fine.values
+    for axis, classes in enumerate(fine.classes):
+        count = draw(st.integers(1, max(1, len(classes))))
+        drawn = np.array([draw(st.integers(0, count - 1)) for _ in classes], np.int64)
+        used, which = np.unique(drawn, return_inverse=True)
+        if len(used):
+            values = np.take(values, used, axis=axis)
+        maps.append(which.reshape(-1))
+    return Blocks(tuple(maps), values)
+
+
+def whole(blocks: Blocks, case: Case) -> Array:
+    """Every element, with a first dimension for devices where the case has one."""
+    if not case.partitions:
+        return dense(blocks, 0)
+    return np.stack([dense(blocks, d) for d in range(case.partitions * case.replicas)])
+
+
+def check(case: Case, arguments: list[Blocks], wanted: list[Array], name: str) -> None:
+    module = load(case.program.text, devices=max(1, case.partitions * case.replicas))
+    if case.partitions:
+        module = replace(module, partitions=case.partitions, replicas=case.replicas)
+    found = evaluate(module, arguments, max(1, case.partitions * case.replicas))
+    if found.unknown:
+        assert name in UNKNOWN or case.may_refuse, f"{found.unknown}\n{case.program.text}"
+        return
+    text = "\n".join([case.program.text, *(repr(whole(a, case)) for a in arguments)])
+    for blocks, array in zip(found.results, wanted, strict=True):
+        assert blocks is not None
+        for axis, (classes, count) in enumerate(zip(blocks.classes, blocks.values.shape, strict=True)):
+            assert len(classes) == 0 or set(classes) == set(range(count)), f"axis {axis}: {classes} of {count}"
+        assert_same(np.asarray(whole(blocks, case)).astype(object), array, text)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_dense_operands(name: str, data: st.DataObject) -> None:
+    case = data.draw(CASES[name])
+    wanted = case.expected if case.expected is not None else reference(case.program)
+    check(case, [blocks_of(x, case) for x in case.program.inputs], wanted, name)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_block_constant_operands(name: str, data: st.DataObject) -> None:
+    case = data.draw(CASES[name])
+    if case.expected is not None:
+        return  # its results are for other operands
+    arguments = [coarse(data.draw, x, case) for x in case.program.inputs]
+    program: Program = case.program
+    program.inputs = [np.asarray(whole(a, case)) for a in arguments]
+    check(case, arguments, reference(program), name)
