@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +13,17 @@ from hlo_verify.evaluate.maps import Array, first_of_each
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_integer, storage
 
 
-def default_scale(shape: Sequence[int]) -> float:
-    """The size of floats so that a matrix product keeps the size of what it is multiplied with.
+CONTRACTED = 4096
+"""The longest dimension that `default_scale` takes for one that weights are contracted in."""
 
-    That is one over the square root of the dimension that weights are usually contracted in, the last but one.
+
+def default_scale(shape: Sequence[int]) -> float:
+    """The size of floats for which values keep to a moderate size: one over the dimension that weights are contracted in.
+
+    Block-constant elements add up in step, so that a sum over n of them grows like n, not like its square root. Vectors
+    (biases, scales of norms) have size 1.
     """
-    return 1.0 if len(shape) < 2 else 1.0 / math.sqrt(max(1, shape[-2]))
+    return 1.0 if len(shape) < 2 else 1.0 / max(1, min(CONTRACTED, max(shape[:-1])))
 
 
 def random_argument(
@@ -28,22 +34,25 @@ def random_argument(
     tiles: Sequence[int] | None = None,
     scale: float | None = None,
     integers: int = 8,
-    detail: int = 4,
+    detail: int | Sequence[int] = 4,
     positive: bool = False,
     real: type = np.float64,
 ) -> Blocks:
     """A logical argument, for 1 device.
 
-    A dimension that is no longer than `detail` has a class for each index. Any other has at most `detail` classes: one
-    for each combination of a colour of the shard (of `tiles[k]`) and of a bit or two of the position in the shard, so
-    that a reshape which takes powers of two apart makes no more of them.
+    A dimension that is no longer than `detail` (one number, or one for each dimension) has a class for each index. Any
+    other has at most `detail` classes: one for each combination of a colour of the shard (of `tiles[k]`) and of a bit
+    or two of the position in the shard, so that a reshape which takes powers of two apart makes no more of them. Which
+    shards look alike, and which bits count, is the same for all arguments that are drawn from one generator.
 
     Floats are ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given), positive ones if asked;
     integers are in [0, integers).
     """
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
-    maps += [classes_of(n, t, generator, detail) for n, t in zip(shape, tiles, strict=True)]
+    details = (detail,) * len(shape) if isinstance(detail, int) else detail
+    structure = structure_of(generator)
+    maps += [classes_of(n, t, structure, d) for n, t, d in zip(shape, tiles, details, strict=True)]
     counts = [int(c.max(initial=0)) + 1 for c in maps]
     kind = storage(dtype, np.dtype(real))
     if dtype == "i1":
@@ -70,42 +79,57 @@ def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator)
     return generator.permutation(values.astype(np.int64)).reshape(counts)
 
 
-def classes_of(size: int, tiles: int, generator: np.random.Generator, detail: int) -> Array:
-    """A random map of a dimension of that size, cut in so many tiles, into at most `detail` classes, if not fewer."""
+def classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:
+    """A map of a dimension of that size, cut in so many tiles, into at most `detail` classes, if not fewer."""
     if size <= max(detail, 1):
         return np.arange(size)
     if detail <= 1:
         return np.zeros(size, np.int64)
     local = -(-size // tiles)
     shard, position = np.arange(size) // local, np.arange(size) % local
-    cut = tiles > 1
-    bits = _log2(detail) - (1 if cut else 0)
-    wanted = min(tiles, detail if local == 1 else max(2, detail // 2)) if cut else 1
-    while wanted << bits > detail and bits:
-        bits -= 1
-    number = _colours(shard.max() + 1, wanted, generator)[shard]
-    number = number * 2**bits + _bits(position, local, bits, generator)
-    return first_of_each(number)[1]
+    bits = _log2(detail)
+    colours = 1
+    if tiles > 1:
+        colours = min(tiles, detail if local == 1 else max(2, detail // 2))
+        while colours << bits > detail and bits:
+            bits -= 1
+    number = structure.colours(int(shard.max()) + 1, colours)[shard]
+    return first_of_each(number * 2**bits + structure.bits(position, local, bits))[1]
 
 
 def _log2(n: int) -> int:
     return n.bit_length() - 1
 
 
-def _colours(count: int, wanted: int, generator: np.random.Generator) -> Array:
-    """A random colour for each shard; each colour occurs."""
-    if wanted >= count:
-        return np.arange(count)
-    return generator.permutation(np.concatenate([np.arange(wanted), generator.integers(0, wanted, count - wanted)]))
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Which shards look alike and which bits of a position count: a function of a seed, the same for all arguments.
+
+    Dimensions of different arguments that meet in a program are then cut alike, and few classes come of them.
+    """
+
+    seed: int
+
+    def colours(self, count: int, wanted: int) -> Array:
+        """A random colour for each of some shards; each colour occurs."""
+        if wanted >= count:
+            return np.arange(count)
+        generator = np.random.default_rng((self.seed, count, wanted))
+        more = generator.integers(0, wanted, count - wanted)
+        return generator.permutation(np.concatenate([np.arange(wanted), more]))
+
+    def bits(self, position: Array, local: int, count: int) -> Array:
+        """A number made of a few bits of the position, such as divide the shard evenly if there are any."""
+        if local == 1 or not count:
+            return np.zeros_like(position)
+        usable = _log2(local & -local) or _log2(local)
+        order = np.random.default_rng((self.seed, 1)).permutation(32)
+        chosen = order[order < usable][:count]
+        return np.asarray(sum(((position >> int(b)) & 1) << n for n, b in enumerate(chosen)))
 
 
-def _bits(position: Array, local: int, count: int, generator: np.random.Generator) -> Array:
-    """A number made of a few random bits of the position, low ones that divide the shard evenly if there are any."""
-    if local == 1 or not count:
-        return np.zeros_like(position)
-    even = _log2(local & -local)
-    usable = even if even else _log2(local)
-    chosen = generator.permutation(usable)[:count]
-    if not len(chosen):
-        return (position > 0).astype(np.int64)
-    return np.asarray(sum(((position >> int(b)) & 1) << n for n, b in enumerate(chosen)))
+def structure_of(generator: np.random.Generator) -> Structure:
+    """The structure that belongs to a generator: one for all draws from it."""
+    entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
+    parts = entropy if isinstance(entropy, list | tuple) else [entropy]
+    return Structure(sum(int(part or 0) * (k + 1) for k, part in enumerate(parts)) % (1 << 32))

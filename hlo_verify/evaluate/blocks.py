@@ -11,7 +11,7 @@ import numpy as np
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, first_of_each, renumber
 
 SAMPLE = 61
-"""How many elements of each slice are looked at first for slices that are equal."""
+"""How many elements of each slice are looked at first, for slices that are equal; then as many times more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,59 +150,77 @@ def compact(blocks: Blocks, maps: Maps) -> Blocks:
 def _merge(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
     values = blocks.values
     count = values.shape[axis]
-    sample, whole = _sampled(values, axis)
-    first, which = _rows(sample)
-    if len(first) == count:
-        return blocks
-    if not whole:
-        first, which = _rows(_slices(values, axis))
+    total = values.size // count
+    if total > SAMPLE:
+        first, _ = _kinds(_sampled(values, axis), 0)
         if len(first) == count:
             return blocks
+    first, which = _kinds(values, axis)
+    if len(first) == count:
+        return blocks
     classes = maps.constant(len(blocks.classes[axis])) if len(first) == 1 else maps.intern(which[blocks.classes[axis]])
     return replaced(blocks, axis, classes, np.take(values, first, axis=axis))
 
 
-def _slices(values: Array, axis: int) -> Array:
-    """A row for each slice."""
-    return np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
-
-
-def _sampled(values: Array, axis: int) -> tuple[Array, bool]:
-    """A row of a few elements for each slice, and whether they are all of it."""
+def _sampled(values: Array, axis: int) -> Array:
+    """A row of a few elements for each slice."""
     rest = [n for k, n in enumerate(values.shape) if k != axis]
-    total = math.prod(rest)
-    if total <= SAMPLE:
-        return _slices(values, axis), True
-    where = np.unravel_index(np.arange(SAMPLE) * (total - 1) // (SAMPLE - 1), rest)
-    index = [np.asarray(w) for w in where]
-    return np.moveaxis(values, axis, 0)[(slice(None), *index)], False
+    where = np.unravel_index(np.arange(SAMPLE) * (math.prod(rest) - 1) // (SAMPLE - 1), rest)
+    return np.moveaxis(values, axis, 0)[(slice(None), *(np.asarray(w) for w in where))]
 
 
-def _rows(matrix: Array) -> tuple[Array, Array]:
-    """The first of each kind of rows, bit by bit, and the kind of each."""
-    plain = np.ascontiguousarray(matrix)
-    if plain.shape[1] == 1 and plain.dtype.itemsize in (1, 2, 4, 8):
-        return first_of_each(plain.view(f"u{plain.dtype.itemsize}")[:, 0])
-    bits = plain.view(np.uint8).reshape(len(plain), -1)
-    width = bits.shape[1]
-    if width % 8 == 0:
-        words = bits.view(np.uint64)
+def _kinds(values: Array, axis: int) -> tuple[Array, Array]:
+    """The first of each kind of slices along an axis, bit by bit but for the sign of zero, and the kind of each."""
+    count = values.shape[axis]
+    before = math.prod(values.shape[:axis])
+    parts = np.ascontiguousarray(values).reshape(before, count, -1)
+    keys = np.zeros(count, np.uint64)
+    if parts.shape[2] == 1:
+        left = _factors(before)
+        step = max(1, CHUNK // count)
+        for k in range(0, before, step):
+            keys += (_words(parts[k : k + step, :, 0]) * left[k : k + step, None]).sum(axis=0, dtype=np.uint64)
     else:
-        words = np.zeros((len(bits), -(-width // 8)), np.uint64)
-        words.view(np.uint8)[:, :width] = bits
-    factors = np.random.default_rng(words.shape[1]).integers(1, 1 << 63, words.shape[1], dtype=np.uint64) * np.uint64(2)
-    keys = _dot(words, factors + np.uint64(1))
+        left, right = _factors(before), _factors(parts.shape[2])
+        rows = parts.reshape(before * count, -1)
+        step = max(1, CHUNK // rows.shape[1])
+        found = np.concatenate([_words(rows[k : k + step]) @ right for k in range(0, len(rows), step)])
+        keys = (found.reshape(before, count) * left[:, None]).sum(axis=0, dtype=np.uint64)
     first, which = first_of_each(keys)
-    if len(first) < len(keys) and not np.array_equal(words[first[which]], words):  # two rows with one hash
-        return np.arange(len(keys)), np.arange(len(keys))
+    if len(first) < count and not _same(parts, first[which]):  # two slices with one hash
+        return np.arange(count), np.arange(count)
     return first, which
 
 
-def _dot(words: Array, factors: Array) -> Array:
-    """The hash of each row. The multiplication mixes low bits upwards only, so high bits are folded down before it."""
-    keys = np.zeros(len(words), np.uint64)
-    step = max(1, (1 << 22) // max(len(words), 1))
-    for k in range(0, words.shape[1], step):
-        part = words[:, k : k + step]
-        keys += ((part ^ (part >> np.uint64(29))) * factors[k : k + step]).sum(axis=1, dtype=np.uint64)
-    return keys
+def _same(parts: Array, which: Array) -> bool:
+    """Whether each slice along axis 1 is equal to the one that is its number in `which`."""
+    moved = np.flatnonzero(which != np.arange(len(which)))
+    for k in range(0, len(moved), step := max(1, CHUNK * 4 // (parts.shape[0] * parts.shape[2]))):
+        some = moved[k : k + step]
+        if not np.array_equal(_words(parts[:, some]), _words(parts[:, which[some]])):
+            return False
+    return True
+
+
+CHUNK = 1 << 16
+"""How many elements are hashed at a time: such as fit into a processor's cache."""
+
+
+def _factors(count: int) -> Array:
+    """Odd random numbers, always the same."""
+    drawn = np.random.default_rng(count).integers(1, 1 << 63, count, dtype=np.uint64)
+    return drawn * np.uint64(2) + np.uint64(1)
+
+
+def _words(values: Array) -> Array:
+    """A word for each element, equal for equal ones. Multiplication mixes bits upwards only, so high ones are folded."""
+    if values.dtype.kind == "c":
+        parts = np.ascontiguousarray(values).view(values.real.dtype).reshape(*values.shape, 2)
+        return np.asarray(_words(parts[..., 0]) * np.uint64(0x9E3779B97F4A7C15) + _words(parts[..., 1]))
+    if values.dtype.kind == "f":
+        values = values + values.dtype.type(0)  # no negative zero
+    plain = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+    words = plain.astype(np.uint64)
+    words ^= words >> np.uint64(29)
+    words ^= words << np.uint64(32)
+    return words

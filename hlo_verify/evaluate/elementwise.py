@@ -88,7 +88,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
             if op.name == "constant":
                 found = np.asarray(op.attributes["value"]).reshape(-1)[0]
                 environment[op.results[0]] = np.asarray(found).astype(storage(op.types[0].dtype, run.real))
-            elif op.types and op.types[0].shape == () and _plain(op.name) in names:
+            elif op.types and op.types[0].shape == () and functions.plain_name(op.name) in names:
                 operands = [read(v) for v in op.operands]
                 types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
                 environment[op.results[0]] = functions.apply(op, types, operands, run.real)
@@ -103,10 +103,6 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
         return [read(v) for v in region.results]
 
     return function
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("chlo.").removeprefix("mhlo.")
 
 
 def _map(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

@@ -18,7 +18,7 @@ Function = Callable[..., Array]
 
 def apply(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
     """An elementwise operation on operands of those types, which broadcast. Raises `UnknownError`."""
-    name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
+    name = plain_name(op.name)
     result = op.types[0].dtype
     special_rule = TYPED.get(name)
     if special_rule is not None:
@@ -32,6 +32,11 @@ def apply(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
         return wrapped(function(kind, *args), result, real)
     found = function(*args)
     return found if found.dtype == bool and result == "i1" else wrapped(found, result, real)
+
+
+def plain_name(name: str) -> str:
+    """An operation's name without the dialect."""
+    return name.removeprefix("chlo.").removeprefix("mhlo.")
 
 
 # Integers

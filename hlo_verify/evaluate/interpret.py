@@ -12,6 +12,7 @@ from hlo_verify.evaluate import (
     contraction,
     control,
     elementwise,
+    functions,
     manual,
     movement,
     ordering,
@@ -43,6 +44,9 @@ KEEPS_CLASSES = frozenset(
     "convert".split()
 )
 """Operations after which no more slices are equal than before, or hardly ever."""
+ARITHMETIC = frozenset("add subtract multiply divide maximum minimum power dot_general".split())
+"""Operations after which some may be, by chance or by zeros: large results are not looked through for it."""
+LARGE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +179,12 @@ def _used(op: Op) -> set[Value]:
     return used
 
 
+def _compacted(name: str, result: Blocks, run: Run) -> Blocks:
+    if name in KEEPS_CLASSES or (name in ARITHMETIC and result.values.size > LARGE):
+        return result
+    return compact(result, run.maps)
+
+
 def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     args = [run.environment[v] for v in op.operands]
     try:
@@ -189,15 +199,13 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         known = [a for a in args if a is not None]
         if len(known) < len(args):
             return [None] * len(op.results)
-        rule = RULES.get(op.name)
+        rule = RULES.get(op.name) or RULES.get(functions.plain_name(op.name))
         if rule is None:
             raise UnknownError("is not supported")
         results = rule(op, known, run, manual.place_of(op, run, place))
         for result in results:
             run.largest = max(run.largest, result.values.size)
-        if op.name in KEEPS_CLASSES:
-            return list(results)
-        return [compact(result, run.maps) for result in results]
+        return [_compacted(op.name, result, run) for result in results]
     except (UnknownError, MemoryError) as error:
         target = op.attributes.get("call_target_name")
         name = f"{op.name} to {target}" if target else op.name

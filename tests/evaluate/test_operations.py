@@ -20,11 +20,14 @@ from tests.support.reference import reference
 
 UNKNOWN = frozenset(
     "cholesky triangular_solve fft rng_bit_generator rng infeed outfeed send recv chlo.bessel_i1e chlo.next_after "
-    "chlo.polygamma chlo.zeta custom_call bitcast_convert reduce_precision".split()
+    "chlo.polygamma chlo.zeta custom_call bitcast_convert mhlo.scan dynamic_conv dynamic_gather".split()
 )
 """Operations that the evaluator need not know, or not always."""
 
-EXAMPLES = 25
+OTHERWISE = frozenset({"reduce_precision"})
+"""Operations that mean something else in real arithmetic."""
+
+EXAMPLES = 8
 
 
 def blocks_of(array: Array, case: Case) -> Blocks:
@@ -35,6 +38,8 @@ def blocks_of(array: Array, case: Case) -> Blocks:
 def coarse(draw: st.DrawFn, array: Array, case: Case) -> Blocks:
     """A block-constant tensor with some of the array's elements."""
     fine = blocks_of(array, case)
+    if array.size == 0:
+        return fine
     maps = []
     values = fine.values
     for axis, classes in enumerate(fine.classes):
@@ -70,7 +75,7 @@ def check(case: Case, arguments: list[Blocks], wanted: list[Array], name: str) -
         assert_same(np.asarray(whole(blocks, case)).astype(object), array, text)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", sorted(set(CASES) - OTHERWISE))
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_dense_operands(name: str, data: st.DataObject) -> None:
@@ -79,7 +84,7 @@ def test_dense_operands(name: str, data: st.DataObject) -> None:
     check(case, [blocks_of(x, case) for x in case.program.inputs], wanted, name)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", sorted(set(CASES) - OTHERWISE))
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_block_constant_operands(name: str, data: st.DataObject) -> None:
