@@ -10,9 +10,9 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import filled, scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap
-from hlo_verify.evaluate.numbers import wrapped
+from hlo_verify.evaluate.numbers import converted, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.ir import Function, Op
+from hlo_verify.ir import Function, Op, Value
 
 Binary = Callable[[Array, Array], Array]
 
@@ -47,6 +47,15 @@ def monoid(region: Function) -> str | None:
     return TRUTHS.get(op.name) if op.types[0].dtype == "i1" else op.name
 
 
+def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Value], run: Run) -> list[Blocks]:
+    """The operands of a reduction in the types of its results, which the reducer works on."""
+    kinds = [t.dtype for t in op.types] * 2
+    return [
+        Blocks(a.classes, converted(a.values, run.types[v].dtype, new, run.real)) if run.types[v].dtype != new else a
+        for a, v, new in zip(args, values, kinds, strict=True)
+    ]
+
+
 def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
     """The reduction over some axes, each class of which occurs `weights` times."""
     if not axes:
@@ -62,10 +71,10 @@ def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[i
         factor = joint.astype(values.dtype).reshape(-1)
         inner = np.transpose(values, [*rest, *axes]).reshape(*(values.shape[k] for k in rest), -1)
         return np.asarray(inner @ factor)
-    return np.asarray(np.multiply.reduce(_power(values, joint), axis=tuple(axes)))
+    return np.asarray(np.multiply.reduce(power(values, joint), axis=tuple(axes)))
 
 
-def _power(values: Array, exponents: Array) -> Array:
+def power(values: Array, exponents: Array) -> Array:
     """Elements to the power of natural numbers; integers wrap."""
     result, base, left = np.ones_like(values), values, exponents
     while left.any():
@@ -76,6 +85,7 @@ def _power(values: Array, exponents: Array) -> Array:
 
 def _reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     count = len(args) // 2
+    args = promoted(op, args, op.operands, run)
     sources, inits = args[:count], args[count:]
     axes = sorted(k + 1 for k in op.attributes["dimensions"])
     (region,) = op.regions
@@ -83,8 +93,6 @@ def _reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     if kind is None or count > 1:
         return _folded(op, sources, inits, axes, run)
     (a,), (init,), dtype = sources, inits, op.types[0].dtype
-    if run.types[op.operands[0]].dtype != dtype:
-        return _folded(op, sources, inits, axes, run)
     run.toil(a.values.size)
     if any(not len(a.classes[k]) for k in axes):
         maps = [c for k, c in enumerate(a.classes) if k not in axes]

@@ -11,7 +11,7 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import UFUNCS, monoid
+from hlo_verify.evaluate.reductions import UFUNCS, monoid, power, promoted
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
 from hlo_verify.ir import Function, Op
 
@@ -31,6 +31,8 @@ class Landing:
 def _scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     count = len(op.types)
     operands, indices, updates = args[:count], args[count], args[count + 1 :]
+    sides = promoted(op, [*operands, *updates], (*op.operands[:count], *op.operands[count + 1 :]), run)
+    operands, updates = sides[:count], sides[count:]
     if 0 in updates[0].shape:
         return list(operands)
     kind = _reducer(op.regions[0])
@@ -110,9 +112,7 @@ def _put(kind: str, result: Array, where: tuple[Array, ...], values: Array, time
         if not np.array_equal(result[where], values, equal_nan=values.dtype.kind == "f"):
             raise UnknownError("different updates of one element, in no order")
     elif kind == "multiply":
-        if times.size and times.max() > 1:
-            raise UnknownError("products of many updates")
-        np.multiply.at(result, where, values)
+        np.multiply.at(result, where, power(values, times))
     else:
         UFUNCS[kind].at(result, where, values)
 

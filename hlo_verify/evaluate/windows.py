@@ -17,7 +17,7 @@ from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.movement import reshaped, transposed
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import UFUNCS, monoid, widened
+from hlo_verify.evaluate.reductions import UFUNCS, monoid, promoted, widened
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
 from hlo_verify.ir import Op
 
@@ -73,6 +73,7 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
     count = len(args) // 2
     shape = op.types[0].shape
     slides = _slides(op, args[0].shape, shape)
+    args = promoted(op, args, op.operands, run)
     sources = [_spread(a, slides, run) for a in args[:count]]
     classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
     common = np.broadcast_shapes(*(v.shape for v in values))
@@ -82,7 +83,7 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
     for s in slides:
         maps[s.axis] = run.maps.distinct(len(s.source))
     kind = monoid(op.regions[0]) if count == 1 else None
-    if kind is not None and run.types[op.operands[0]].dtype == op.types[0].dtype:
+    if kind is not None:
         found = [_separable(kind, arrays[0], firsts[0], slides, run)]
     else:
         found = _offset_by_offset(op, arrays, firsts, slides, run)
