@@ -8,6 +8,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
+from hlo_verify.ops.best import least_index_of_best
 from hlo_verify.ops.devices import ascends
 from hlo_verify.ops.groups import (
     Members,
@@ -54,10 +55,15 @@ def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Po
     reduced = []
     for members in (np.sort(groups, axis=1), groups):
         where = member_index(members, device, expr.of_var(v))
-        reduced.append(reduce_terms(kind, [v], algebra.substitute(term, {device: where})))
+        reduced.append(_reduce(kind, v, algebra.substitute(term, {device: where})))
         if ascends(reduced[-1]):
             return reduced[-1]
     return reduced[0]
+
+
+def _reduce(kind: str, member: Var, term: Poly) -> Poly:
+    best = least_index_of_best([member], term) if kind == "min" else None
+    return reduce_terms(kind, [member], term) if best is None else best
 
 
 def _reducer(op: Op, context: Context) -> str:

@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.terms import algebra, padding
-from hlo_verify.terms.definitions import define, named
+from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
 
@@ -231,8 +231,7 @@ def exact_integer(value: Value) -> Poly:
     """A polynomial whose value is the machine value itself, not merely equal to it modulo 2^n."""
     dtype = value.type.dtype
     lo, hi = integer_range(dtype)
-    bounds = _bounds(value.term)
-    if bounds is not None and lo <= bounds[0] and bounds[1] <= hi:
+    if within(value.term, lo, hi):
         return value.term
     constant = value.term.constant
     if isinstance(constant, int):
@@ -240,22 +239,35 @@ def exact_integer(value: Value) -> Poly:
     return apply(f"wrap:{dtype}", (value.term,))
 
 
-def _bounds(p: Poly) -> tuple[int, int] | None:
+def within(p: Poly, lo: int, hi: int) -> bool:
+    """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped."""
+    found = bounds(p)
+    return found is not None and lo <= found[0] and found[1] <= hi
+
+
+def bounds(p: Poly) -> tuple[int, int] | None:
     """An interval that the integers which p evaluates to surely lie in, with nothing wrapped."""
     lo = hi = 0
     for mono, c in p.items:
         if not isinstance(c, int):
             return None
-        if all(atom.boolean for atom, _ in mono):
-            least, greatest = (0, 1) if mono else (1, 1)
-        else:
-            found = _atom_bounds(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        numbers = [(atom, n) for atom, n in mono if not atom.boolean]
+        least, greatest = 1, 1
+        if numbers:
+            found = _atom_bounds(numbers[0][0]) if len(numbers) == 1 and numbers[0][1] == 1 else None
             if found is None:
                 return None
             least, greatest = found
+        if len(numbers) < len(mono):  # times a truth value
+            least, greatest = min(least, 0), max(greatest, 0)
         lo += min(c * least, c * greatest)
         hi += max(c * least, c * greatest)
     return lo, hi
+
+
+def _hull(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The interval that two intervals lie in."""
+    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
@@ -264,12 +276,15 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
         return atom.index.lo, atom.index.hi
     if isinstance(atom, Read):
         if atom.tensor.kind in ("max", "min"):
-            return _bounds(atom.tensor.bodies[0])
+            return bounds(atom.tensor.bodies[0])
+        if atom.tensor.kind in ("argmax", "argmin"):  # the index of a pair, or the initial one
+            _, (_, index, _, initial) = unfold(atom)
+            return _hull(bounds(index), bounds(initial))
         polynomial = atom.tensor.kind in ("sum", "product", "term")
         return None if polynomial else algebra.INTEGER_RANGES.get(atom.tensor.dtype)
     if isinstance(atom, Apply):
         if atom.function in ("maximum", "minimum"):
-            parts = [_bounds(arg) for arg in atom.args]
+            parts = [bounds(arg) for arg in atom.args]
             if any(part is None for part in parts):
                 return None
             pick = max if atom.function == "maximum" else min

@@ -450,21 +450,23 @@ def _leaves(source: Tensor) -> frozenset[Tensor | str]:
     """The tensors and functions that a definition is made of, in the end."""
     if not source.bodies:
         return frozenset((source,))
+    return frozenset[Tensor | str]().union(*map(ingredients, source.bodies))
+
+
+def ingredients(p: Poly) -> frozenset[Tensor | str]:
+    """The tensors and functions that a term is made of, in the end."""
     found: set[Tensor | str] = set()
-    for body in source.bodies:
-        for atom in atoms(body):
-            if isinstance(atom, Read):
-                found |= _leaves(atom.tensor)
-            elif isinstance(atom, Apply):
-                found.add(atom.function)
+    for atom in atoms(p):
+        if isinstance(atom, Read):
+            found |= _leaves(atom.tensor)
+        elif isinstance(atom, Apply):
+            found.add(atom.function)
     return frozenset(found)
 
 
 def arguments(p: Poly) -> frozenset[Tensor]:
     """The modules' arguments that a term is about in the end."""
-    reads = [a.tensor for a in atoms(p) if isinstance(a, Read)]
-    leaves = frozenset[Tensor | str]().union(*map(_leaves, reads))
-    return frozenset(leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.kind == "argument")
+    return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")
 
 
 def _same_definition(a: Read, b: Read, state: _Split) -> bool:
