@@ -8,10 +8,12 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr, tables
 from hlo_verify.ir import Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
+from hlo_verify.passes import kinds
 from hlo_verify.passes.blame import Blame, Fault
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.lost import Values
@@ -79,7 +81,7 @@ class Diagnosis:
         if missing is not None:
             where = flow.line(start) if values.by_hand and start in flow else missing.op.location
             text = "; ".join(part for part in (_missing(missing), said.text) if part)
-            finding = Finding(here, str(where), *shown, text)
+            finding = Finding(here, str(where), *shown, text, kinds.without(missing, said))
             if start in flow:
                 self.leads[finding] = Lead(start)
             return finding
@@ -91,8 +93,9 @@ class Diagnosis:
                 break
             at = before[0]
         if at not in flow:
-            return Finding(here, "", *shown, said.text)
-        finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text)
+            return Finding(here, "", *shown, said.text, said.kind)
+        code = kinds.at(flow.op(at), found, expected, said)
+        finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text, code)
         self.leads[finding] = Lead(at)
         return finding
 
@@ -111,9 +114,9 @@ class Diagnosis:
     def _explain(self, fault: Fault) -> Finding:
         value = self.values.flow.value(fault.name)
         op = self.values.flow.op(fault.name)
-        wanted, step, said = self._nearest(fault, value)
+        wanted, step, said, code = self._nearest(fault, value)
         shown = self._show(value.term), "" if wanted is None else self._show(wanted)
-        finding = Finding(statement(op), str(fault.location), *shown, said)
+        finding = Finding(statement(op), str(fault.location), *shown, said, code)
         self.leads[finding] = self._lead(fault.name, value, step, wanted)
         return finding
 
@@ -130,16 +133,20 @@ class Diagnosis:
                         return Lead(name, step.op.results[k], together)
         return Lead(name)
 
-    def _nearest(self, fault: Fault, value: Value) -> tuple[Poly | None, Step | None, str]:
-        """The term that was expected, the logical operation, and how its value differs from what was found."""
+    def _nearest(self, fault: Fault, value: Value) -> tuple[Poly | None, Step | None, str, Mismatch]:
+        """The term that was expected, the logical operation, how its value differs from what was found, and the kind of
+        mismatch that this is."""
         if fault.offset is not None:
             start = self.values.shards.start_like(fault.offset)
             shown = self.values.notation.index(fault.offset)
+            text = f"no shard starts at offset {shown}"
             if start is not None:
-                return None, None, f"offset {shown} where {self.values.notation.index(start)} is expected"
-            return None, None, f"no shard starts at offset {shown}"
+                text = f"offset {shown} where {self.values.notation.index(start)} is expected"
+            return None, None, text, Mismatch.WRONG_PLACE
         if fault.partial is not None:
-            return fault.partial.term, fault.partial.step, self._partial(fault.partial, fault.elsewhere)
+            text = self._partial(fault.partial, fault.elsewhere)
+            code = kinds.of_partial(self.values, fault, fault.partial)
+            return fault.partial.term, fault.partial.step, text, code
         left_out = ""
         if fault.missing is not None:
             left_out = _missing(fault.missing)
@@ -151,10 +158,13 @@ class Diagnosis:
         if best is None:
             best = self.values.nearest(self.values.candidates(fault.name, value), value)
         if best is None:
-            return None, None, left_out or "no logical tensor is like it"
+            if not left_out:
+                return None, None, "no logical tensor is like it", Mismatch.DIFFERS
+            return None, None, left_out, Mismatch.WRONG_VALUE
         expected, step, said = best
+        code = kinds.of_value(self.values, fault, expected, step, said)
         text = f"{self._whole(step)}{said.text or 'another term is expected'}"
-        return expected, step, f"{left_out}; {said.text or text}" if left_out else text
+        return expected, step, f"{left_out}; {said.text or text}" if left_out else text, code
 
     def _partial(self, partial: Match, elsewhere: bool) -> str:
         together = expr.build(0, [(digit, digit.low) for digit in partial.summed])

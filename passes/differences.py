@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.passes.notation import Notation, number
@@ -27,10 +28,11 @@ SAID = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`parts` say what differs; the smaller `size`, the nearer the two terms are."""
+    """`parts` say what differs; the smaller `size`, the nearer the two terms are. `kinds` are those of the parts."""
 
     parts: tuple[str, ...]
     size: int
+    kinds: frozenset[Mismatch] = frozenset()
 
     @property
     def text(self) -> str:
@@ -38,20 +40,26 @@ class Difference:
         more = len(self.parts) - SAID
         return "; ".join(self.parts[:SAID]) + (f"; and {more} more differences" if more > 0 else "")
 
+    @property
+    def kind(self) -> Mismatch:
+        """The kind of all parts, where they are of one."""
+        return next(iter(self.kinds)) if len(self.kinds) == 1 else Mismatch.DIFFERS
+
 
 NOTHING = Difference((), 0)
 """Between equal terms."""
 
 
-def _one(text: str, size: int) -> Difference:
-    return Difference((text,), size)
+def _one(text: str, size: int, kind: Mismatch = Mismatch.DIFFERS) -> Difference:
+    return Difference((text,), size, frozenset((kind,)))
 
 
 def _all(differences: Iterable[Difference], size: int = 0) -> Difference:
     """Several differences together, each said once; the size is theirs and `size`."""
     found = list(differences)
     parts = dict.fromkeys(part for each in found for part in each.parts)
-    return Difference(tuple(parts), size + sum(each.size for each in found))
+    kinds = frozenset(kind for each in found for kind in each.kinds)
+    return Difference(tuple(parts), size + sum(each.size for each in found), kinds)
 
 
 def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEPTH) -> Difference:
@@ -72,7 +80,8 @@ def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEP
     if not pairs and not shared:
         return Difference((), 100)
     parts = [_monomials(a, b, notation, depth) for a, b in pairs]
-    parts += _summands(extra, "is not expected", notation) + _summands(missing, "is missing", notation)
+    kind = Mismatch.WRONG_VALUE if extra and missing else Mismatch.DIFFERS
+    parts += _summands(extra, "is not expected", kind, notation) + _summands(missing, "is missing", kind, notation)
     return _all(parts)
 
 
@@ -85,12 +94,14 @@ def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference
     if len({Fraction(c) / Fraction(k) for _, c, k in changed}) == 1 and len(changed) == len(found.items):
         _, c, k = changed[0]
         factor = Fraction(c) / Fraction(k)
+        kind = Mismatch.WRONG_VALUE if factor == -1 else Mismatch.WRONG_FACTOR  # a - b is -1 times b - a
         if len(found.items) > 1:
-            return _one(f"the factor is {number(factor)} where 1 is expected", 1)
-        return _one(f"the factor is {number(c)} where {number(k)} is expected", 1)
+            return _one(f"the factor is {number(factor)} where 1 is expected", 1, kind)
+        return _one(f"the factor is {number(c)} where {number(k)} is expected", 1, kind)
     mono, c, k = changed[0]
     what = notation.term(make_poly(((mono, 1),)), 0) if mono else "the constant"
-    return _one(f"the factor of {what} is {number(c)} where {number(k)} is expected", 1 + len(changed))
+    kind = Mismatch.WRONG_FACTOR if mono else Mismatch.DIFFERS
+    return _one(f"the factor of {what} is {number(c)} where {number(k)} is expected", 1 + len(changed), kind)
 
 
 Item = tuple[Monomial, Number]
@@ -123,12 +134,12 @@ def _shares(a: Item, b: Item) -> int:
     return sum(atom.skey in atoms for atom, _ in a[0])
 
 
-def _summands(items: Sequence[Item], what: str, notation: Notation) -> list[Difference]:
+def _summands(items: Sequence[Item], what: str, kind: Mismatch, notation: Notation) -> list[Difference]:
     if not items:
         return []
     if len(items) > 1:
-        return [_one(f"{len(items)} summands {what.replace('is', 'are', 1)}", 4 * len(items))]
-    return [_one(f"the summand {notation.term(make_poly((items[0],)), 0)} {what}", 4)]
+        return [_one(f"{len(items)} summands {what.replace('is', 'are', 1)}", 4 * len(items), kind)]
+    return [_one(f"the summand {notation.term(make_poly((items[0],)), 0)} {what}", 4, kind)]
 
 
 def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
@@ -152,7 +163,7 @@ def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
     if extra:
         parts.append(_one(f"the factor {_product(extra, notation)} is not expected", 3 * len(extra)))
     if a[1] != b[1] and not parts:
-        parts.append(_one(f"the factor is {number(a[1])} where {number(b[1])} is expected", 1))
+        parts.append(_one(f"the factor is {number(a[1])} where {number(b[1])} is expected", 1, Mismatch.WRONG_FACTOR))
     return _all(parts)
 
 
@@ -185,9 +196,10 @@ def _atoms(a: Atom, b: Atom, notation: Notation, depth: int) -> Difference:
     if isinstance(a, Apply) and isinstance(b, Apply) and a.args == b.args:
         return _one(f"the function is {a.function.split(':')[0]} where {b.function.split(':')[0]} is expected", 2)
     if isinstance(a, Guard) and isinstance(b, Guard):
-        return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2)
+        kind = Mismatch.DIFFERS if a.form.items == b.form.items else Mismatch.WRONG_PLACE
+        return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2, kind)
     if isinstance(a, Ix) and isinstance(b, Ix):
-        return _one(_offset(a.index, b.index, notation), 2)
+        return _one(_offset(a.index, b.index, notation), 2, Mismatch.WRONG_PLACE)
     return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
 
 
@@ -195,9 +207,10 @@ def _reads(a: Read, b: Read, notation: Notation, depth: int) -> Difference:
     if a.tensor is b.tensor:
         offsets = [(x, y) for x, y in zip(a.indices, b.indices, strict=True) if x is not y]
         texts = dict.fromkeys(f"{notation.tensor(a.tensor)}: {_offset(x, y, notation)}" for x, y in offsets)
-        return Difference(tuple(texts), 1 + len(offsets))
+        return Difference(tuple(texts), 1 + len(offsets), frozenset((Mismatch.WRONG_PLACE,)))
     if a.tensor.kind != b.tensor.kind or not (a.tensor.bodies and b.tensor.bodies):
-        return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
+        code = Mismatch.DIFFERS if a.tensor.bodies or b.tensor.bodies else Mismatch.WRONG_VALUE
+        return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20, code)
     kind = a.tensor.kind
     mine, theirs = (prod(v.size for v in r.tensor.bound) for r in (a, b))
     if mine != theirs:
@@ -206,7 +219,7 @@ def _reads(a: Read, b: Read, notation: Notation, depth: int) -> Difference:
         inside = _bodies(a, b, notation, depth - 1)
         if inside is not None:
             where = "" if kind == "term" or inside.text.startswith("in the") else f"in the {kind}: "
-            return _one(f"{where}{inside.text}" if inside.text else "", 1 + inside.size)
+            return _one(f"{where}{inside.text}" if inside.text else "", 1 + inside.size, inside.kind)
     return _one(f"another {kind} than {notation.atom(b)}", 20)
 
 

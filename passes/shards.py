@@ -225,6 +225,14 @@ class Shards:
                     return expr.scale(expr.of_atom(atom), c)
         return None
 
+    def are_axes(self, digits: Iterable[Digit]) -> bool:
+        """Whether digits of the device begin and end where those do that placements are made of: whole mesh axes."""
+        bounds = {1, self.stages.device.size}
+        for found in self._starts.values():
+            for start in found:
+                bounds.update(b for a in _digits_of(start, self.stages.device) for b in (a.low, a.low * a.radix))
+        return all(digit.low in bounds and digit.low * digit.radix in bounds for digit in digits)
+
     def start_like(self, offset: Index) -> Index | None:
         """The start of a shard that an odd offset was probably meant to be: over as many parts, of about their size."""
         atom, c = offset.items[0]

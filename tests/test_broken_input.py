@@ -101,6 +101,42 @@ def test_wrong_file(refused: Refused, content: bytes, said: str) -> None:
     assert said in refused(content)
 
 
+MINIMAL = "HloModule m\n\nENTRY %main (x: f32[8]) -> f32[8] {\n  ROOT %x = f32[8]{0} parameter(0)\n}\n"
+DYNAMIC = "module {\n  func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n    return %x : tensor<?xf32>\n  }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("logical", "partitioned", "options", "code"),
+    [
+        (GSPMD, GSPMD, ("--keep", "kept"), "HV400"),
+        (GSPMD, Path("nowhere"), (), "HV401"),
+        (GSPMD, "def f(x): return x\n", (), "HV403"),
+        (GSPMD, PARTITIONED[:-300], (), "HV404"),
+        (GSPMD, MINIMAL.replace("parameter(0)", "constant({...})"), (), "HV405"),
+        (DYNAMIC, DYNAMIC, (), "HV406"),
+        (GSPMD, GSPMD.replace("(%arg0:", "(%arg1: tensor<8xf32>, %arg0:"), (), "HV407"),
+        (MINIMAL, MINIMAL, (), "HV408"),
+        (GSPMD, GSPMD, ("--devices", "8"), "HV409"),
+        (GSPMD, GSPMD, ("--shardings", "wrong.toml"), "HV411"),
+        (GSPMD.replace("devices=[4,1]<=[4]", "devices=[3,1]<=[4]"), GSPMD, (), "HV101"),
+        (GSPMD.replace("devices=[4,1]<=[4]", "devices=[4]<=[4]"), GSPMD, (), "HV102"),
+        (GSPMD.replace("devices=[4,1]<=[4]", "devices=[8,1]<=[8]"), GSPMD, (), "HV103"),
+        (GSPMD, GSPMD, ("--shardings", "axis.toml"), "HV104"),
+        (MINIMAL, MINIMAL, ("--devices", "4"), "HV105"),
+        (GSPMD, GSPMD, (), "HV106"),
+        (GSPMD, GSPMD, ("--shardings", "manual.toml"), "HV109"),
+    ],
+)
+def test_every_kind_of_error_has_its_code(
+    refused: Refused, tmp_path: Path, logical: str, partitioned: str | Path, options: tuple[str, ...], code: str
+) -> None:
+    (tmp_path / "wrong.toml").write_text("[argument]\n")
+    (tmp_path / "axis.toml").write_text('[mesh]\na = 4\n[arguments]\n0 = ["b"]\n')
+    (tmp_path / "manual.toml").write_text('[arguments]\n0 = "{manual}"\n')
+    message = refused(logical, partitioned, options=options)
+    assert message.startswith(f"hlo-verify: error[{code}]: "), message
+
+
 def test_modules_of_different_programs(refused: Refused) -> None:
     message = refused(LOGICAL, TESTDATA / "embedding_gather_scatter" / "partitioned.hlo.gz")
     assert "they are not a pair" in message or "check that the two modules are a pair" in message

@@ -13,6 +13,7 @@ import pytest
 import hlo_verify
 from hlo_verify import cli, custom_calls
 from hlo_verify.config import read_custom_calls
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.errors import InputError
 
 PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
@@ -116,6 +117,7 @@ def test_side_effects_are_never_understood() -> None:
     hlo_verify.register_custom_call("my.kernel", rows)
     report = _report(LOOSE + RETURN, LOOSE + RETURN)
     assert report.verdict is UNKNOWN and "which has a side effect" in report.unsupported[0].message
+    assert {report.results[0].code, report.unsupported[0].code} == {Unsupported.OUTSIDE_WORLD}
 
 
 def test_a_result_may_take_the_place_of_an_operand() -> None:

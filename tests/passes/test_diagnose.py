@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import hlo_verify
+from hlo_verify.diagnostics import Mismatch, Solver
 from hlo_verify.report import Finding, Report
 
 ROWS, COLUMNS, WHOLE = "{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{replicated}"
@@ -304,6 +305,33 @@ def test_the_line_at_fault_is_named(case: Case) -> None:
     assert finding.location == f"model.py:{case.line}", finding
     assert case.says in finding.nearest
     assert finding.operation.startswith("%") and finding.found
+
+
+KINDS = {
+    "an all-reduce is missing": Mismatch.NEVER_REDUCED,
+    "an all-reduce over some devices": Mismatch.WRONG_DEVICES,
+    "an all-reduce twice": Mismatch.REDUCED_TWICE,
+    "the maximum instead of the sum": Mismatch.DIFFERS,
+    "a scale is missing": Mismatch.WRONG_FACTOR,
+    "a scale of an argument is missing": Mismatch.WRONG_FACTOR,
+    "another scale": Mismatch.WRONG_FACTOR,
+    "the last operation is missing": Mismatch.WRONG_VALUE,
+    "operands exchanged": Mismatch.WRONG_VALUE,
+    "another function": Mismatch.DIFFERS,
+    "a mask without its diagonal": Mismatch.DIFFERS,
+    "the next device's rows": Mismatch.WRONG_PLACE,
+    "rows that overlap": Mismatch.WRONG_PLACE,
+    "another row of a table in a loop": Mismatch.WRONG_PLACE,
+    "a mask numbered from the wrong row": Mismatch.WRONG_PLACE,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_kind_of_mismatch_is_suspected(name: str) -> None:
+    """The result itself is only not proved."""
+    report = CASES[name].report()
+    assert {result.finding.code for result in report.results if result.finding} == {KINDS[name]}
+    assert {result.code for result in report.results} == {Solver.NO_PROOF}
 
 
 def test_results_that_fail_for_one_reason_share_its_finding() -> None:

@@ -1,0 +1,81 @@
+"""Which kind of mismatch a finding is about."""
+
+from __future__ import annotations
+
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.ir import Op
+from hlo_verify.passes.blame import REDUCTIONS, Fault
+from hlo_verify.passes.differences import Difference
+from hlo_verify.passes.lost import Values
+from hlo_verify.passes.shards import Match, tensors
+from hlo_verify.passes.stages import Step
+from hlo_verify.terms.term import Guard, Monomial, Poly, Read
+
+SCALES = frozenset({"multiply", "divide"})
+"""Operations that a constant factor is lost with."""
+
+MOVES = frozenset("all_gather all_to_all concatenate pad reshape reverse slice transpose".split())
+"""Operations that only say where elements are."""
+
+SENDS = frozenset({"collective_permute", "collective_broadcast"})
+"""Collectives by which an element comes from the wrong place only where it comes from the wrong device."""
+
+_REDUCERS = {"add": "sum", "maximum": "max", "minimum": "min"}
+
+
+def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
+    """The kind where a value is a part of a logical one.
+
+    A collective that reduced it over some devices is right as far as it goes if what is missing are whole mesh axes.
+    """
+    op = values.flow.op(fault.name)
+    reduced = op.name in REDUCTIONS
+    if reduced and partial.kind not in {_REDUCERS.get(inner.name) for inner in op.regions[0].ops}:
+        return Mismatch.DIFFERS
+    wrong = fault.elsewhere or (reduced and not values.shards.are_axes(partial.summed))
+    return Mismatch.WRONG_DEVICES if wrong else Mismatch.NEVER_REDUCED
+
+
+def of_value(values: Values, fault: Fault, expected: Poly, step: Step | None, said: Difference) -> Mismatch:
+    """The kind where a value differs from the one that was expected."""
+    op, value = values.flow.op(fault.name), values.flow.value(fault.name)
+    match = values.shards.match(value)
+    if op.name in REDUCTIONS and match is not None and match.term is expected and match.factor > 1:
+        complete = (values.shards.is_shard(values.flow.value(source)) for source in values.flow.sources(fault.name))
+        return Mismatch.REDUCED_TWICE if any(complete) else Mismatch.WRONG_FACTOR
+    if fault.missing is not None:
+        return without(fault.missing, said)
+    if op.name in MOVES and step is not None and _is_made_of(values, fault, step):
+        return Mismatch.WRONG_PLACE
+    return at(op, value.term, expected, said)
+
+
+def _is_made_of(values: Values, fault: Fault, step: Step) -> bool:
+    """Whether the operands of a value are all shards of what a logical operation computes."""
+    matches = [values.shards.match(values.flow.value(source)) for source in values.flow.sources(fault.name)]
+    return bool(matches) and all(m is not None and m.whole.term is step.values[0].term for m in matches)
+
+
+def without(missing: Step, said: Difference) -> Mismatch:
+    """The kind where a logical operation is left out."""
+    scaled = missing.op.name in SCALES and said.kind is Mismatch.WRONG_FACTOR
+    return Mismatch.WRONG_FACTOR if scaled else Mismatch.WRONG_VALUE
+
+
+def at(op: Op, found: Poly, expected: Poly, said: Difference) -> Mismatch:
+    """The kind where an operation's value differs, and nothing is left out before it."""
+    kind = said.kind
+    if kind is Mismatch.DIFFERS and _is_moved(found, expected):
+        kind = Mismatch.WRONG_PLACE
+    return Mismatch.WRONG_DEVICES if op.name in SENDS and kind is Mismatch.WRONG_PLACE else kind
+
+
+def _is_moved(found: Poly, expected: Poly) -> bool:
+    """Whether a value consists of elements of what was expected, and nothing else."""
+
+    def is_element(mono: Monomial) -> bool:
+        rest = [(atom, power) for atom, power in mono if not isinstance(atom, Guard)]
+        return len(rest) == 1 and isinstance(rest[0][0], Read) and rest[0][1] == 1
+
+    elements = all(c == 1 and is_element(mono) for mono, c in (*found.items, *expected.items))
+    return elements and tensors(found) == tensors(expected)

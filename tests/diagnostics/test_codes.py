@@ -1,0 +1,102 @@
+"""The codes: each has one number, an explanation, and something that raises it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hlo_verify
+from hlo_verify.diagnostics import CODES, FAMILIES, Code, Diagnostic, Internal, Mismatch, Severity, Solver, near
+from hlo_verify.errors import InputError
+from hlo_verify.passes import stages
+
+PACKAGE = Path(hlo_verify.__file__).parent
+FILES = {*PACKAGE.rglob("*.py"), *(PACKAGE / "passes").glob("*.py")}  # passes may be a link
+TESTDATA = Path(__file__).parents[2] / "testdata" / "mlp_tp"
+SOURCES = [path for path in sorted(FILES) if path.parent.name != "diagnostics"]
+
+RESERVED = {Solver.TIME_LIMIT, Solver.MEMORY_LIMIT, Internal.DISAGREEMENT}
+"""Codes with a place kept for them: nothing raises them yet."""
+
+
+def test_numbers_are_of_their_family_and_given_once() -> None:
+    assert len(CODES) == sum(len(family.__members__) for family in FAMILIES.values())
+    for start, family in FAMILIES.items():
+        assert all(re.fullmatch(rf"{start}\d\d", code) for code in family)
+        assert list(family) == sorted(family)
+
+
+@pytest.mark.parametrize("code", CODES.values())
+def test_an_explanation_says_what_it_is_and_what_to_do(code: Code) -> None:
+    assert code.summary == code.summary.strip() and len(code.summary) < 80
+    assert code.summary[-1] not in ".:"
+    assert "What to do: " in code.explanation or code is Mismatch.DIFFERS
+    assert 150 < len(code.explanation) < 1600
+    assert all(len(line) <= 112 for line in code.explanation.splitlines())
+
+
+def test_a_code_is_a_string_and_itself_wherever_it_goes() -> None:
+    code = Mismatch.NEVER_REDUCED
+    assert code == "HV002" and f"{code}" == "HV002" and CODES["HV002"] is code
+    assert pickle.loads(pickle.dumps(code)) is code and copy.deepcopy(code) is code
+
+
+def _mentioned() -> Iterator[tuple[Path, int, str, str]]:
+    """Each `Family.CODE` in the sources."""
+    families = {family.__name__ for family in FAMILIES.values()}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in families:
+                yield path, node.lineno, node.value.id, node.attr
+
+
+def test_every_code_is_raised_somewhere() -> None:
+    raised = {getattr(hlo_verify.diagnostics, family)[name] for _, _, family, name in _mentioned()}
+    assert set(CODES.values()) - raised <= RESERVED
+
+
+def test_a_result_says_that_others_failed_before_it() -> None:
+    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_dropped_psum.hlo.gz")
+    assert [result.code for result in report.results] == [*[Solver.NO_PROOF] * 4, Solver.GIVEN_UP]
+    [stopped] = report.diagnostics
+    assert (stopped.code, stopped.severity) == (Solver.NO_PROOF, Severity.WARNING)
+    assert ("suspected", "HV002: a partial value is never reduced") in stopped.notes
+
+
+def test_a_result_says_that_the_budget_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "EFFORT", 0)
+    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_swapped_operands.hlo.gz")
+    assert {result.code for result in report.results} == {None, Solver.CASE_BUDGET}
+
+
+def test_every_input_error_has_a_code() -> None:
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputError":
+                assert len(node.args) == 2, f"{path}:{node.lineno}"
+    with pytest.raises(TypeError):
+        InputError("no code")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"), [("HV0002", "HV002"), ("hv03", "HV003"), ("404", "HV404"), ("HV02", "HV002"), ("HV399", "HV30")]
+)
+def test_near_codes(text: str, first: str) -> None:
+    assert near(text)[0].startswith(first)
+
+
+def test_nothing_is_near_to_something_else() -> None:
+    assert near("overflow") == []
+
+
+def test_a_diagnostic_says_where() -> None:
+    full = Diagnostic(Mismatch.DIFFERS, Severity.ERROR, "why", "a.py:3", "sort")
+    assert str(full) == "sort at a.py:3: why"
+    assert str(Diagnostic(Mismatch.DIFFERS, Severity.ERROR, "why", "a.py:3")) == "a.py:3: why"
+    assert str(Diagnostic(Mismatch.DIFFERS, Severity.ERROR, "why")) == "why"
