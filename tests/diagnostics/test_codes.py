@@ -62,7 +62,7 @@ def test_every_code_is_raised_somewhere() -> None:
 
 
 def test_a_result_says_that_others_failed_before_it() -> None:
-    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_dropped_psum.hlo.gz")
+    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_dropped_psum.hlo.gz", refute=False)
     assert [result.code for result in report.results] == [*[Solver.NO_PROOF] * 4, Solver.GIVEN_UP]
     [stopped] = report.diagnostics
     assert (stopped.code, stopped.severity) == (Solver.NO_PROOF, Severity.WARNING)
@@ -71,7 +71,7 @@ def test_a_result_says_that_others_failed_before_it() -> None:
 
 def test_a_result_says_that_the_budget_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "EFFORT", 0)
-    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_swapped_operands.hlo.gz")
+    report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_swapped_operands.hlo.gz", refute=False)
     assert {result.code for result in report.results} == {None, Solver.CASE_BUDGET}
 
 
