@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.diagnostics import Annotation
 from hlo_verify.errors import InputError
 from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
 from hlo_verify.evaluate.border import cut_of, shard
@@ -91,7 +92,7 @@ def _drawn(values: Array, generator: np.random.Generator) -> Any:
 def _addends(a: Blocks, sharding: Sharding, generator: np.random.Generator, run: Run) -> Blocks:
     """Random addends, the last of which makes up for the others."""
     if a.values.dtype == bool:
-        raise InputError("an unreduced argument of truth values")
+        raise InputError("an unreduced argument of truth values", Annotation.NO_SUM)
     count = sharding.addend_count
     colours = generator.integers(0, COLOURS, count)
     if a.values.dtype.kind in "iu":
@@ -139,7 +140,8 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
         inside = replaced(inside, 0, run.maps.intern(here), kept)
     expected = shard(expected, cut, [zero] * len(whole.shape), run)
     if expected.shape != found.shape:
-        raise InputError(f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}")
+        said = f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}"
+        raise InputError(said, Annotation.WRONG_SHARD)
     return _largest(expected, found, inside, sharding, run)
 
 
