@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hlo_verify.diagnostics import Diagnostic, Internal, Severity
+from hlo_verify.errors import DisagreementError
 from hlo_verify.ir import Op
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -15,7 +16,8 @@ _HOMES = (_PACKAGE, _PACKAGE.parent / "passes")
 
 def diagnose(error: BaseException) -> Diagnostic:
     """What is said of an exception that nothing foresaw."""
-    return Diagnostic(Internal.DEFECT, Severity.ERROR, _describe(error))
+    code = Internal.DISAGREEMENT if isinstance(error, DisagreementError) else Internal.DEFECT
+    return Diagnostic(code, Severity.ERROR, _describe(error))
 
 
 def _describe(error: BaseException) -> str:

@@ -26,3 +26,7 @@ class InputError(ValueError):
     def within(self, place: str) -> InputError:
         """The same error, said of a place: `place: message`."""
         return InputError(f"{place}: {self}", self.code)
+
+
+class DisagreementError(RuntimeError):
+    """Two parts of hlo-verify contradict one another, so one of them is wrong (HV902): nothing may be decided."""

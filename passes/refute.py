@@ -12,7 +12,7 @@ import numpy as np
 
 from hlo_verify import witness
 from hlo_verify.diagnostics import Input, Mismatch
-from hlo_verify.errors import InputError
+from hlo_verify.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference
 from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
@@ -85,7 +85,7 @@ def _check_proofs(found: Counterexample, report: Report) -> None:
     wrong = trials.exceeds_rounding(found.trial, found.trial.differences(proved))
     if wrong:
         n, apart = next(iter(wrong.items()))
-        raise RuntimeError(
+        raise DisagreementError(
             f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "
             f"at {list(apart.element)} on device {apart.device}"
         )

@@ -16,7 +16,7 @@ import pytest
 import hlo_verify
 from hlo_verify import cli
 from hlo_verify.diagnostics import Input
-from hlo_verify.errors import InputError
+from hlo_verify.errors import DisagreementError, InputError
 from hlo_verify.ir import Op
 from hlo_verify.report import Report, Verdict
 from tests.programs import report
@@ -119,6 +119,11 @@ def test_an_internal_error_names_the_place_and_the_operation(capsys: pytest.Capt
     assert "(overall), at dot_general from unknown location" in err
     assert "defect of hlo-verify" in err
     assert "Traceback" not in err
+
+
+def test_a_disagreement_has_a_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["a.mlir"], verify=Prover(DisagreementError("proved, and differs"))) == 70
+    assert capsys.readouterr().err.startswith("hlo-verify: internal error[HV902]: ")
 
 
 def test_traceback_on_request() -> None:
