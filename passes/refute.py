@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify import witness
-from hlo_verify.diagnostics import Input, Mismatch
+from hlo_verify.diagnostics import Input, Internal, Mismatch
 from hlo_verify.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference
 from hlo_verify.ir import Module
@@ -67,7 +67,9 @@ class Refuter:
             _check_proofs(found, report)
             replayed = replay(found)
             for n, values in replayed.denied.items():
-                results[n] = replace(results[n], reason=_denied(found.differences[n], *values))
+                results[n] = replace(
+                    results[n], reason=_denied(found.differences[n], *values), code=Internal.DISAGREEMENT
+                )
             found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
             if found.differences:
                 kept.append(found)
@@ -182,7 +184,9 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
     results = [Result(n, logical.result_names[n], Verdict.UNKNOWN, "does not differ") for n in numbers]
     for k, n in enumerate(numbers):
         if n in replayed.denied:
-            results[k] = replace(results[k], reason=_denied(differences[n], *replayed.denied[n]))
+            results[k] = replace(
+                results[k], reason=_denied(differences[n], *replayed.denied[n]), code=Internal.DISAGREEMENT
+            )
         elif n in differences:
             witness_ = Witness(_point(differences[n]), _inputs(found), replayed.how)
             results[k] = replace(
