@@ -26,13 +26,15 @@ _REDUCERS = {"add": "sum", "maximum": "max", "minimum": "min"}
 def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
     """The kind where a value is a part of a logical one.
 
-    A collective that reduced it over some devices is right as far as it goes if what is missing are whole mesh axes.
+    A collective that reduced it over some devices is right as far as it goes if what is missing are whole mesh axes;
+    one whose groups have one device each reduces nothing.
     """
-    op = values.flow.op(fault.name)
+    op, value = values.flow.op(fault.name), values.flow.value(fault.name)
     reduced = op.name in REDUCTIONS
     if reduced and partial.kind not in {_REDUCERS.get(inner.name) for inner in op.regions[0].ops}:
         return Mismatch.DIFFERS
-    wrong = fault.elsewhere or (reduced and not values.shards.are_axes(partial.summed))
+    idle = reduced and any(values.flow.value(s).term is value.term for s in values.flow.sources(fault.name))
+    wrong = fault.elsewhere or idle or (reduced and not values.shards.are_axes(partial.summed))
     return Mismatch.WRONG_DEVICES if wrong else Mismatch.NEVER_REDUCED
 
 

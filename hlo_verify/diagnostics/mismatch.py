@@ -41,7 +41,7 @@ class Mismatch(Code):
 
         In practice: a row-parallel matmul without its psum; a gradient of a replicated parameter that is not summed
         over the data axis; a `custom_vjp` whose backward pass lacks the psum that its forward pass makes necessary; a
-        softmax, LayerNorm or mean over a split dimension that uses local statistics; replica groups of one device each.
+        softmax, LayerNorm or mean over a split dimension that uses local statistics.
 
         What to do: reduce over the devices that the report names, before the value is used by anything that is not
         linear.
@@ -61,8 +61,8 @@ class Mismatch(Code):
             replica_groups = [[0, 1, 2, 3], [4, 5, 6, 7]]        # right: over model
 
         In practice: the wrong axis name in `psum`; groups computed for another order of devices than the mesh has; half
-        of a group forgotten; permutation pairs of a pipeline or ring that are off by one stage or run backwards; ids of
-        partitions taken for ids of replicas.
+        of a group forgotten, or each device in a group of its own; permutation pairs of a pipeline or ring that are off
+        by one stage or run backwards; ids of partitions taken for ids of replicas.
 
         What to do: compare the groups with those that the report expects ("the sum over d mod 4 is missing" means
         groups of the devices that differ in that digit alone).
