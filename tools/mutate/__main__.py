@@ -1,0 +1,89 @@
+"""`python -m tools.mutate run|table|show`: run a campaign, print its table, write one of its mutants."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tools.mutate import cases
+from tools.mutate.campaign import Campaign, Options, Record, read_records, surprise
+from tools.mutate.mutant import mutate
+from tools.mutate.table import render
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if arguments.command == "table":
+        print(render(read_records(arguments.out)), end="")
+        return 0
+    names = tuple(arguments.fixtures or cases.DEFAULT)
+    cases.capture(arguments.cache, names)
+    if arguments.command == "show":
+        return _show(arguments, names)
+    options = Options(names, arguments.cache, arguments.out, arguments.seed, arguments.limit, arguments.keep_unknown)
+    return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="make mutants and judge them; the table at the end")
+    show = commands.add_parser("show", help="write mutant NUMBER as text, next to its logical module")
+    table = commands.add_parser("table", help="the table of what there is in OUT")
+    for command in (run, show):
+        command.add_argument("--fixtures", nargs="+", metavar="NAME", help="all whose small build is proved")
+        command.add_argument("--cache", type=Path, default=cases.CACHE, help="where captured fixtures are kept")
+        command.add_argument("--seed", type=int, default=0)
+    for command in (run, show, table):
+        command.add_argument("--out", type=Path, default=Path("mutants"), help="results, and surprises as cases")
+    run.add_argument("--mutants", type=int, default=3000)
+    run.add_argument("--jobs", type=int, default=1)
+    run.add_argument("--limit", type=float, default=60.0, help="seconds for one verification")
+    run.add_argument("--resume", action="store_true", help="go on with the results in OUT")
+    run.add_argument("--keep-unknown", action="store_true", help="also write what differs and is UNKNOWN as cases")
+    show.add_argument("number", type=int)
+    return parser
+
+
+def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
+    records = read_records(options.out)
+    if records and not resume:
+        sys.exit(f"there are results in {options.out}: --resume goes on with them, --out puts new ones elsewhere")
+    if any(record["seed"] != options.seed for record in records):
+        sys.exit(f"the results in {options.out} are of another seed")
+    done = {record["number"] for record in records}
+    started = time.monotonic()
+
+    def report(record: Record) -> None:
+        records.append(record)
+        kind = surprise(record)
+        made = len(records) - len(done)
+        if kind not in (None, "unknown"):
+            print(f"{kind}: {record['fixture']} {record['number']}: {record['operator']}: {record['what']}", flush=True)
+        if made % 50 == 0:
+            print(f"{len(records)}/{count}, {(time.monotonic() - started) / made:.2f} s a mutant", flush=True)
+
+    try:
+        Campaign(options, report).run([number for number in range(count) if number not in done], jobs)
+    except KeyboardInterrupt:
+        print("interrupted; --resume goes on from here", file=sys.stderr)
+    print(render(records), end="")
+    return 1 if any(surprise(record) in ("false-proved", "false-refuted") for record in records) else 0
+
+
+def _show(arguments: argparse.Namespace, names: tuple[str, ...]) -> int:
+    case = cases.read_case(arguments.cache, names[arguments.number % len(names)])
+    mutant = mutate(case, (arguments.seed, arguments.number))
+    if mutant is None:
+        sys.exit("no operator fits")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for file, module in (("logical", case.logical), ("partitioned", case.partitioned), ("mutant", mutant.module)):
+        (arguments.out / f"{file}.mlir").write_text(cases.as_text(module))
+    print(f"{case.name}: {mutant.operator}: {mutant.what}\n{mutant.operation}\n{', '.join(mutant.own + mutant.near)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Many mutants, each judged by its values and by hlo-verify; results are lines of JSON, and a later run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hlo_verify.execute import Executor
+from tools.mutate.cases import Case, as_text, read_case
+from tools.mutate.mutant import Mutant
+from tools.mutate.truth import Judge, Outcome, Truth
+from tools.mutate.worker import Judgement, Worker
+
+Record = dict[str, Any]
+
+_RUN_LIMIT = 30.0
+"""Seconds for one run of a mutant on the devices; one that waits for ever is no program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`names` are the fixtures, captured in `cache`; mutant number n of a seed is always the same."""
+
+    names: tuple[str, ...]
+    cache: Path
+    out: Path
+    seed: int = 0
+    limit: float = 60.0
+    keep_unknown: bool = False
+
+
+class Line:
+    """What one thread works with: a worker that mutates and verifies, and the devices."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.worker = Worker(options.cache, options.limit)
+        self.one = Executor(1)
+        self.many: dict[int, Executor] = {}
+        self.judges: dict[str, tuple[Case, Judge]] = {}
+
+    def case(self, name: str) -> tuple[Case, Judge]:
+        if name not in self.judges:
+            case = read_case(self.options.cache, name)
+            many = self.many.setdefault(case.devices, Executor(case.devices, timeout=_RUN_LIMIT))
+            self.judges[name] = case, Judge(case, self.one, many)
+        return self.judges[name]
+
+    def run(self, number: int) -> tuple[Record, Mutant | None]:
+        """Make mutant `number`, and judge it."""
+        names = self.options.names
+        name = names[number % len(names)]
+        record: Record = {"number": number, "seed": self.options.seed, "fixture": name}
+        _, judge = self.case(name)
+        started = time.monotonic()
+        mutant = self.worker.mutate(name, (self.options.seed, number))
+        made = time.monotonic()
+        if not isinstance(mutant, Mutant):
+            return record | {"truth": "none", "why": str(mutant)}, None
+        outcome = judge.judge(mutant.module)
+        ran = time.monotonic()
+        judgement = self.worker.verify(name, mutant.module)
+        seconds = {"mutate": made - started, "run": ran - made, "verify": judgement.seconds}
+        return record | describe(mutant, outcome, judgement) | {"seconds": _rounded(seconds)}, mutant
+
+    def close(self) -> None:
+        self.worker.close()
+        for executor in (self.one, *self.many.values()):
+            executor.close()
+
+
+def _rounded(seconds: dict[str, float]) -> dict[str, float]:
+    return {key: round(value, 3) for key, value in seconds.items()}
+
+
+def describe(mutant: Mutant, outcome: Outcome, judgement: Judgement) -> Record:
+    """The record of one mutant; `named` says whether a finding names the edited operation (see `mutant.lines`)."""
+    return {
+        "operator": mutant.operator,
+        "what": mutant.what[:400],
+        "operation": mutant.operation,
+        "own": mutant.own,
+        "near": mutant.near,
+        "digest": mutant.digest,
+        "truth": str(outcome.truth),
+        "ratio": outcome.ratio if outcome.ratio < 1e30 else "inf",
+        "why": outcome.why,
+        "verdict": judgement.verdict,
+        "locations": judgement.locations,
+        "reason": judgement.reason,
+        "named": named(mutant, judgement.locations),
+    }
+
+
+def named(mutant: Mutant, locations: Iterable[str]) -> str:
+    """`own`, `near`, `far`, or `none` where there is no finding."""
+    found = set(locations)
+    if not found:
+        return "none"
+    if found & set(mutant.own):
+        return "own"
+    return "near" if found & set(mutant.near) else "far"
+
+
+def surprise(record: Record) -> str | None:
+    """What kind of surprise a record is; None for those that are as they should be, or that tell nothing."""
+    truth, verdict = record["truth"], record.get("verdict")
+    if truth == Truth.DIFFERS and verdict == "PROVED":
+        return "false-proved"
+    if truth == Truth.EQUAL and verdict == "REFUTED":
+        return "false-refuted"
+    if verdict in ("crash", "error", "timeout"):
+        return str(verdict) if truth != Truth.INVALID else None
+    return "unknown" if truth == Truth.DIFFERS and verdict == "UNKNOWN" else None
+
+
+def save(options: Options, record: Record, case: Case, mutant: Mutant, kind: str) -> Path:
+    """Write a case that anyone can run again: both modules, and the record."""
+    folder = options.out / "surprises" / kind / f"{record['fixture']}-{options.seed}-{record['number']}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "logical.mlir").write_text(as_text(case.logical))
+    (folder / "mutant.mlir").write_text(as_text(mutant.module))
+    (folder / "record.json").write_text(json.dumps(record, indent=2) + "\n")
+    return folder
+
+
+def read_records(out: Path) -> list[Record]:
+    """What earlier runs found; a last line that was cut short is left out."""
+    path = out / "records.jsonl"
+    records = []
+    for line in path.read_text().splitlines() if path.is_file() else []:
+        with contextlib.suppress(json.JSONDecodeError):
+            records.append(json.loads(line))
+    return records
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Runs mutants on several lines of work, and keeps what comes of them. `report` is told each record."""
+
+    options: Options
+    report: Callable[[Record], None]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, numbers: Sequence[int], jobs: int = 1) -> None:
+        """All mutants of those numbers. Ctrl-C ends the children and raises KeyboardInterrupt; what is done is kept."""
+        waiting = iter(numbers)
+        lines = [Line(self.options) for _ in range(jobs)]
+        self.options.out.mkdir(parents=True, exist_ok=True)
+        try:
+            with ThreadPoolExecutor(jobs) as pool:
+                works = [pool.submit(self._work, line, waiting) for line in lines]
+                try:
+                    while not all(work.done() for work in works):
+                        time.sleep(0.1)
+                        if any(work.done() and work.exception() for work in works):
+                            self.stopped.set()
+                except KeyboardInterrupt:
+                    self.stopped.set()
+                    raise
+            for work in works:
+                work.result()
+        finally:
+            for line in lines:
+                line.close()
+
+    def _work(self, line: Line, waiting: Any) -> None:
+        while not self.stopped.is_set():
+            with self.lock:
+                number = next(waiting, None)
+            if number is None:
+                return
+            record, mutant = line.run(number)
+            kind = surprise(record)
+            if mutant is not None and kind is not None and (kind != "unknown" or self.options.keep_unknown):
+                save(self.options, record, line.case(record["fixture"])[0], mutant, kind)
+            with self.lock:
+                with (self.options.out / "records.jsonl").open("a") as file:
+                    file.write(json.dumps(record) + "\n")
+                self.report(record)

@@ -1,0 +1,161 @@
+"""What a mutant computes, next to what the logical module does: both run on XLA's CPU devices with random arguments."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.execute import ExecutionError, Executor
+from hlo_verify.ir import Module
+from hlo_verify.passes.elements import numpy_dtype
+from hlo_verify.passes.load import load
+from hlo_verify.passes.pair import is_global
+from hlo_verify.sharding import Sharding
+from tools.mutate.cases import Case
+
+Array = npt.NDArray[Any]
+
+_NOISE = 20.0
+"""Differences up to so many times those of the good pair are its noise."""
+_CLEAR = 10.0
+"""Differences beyond so many times the noise are none of rounding."""
+_STEADY = 1e-4
+"""How far the good pair may be apart, relative to the largest element of a result."""
+_DRAWS = 10
+"""Draws at each scale until there is one at which the good pair agrees."""
+_SCALES = (1.0, 1e-3, 3.0)
+"""Of the arguments of each run. With small ones, what is added for the sake of stability counts."""
+
+
+class Truth(enum.StrEnum):
+    """DIFFERS: some device has other values. EQUAL: none has. UNCLEAR: rounding may be why. INVALID: it cannot run."""
+
+    DIFFERS = "differs"
+    EQUAL = "equal"
+    UNCLEAR = "unclear"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`ratio` is the largest difference of any result, in units of its noise; `why` says which, or what went wrong."""
+
+    truth: Truth
+    ratio: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One draw of arguments, as the devices take them, with the logical results and each one's noise."""
+
+    arguments: list[Array]
+    wanted: list[Array]
+    noise: list[float]
+
+
+class Judge:
+    """Runs mutants of one case."""
+
+    def __init__(self, case: Case, one: Executor, many: Executor) -> None:
+        self.logical, partitioned = load(case.logical), load(case.partitioned)
+        self.many = many
+        self.per_device = is_global(partitioned)
+        self.placed = _placements(self.logical.result_shardings, partitioned.result_shardings)
+        self.runs = [self._steady(case, partitioned, one, number) for number in range(len(_SCALES))]
+
+    def _steady(self, case: Case, partitioned: Module, one: Executor, number: int) -> _Run:
+        """A draw at which the good pair agrees, not one where rounding decides (which of two almost equal is larger).
+
+        At scale 1, if there is none at the one that is wanted.
+        """
+        near = 0.0
+        for scale in (_SCALES[number], 1.0):
+            for seed in range(_DRAWS):
+                whole = draw(self.logical, case.integers, scale, (number, seed))
+                run = self._prepare(case, partitioned, one, whole)
+                near = max(run.noise, default=0.0) / _NOISE
+                if near < _STEADY:
+                    return run
+        raise ValueError(f"{case.name}: the good pair differs by {near:.2g}")
+
+    def _prepare(self, case: Case, partitioned: Module, one: Executor, whole: Sequence[Array]) -> _Run:
+        wanted = [result[0] for result in one.run(case.logical, [argument[None] for argument in whole])]
+        if self.per_device:
+            arguments = [argument[None] for argument in whole]
+        else:
+            placed = _placements(self.logical.argument_shardings, partitioned.argument_shardings)
+            arguments = [cut(argument, sharding) for argument, sharding in zip(whole, placed, strict=True)]
+        got = self.many.run(case.partitioned, arguments, per_device=self.per_device)
+        near = [distance(*each) for each in zip(wanted, got, self.placed, strict=True)]
+        return _Run(arguments, wanted, [_NOISE * max(each, 1e-7) for each in near])
+
+    def judge(self, mutant: bytes) -> Outcome:
+        """Whether a mutant computes what the logical module does."""
+        worst, why = 0.0, ""
+        for number, run in enumerate(self.runs):
+            try:
+                got = self.many.run(mutant, run.arguments, per_device=self.per_device)
+            except ExecutionError as error:
+                return Outcome(Truth.INVALID, why=f"{error.failure}: {str(error)[:300]}")
+            for n, (wanted, have, sharding) in enumerate(zip(run.wanted, got, self.placed, strict=True)):
+                ratio = distance(wanted, have, sharding) / run.noise[n]
+                if ratio > worst:
+                    worst, why = ratio, f"result {n} of draw {number}"
+            if worst > _CLEAR:
+                return Outcome(Truth.DIFFERS, worst, why)
+        return Outcome(Truth.UNCLEAR if worst > 1 else Truth.EQUAL, worst, why)
+
+
+def draw(module: Module, integers: int, scale: float, seed: Sequence[int]) -> list[Array]:
+    """Arguments for a logical module: floats of about that scale, integers below a bound."""
+    generator = np.random.default_rng(seed)
+    arguments = []
+    for name, kind in zip(module.argument_names, module.main.argument_types, strict=True):
+        dtype = numpy_dtype(kind.dtype)
+        if dtype.kind in "iu":
+            arguments.append(generator.integers(0, integers, kind.shape).astype(dtype))
+            continue
+        values = generator.uniform(0.1, 1.0, kind.shape) * generator.choice([-1, 1], kind.shape) * scale
+        if len(kind.shape) > 1:
+            values = values / np.sqrt(kind.shape[-2])  # or softmax saturates
+        arguments.append((np.abs(values) if "'nu'" in name else values).astype(dtype))  # Adam takes its square root
+    return arguments
+
+
+def _placements(first: Sequence[Sharding | None], second: Sequence[Sharding | None]) -> list[Sharding]:
+    found = [one or other for one, other in zip(first, second, strict=True)]
+    return [sharding for sharding in found if sharding is not None]
+
+
+def place(sharding: Sharding, sizes: tuple[int, ...], device: int) -> tuple[slice, ...]:
+    """Which elements of a tensor a device holds."""
+    shards = [-(-size // tiles) for size, tiles in zip(sizes, sharding.tiles, strict=True)]
+    starts = [int(c) * shard for c, shard in zip(sharding.coordinates[device], shards, strict=True)]
+    return tuple(slice(s, min(s + n, size)) for s, n, size in zip(starts, shards, sizes, strict=True))
+
+
+def cut(whole: Array, sharding: Sharding) -> Array:
+    """What each device holds of an argument, stacked. Raises ValueError where shards do not divide it."""
+    return np.stack([whole[place(sharding, whole.shape, device)] for device in range(sharding.devices)])
+
+
+def distance(whole: Array, shards: Array, sharding: Sharding) -> float:
+    """The largest difference on any device, relative to the largest element; infinite where NaNs or infinities do."""
+    want = whole.astype(np.float64)
+    finite = np.abs(want[np.isfinite(want)])
+    scale = max(float(finite.max(initial=0.0)), 1e-30)
+    worst = 0.0
+    for device in range(len(shards)):
+        one = np.asarray(want[place(sharding, want.shape, device)])
+        other = np.asarray(shards[device].astype(np.float64)[tuple(map(slice, one.shape))])
+        odd = ~(np.isfinite(one) & np.isfinite(other))
+        if not np.array_equal(one[odd], other[odd], equal_nan=True):
+            return float("inf")
+        worst = max(worst, float(np.abs(one[~odd] - other[~odd]).max(initial=0.0)) / scale)
+    return worst

@@ -1,0 +1,127 @@
+"""A long-lived child that mutates and verifies, replaced when it takes too long, dies or has grown old."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from tools.mutate.cases import Case, read_case
+
+_AGE = 400
+"""Requests that a child answers before it is replaced, so that what it keeps does not add up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What `hlo_verify.verify` says: the verdict (or `error`, `timeout`, `crash`), where its findings are, and why."""
+
+    verdict: str
+    locations: tuple[str, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class Worker:
+    """A child process, started when it is first needed. `limit` is in seconds, for one verification."""
+
+    def __init__(self, folder: Path, limit: float) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._process: Any = None
+        self._connection: Any = None
+        self._answered = 0
+
+    def mutate(self, name: str, seed: tuple[int, ...]) -> Any:
+        """A `Mutant` of the case, or None where there is none; a string where making it failed."""
+        return self._ask(("mutate", name, seed), 120.0)
+
+    def verify(self, name: str, mutant: bytes) -> Judgement:
+        started = time.monotonic()
+        answer = self._ask(("verify", name, mutant), self.limit)
+        if isinstance(answer, Judgement):
+            return answer
+        kind = "timeout" if answer.startswith("timeout") else "crash"
+        return Judgement(kind, reason=answer, seconds=time.monotonic() - started)
+
+    def _ask(self, request: Any, limit: float) -> Any:
+        if self._process is None or self._answered >= _AGE:
+            self.close()
+            self._start()
+        try:
+            self._connection.send(request)
+            if self._connection.poll(limit):
+                self._answered += 1
+                return self._connection.recv()
+            why = f"timeout: no answer within {limit:g} s"
+        except (EOFError, ConnectionError):
+            self._process.join(5)
+            why = f"crash: the worker ended with status {self._process.exitcode}"
+        self.close()
+        return why
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, there = context.Pipe()
+        self._process = context.Process(target=serve, args=(there, self.folder), daemon=True)
+        self._process.start()
+        there.close()
+        self._answered = 0
+        self._connection.recv()
+
+    def close(self) -> None:
+        """End the child; a later request starts another."""
+        if self._process is not None:
+            self._connection.close()
+            self._process.kill()
+            self._process.join()
+        self._process = self._connection = None
+
+
+def serve(connection: Connection[Any, Any], folder: Path) -> None:
+    """The child: answer requests until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    from hlo_verify.ir import Module
+    from hlo_verify.passes.load import load
+    from tools.mutate.mutant import mutate
+
+    cases: dict[str, tuple[Case, Module]] = {}
+    connection.send("ready")
+    while True:
+        try:
+            what, name, given = connection.recv()
+        except EOFError:
+            return
+        if name not in cases:
+            case = read_case(folder, name)
+            cases[name] = case, load(case.logical)
+        case, logical = cases[name]
+        try:
+            answer: Any = mutate(case, given) if what == "mutate" else judge(logical, given)
+        except Exception as error:
+            answer = f"crash: {type(error).__name__}: {error}"
+        connection.send(answer)
+
+
+def judge(logical: Any, mutant: bytes) -> Judgement:
+    """The verdict on a mutant. An exception of the verifier is one too: mutants are well formed."""
+    import traceback
+
+    import hlo_verify
+
+    started = time.monotonic()
+    try:
+        report = hlo_verify.verify(logical, mutant)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+        return Judgement("error", reason=why[:500], seconds=time.monotonic() - started)
+    open_results = [result for result in report.results if result.verdict != "PROVED"]
+    locations = {result.finding.location for result in open_results if result.finding is not None}
+    reasons = [result.reason for result in open_results][:1] + list(report.unsupported)[:2]
+    seconds = time.monotonic() - started
+    return Judgement(str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400], seconds)
