@@ -89,13 +89,15 @@ class Executor:
         self._stop()
         self._folder.cleanup()
 
-    def run(self, module: Source, arguments: Sequence[Array], *, per_device: bool = False) -> list[Array]:
+    def run(
+        self, module: Source, arguments: Sequence[Array], *, per_device: bool = False, logical: bool = False
+    ) -> list[Array]:
         """The results of a module for such arguments, in the order of its signature.
 
         `module` is a path, the contents of a file (a `str` of several lines is text), or a loaded module.
 
-        - On one device it is a logical module; what it says of shardings is dropped. Arguments and results have a
-          leading dimension of 1.
+        - With `logical`, and on one device, it is a logical module, which one device runs; what it says of shardings
+          is dropped. Arguments and results have a leading dimension of 1.
         - On several devices it is what each of them runs: arguments and results are stacked, (devices, *local shape).
         - A module with manual regions is global: arguments are (1, *shape), and are placed as it says itself. Results
           are whole, (1, *shape), each element taken from the first device that has it; with `per_device` they are
@@ -103,7 +105,7 @@ class Executor:
 
         Raises `ExecutionError`.
         """
-        request = (*_contents(module), [np.asarray(argument) for argument in arguments], per_device)
+        request = (*_contents(module), [np.asarray(argument) for argument in arguments], per_device, logical)
         connection = self._started()
         try:
             connection.send(request)

@@ -1,7 +1,7 @@
 """The child process of `hlo_verify.execute`: compile modules with XLA and run them on its virtual CPU devices.
 
-`python -m hlo_verify.execute_child DESCRIPTOR DEVICES` answers requests (contents, replicas, arguments, per device) on
-the connection that the descriptor is with (results, ""), or with ([], message).
+`python -m hlo_verify.execute_child DESCRIPTOR DEVICES` answers requests (contents, replicas, arguments, per
+device, logical) on the connection that the descriptor is with (results, ""), or with ([], message).
 
 A module that every device runs is made the body of one manual region over all devices, so that XLA itself gives
 `partition_id`, channels and groups their meaning. Replica groups that are written as axes of a mesh are spelled out as
@@ -58,23 +58,26 @@ class Runner:
 
     def __init__(self, devices: int) -> None:
         self.devices = jax.devices()[:devices]
-        self.compiled: dict[bytes, Compiled] = {}
-        mesh = Mesh(np.array(self.devices), (_AXIS,))
-        self.stacked = NamedSharding(mesh, P(_AXIS))  # type: ignore[no-untyped-call]
+        self.compiled: dict[tuple[int, bytes], Compiled] = {}
 
-    def run(self, contents: bytes, replicas: int | None, arguments: Sequence[Array], per_device: bool) -> list[Array]:
+    def run(
+        self, contents: bytes, replicas: int | None, arguments: Sequence[Array], per_device: bool, logical: bool
+    ) -> list[Array]:
         """See `hlo_verify.execute.Executor.run`. Raises whatever jaxlib raises."""
-        key = hashlib.sha256(contents).digest()
-        found = self.compiled.pop(key, None) or compile_module(contents, replicas, self.devices)
+        devices = self.devices[:1] if logical else self.devices
+        key = len(devices), hashlib.sha256(contents).digest()
+        found = self.compiled.pop(key, None) or compile_module(contents, replicas, devices)
         self.compiled[key] = found
         if len(self.compiled) > _KEPT:
             del self.compiled[next(iter(self.compiled))]
-        check_arguments(found, arguments, 1 if found.is_global else len(self.devices))
-        return self._run_global(found, arguments, per_device) if found.is_global else self._run(found, arguments)
+        check_arguments(found, arguments, 1 if found.is_global else len(devices))
+        if found.is_global:
+            return self._run_global(found, arguments, per_device)
+        stacked = NamedSharding(Mesh(np.array(devices), (_AXIS,)), P(_AXIS))  # type: ignore[no-untyped-call]
+        return self._run(found, [jax.device_put(argument, stacked) for argument in arguments])
 
-    def _run(self, compiled: Compiled, arguments: Sequence[Array]) -> list[Array]:
+    def _run(self, compiled: Compiled, placed: Sequence[Any]) -> list[Array]:
         """Buffer d of each argument is (1, *local shape), which is what device d takes."""
-        placed = [jax.device_put(argument, self.stacked) for argument in arguments]
         results = compiled.executable.execute_sharded(placed).disassemble_into_single_device_arrays()
         return [np.concatenate([np.asarray(shard) for shard in result]) for result in results]
 

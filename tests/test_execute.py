@@ -136,10 +136,12 @@ module @m attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32
 """
 
 
-def test_a_logical_module_runs_on_one_device(one: Executor) -> None:
+def test_a_logical_module_runs_on_one_device(one: Executor, many: Executor) -> None:
     x = np.arange(16, dtype=np.float32)[None]
-    (got,) = one.run(SHARDED, [x])
-    assert np.array_equal(got, 2 * x)
+    for executor in (one, many):
+        (got,) = executor.run(SHARDED, [x], logical=True)
+        assert np.array_equal(got, 2 * x)
+    assert np.array_equal(one.run(SHARDED, [x])[0], 2 * x)
     assert x.tolist() == [list(range(16))], "what is donated is a copy"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,9 @@ def main() -> int:
     cases.capture(arguments.cache, names)
     if arguments.command == "show":
         return _show(arguments, names)
-    options = Options(names, arguments.cache, arguments.out, arguments.seed, arguments.limit, arguments.keep_unknown)
+    options = Options(
+        names, arguments.cache, arguments.out, arguments.seed, arguments.limit, arguments.keep_unknown, arguments.refute
+    )
     return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
 
 
@@ -43,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--limit", type=float, default=60.0, help="seconds for one verification")
     run.add_argument("--resume", action="store_true", help="go on with the results in OUT")
     run.add_argument("--keep-unknown", action="store_true", help="also write what differs and is UNKNOWN as cases")
+    run.add_argument("--no-refute", dest="refute", action="store_false", help="only look for what is PROVED wrongly")
     show.add_argument("number", type=int)
     return parser
 
@@ -65,6 +69,7 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
         if made % 50 == 0:
             print(f"{len(records)}/{count}, {(time.monotonic() - started) / made:.2f} s a mutant", flush=True)
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         Campaign(options, report).run([number for number in range(count) if number not in done], jobs)
     except KeyboardInterrupt:

@@ -34,6 +34,7 @@ class Options:
     seed: int = 0
     limit: float = 60.0
     keep_unknown: bool = False
+    refute: bool = True
 
 
 class Line:
@@ -41,8 +42,7 @@ class Line:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.worker = Worker(options.cache, options.limit)
-        self.one = Executor(1)
+        self.worker = Worker(options.cache, options.limit, options.refute)
         self.many: dict[int, Executor] = {}
         self.judges: dict[str, tuple[Case, Judge]] = {}
 
@@ -50,7 +50,7 @@ class Line:
         if name not in self.judges:
             case = read_case(self.options.cache, name)
             many = self.many.setdefault(case.devices, Executor(case.devices, timeout=_RUN_LIMIT))
-            self.judges[name] = case, Judge(case, self.one, many)
+            self.judges[name] = case, Judge(case, many)
         return self.judges[name]
 
     def run(self, number: int) -> tuple[Record, Mutant | None]:
@@ -72,7 +72,7 @@ class Line:
 
     def close(self) -> None:
         self.worker.close()
-        for executor in (self.one, *self.many.values()):
+        for executor in self.many.values():
             executor.close()
 
 

@@ -28,8 +28,8 @@ _STEADY = 1e-4
 """How far the good pair may be apart, relative to the largest element of a result."""
 _DRAWS = 10
 """Draws at each scale until there is one at which the good pair agrees."""
-_SCALES = (1.0, 1e-3, 3.0)
-"""Of the arguments of each run. With small ones, what is added for the sake of stability counts."""
+_SCALES = (1.0, 1e-3, 30.0)
+"""Of the arguments of each run. What is added for stability counts with small ones, limits with large ones."""
 
 
 class Truth(enum.StrEnum):
@@ -62,14 +62,14 @@ class _Run:
 class Judge:
     """Runs mutants of one case."""
 
-    def __init__(self, case: Case, one: Executor, many: Executor) -> None:
+    def __init__(self, case: Case, many: Executor) -> None:
         self.logical, partitioned = load(case.logical), load(case.partitioned)
         self.many = many
         self.per_device = is_global(partitioned)
         self.placed = _placements(self.logical.result_shardings, partitioned.result_shardings)
-        self.runs = [self._steady(case, partitioned, one, number) for number in range(len(_SCALES))]
+        self.runs = [self._steady(case, partitioned, number) for number in range(len(_SCALES))]
 
-    def _steady(self, case: Case, partitioned: Module, one: Executor, number: int) -> _Run:
+    def _steady(self, case: Case, partitioned: Module, number: int) -> _Run:
         """A draw at which the good pair agrees, not one where rounding decides (which of two almost equal is larger).
 
         At scale 1, if there is none at the one that is wanted.
@@ -78,16 +78,17 @@ class Judge:
         for scale in (_SCALES[number], 1.0):
             for seed in range(_DRAWS):
                 whole = draw(self.logical, case.integers, scale, (number, seed))
-                run = self._prepare(case, partitioned, one, whole)
+                run = self._prepare(case, partitioned, whole)
                 near = max(run.noise, default=0.0) / _NOISE
                 if near < _STEADY:
                     return run
         raise ValueError(f"{case.name}: the good pair differs by {near:.2g}")
 
-    def _prepare(self, case: Case, partitioned: Module, one: Executor, whole: Sequence[Array]) -> _Run:
-        wanted = [result[0] for result in one.run(case.logical, [argument[None] for argument in whole])]
+    def _prepare(self, case: Case, partitioned: Module, whole: Sequence[Array]) -> _Run:
+        stacked = [argument[None] for argument in whole]
+        wanted = [result[0] for result in self.many.run(case.logical, stacked, logical=True)]
         if self.per_device:
-            arguments = [argument[None] for argument in whole]
+            arguments = stacked
         else:
             placed = _placements(self.logical.argument_shardings, partitioned.argument_shardings)
             arguments = [cut(argument, sharding) for argument, sharding in zip(whole, placed, strict=True)]

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from hlo_verify.execute import Executor
 from tools.mutate.cases import Case, read_case
 
 _AGE = 400
@@ -29,8 +30,9 @@ class Judgement:
 class Worker:
     """A child process, started when it is first needed. `limit` is in seconds, for one verification."""
 
-    def __init__(self, folder: Path, limit: float) -> None:
+    def __init__(self, folder: Path, limit: float, refute: bool = True) -> None:
         self.folder = folder
+        self.refute = refute
         self.limit = limit
         self._process: Any = None
         self._connection: Any = None
@@ -67,7 +69,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(there, self.folder), daemon=True)
+        self._process = context.Process(target=serve, args=(there, self.folder, self.refute), daemon=True)
         self._process.start()
         there.close()
         self._answered = 0
@@ -82,7 +84,7 @@ class Worker:
         self._process = self._connection = None
 
 
-def serve(connection: Connection[Any, Any], folder: Path) -> None:
+def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
     """The child: answer requests until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     from hlo_verify.ir import Module
@@ -90,6 +92,7 @@ def serve(connection: Connection[Any, Any], folder: Path) -> None:
     from tools.mutate.mutant import mutate
 
     cases: dict[str, tuple[Case, Module]] = {}
+    keep_devices()
     connection.send("ready")
     while True:
         try:
@@ -101,13 +104,29 @@ def serve(connection: Connection[Any, Any], folder: Path) -> None:
             cases[name] = case, load(case.logical)
         case, logical = cases[name]
         try:
-            answer: Any = mutate(case, given) if what == "mutate" else judge(logical, given)
+            answer: Any = mutate(case, given) if what == "mutate" else judge(logical, given, refute)
         except Exception as error:
             answer = f"crash: {type(error).__name__}: {error}"
         connection.send(answer)
 
 
-def judge(logical: Any, mutant: bytes) -> Judgement:
+def keep_devices() -> None:
+    """Let the replays of this process share their virtual devices: starting them takes longer than the rest."""
+    from hlo_verify.passes import replay
+
+    kept: dict[int, Executor] = {}
+
+    class Kept(Executor):
+        def close(self) -> None:
+            pass
+
+    def executor(devices: int, *, timeout: float = 60.0) -> Executor:
+        return kept.setdefault(devices, Kept(devices, timeout=timeout))
+
+    replay.Executor = executor  # type: ignore[assignment,misc]
+
+
+def judge(logical: Any, mutant: bytes, refute: bool) -> Judgement:
     """The verdict on a mutant. An exception of the verifier is one too: mutants are well formed."""
     import traceback
 
@@ -115,13 +134,13 @@ def judge(logical: Any, mutant: bytes) -> Judgement:
 
     started = time.monotonic()
     try:
-        report = hlo_verify.verify(logical, mutant)
+        report = hlo_verify.verify(logical, mutant, refute=refute)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
         return Judgement("error", reason=why[:500], seconds=time.monotonic() - started)
     open_results = [result for result in report.results if result.verdict != "PROVED"]
     locations = {result.finding.location for result in open_results if result.finding is not None}
-    reasons = [result.reason for result in open_results][:1] + list(report.unsupported)[:2]
+    reasons = [result.reason for result in open_results][:1] + [str(each) for each in report.unsupported[:2]]
     seconds = time.monotonic() - started
     return Judgement(str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400], seconds)
