@@ -1,0 +1,375 @@
+"""Formulas over a small instance: a graph of real and integer operations, equal ones shared, written as SMT-LIB.
+
+Building applies only what holds by the names of the operations: sums and products are flat and in one order, numbers
+are folded, and the laws of functions (`exp(a + b) = exp(a) exp(b)`, `1/(c*a*b) = (1/c) (1/a) (1/b)`, ...) are applied
+to the arguments that occur. Whether two formulas are equal is for Z3 to say (`solver.backend`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+from hlo_verify.solver.plain import BudgetError
+from hlo_verify.terms.term import Number
+
+Node = int
+Monomial = tuple[tuple[Node, int], ...]
+
+EXPANSION = 200
+"""The most monomials that an argument of a function is multiplied out to."""
+
+LIMIT = 60_000
+"""The most nodes of a question."""
+
+BOOLEAN = frozenset({"between", "greater", "is_zero", "boolean"})
+
+COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An integer that depends on what tensors hold."""
+
+    node: Node
+
+
+Whole = int | Unknown
+
+
+class Graph:
+    """Nodes are numbers; equal ones have the same. A node's operation and operands are `nodes[n]`."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[object, ...]] = []
+        self._known: dict[tuple[object, ...], Node] = {}
+        self._expanded: dict[Node, dict[Monomial, Fraction] | None] = {}
+        self.zero, self.one = self.number(0), self.number(1)
+        self.infinity = self._node(("symbol", "infinity"))
+
+    def _node(self, key: tuple[object, ...]) -> Node:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.nodes)
+            self.nodes.append(key)
+            if found > LIMIT:
+                raise BudgetError(f"more than {LIMIT} terms at the small instance")
+        return found
+
+    def number(self, value: Number) -> Node:
+        return self._node(("number", Fraction(value)))
+
+    def value(self, n: Node) -> Fraction | None:
+        """The value of a number, else None."""
+        node = self.nodes[n]
+        return node[1] if node[0] == "number" else None  # type: ignore[return-value]
+
+    # integers
+
+    def affine(self, parts: Iterable[tuple[Whole, int]], const: int) -> Whole:
+        """The sum of multiples of integers; known where all of them are."""
+        sums: dict[Node, int] = {}
+        for e, c in parts:
+            if isinstance(e, int):
+                const += c * e
+                continue
+            node = self.nodes[e.node]
+            if node[0] == "affine":
+                const += c * node[1]  # type: ignore[operator]
+                for n, k in node[2]:  # type: ignore[attr-defined]
+                    sums[n] = sums.get(n, 0) + k * c
+            else:
+                sums[e.node] = sums.get(e.node, 0) + c
+        live = tuple(sorted((n, c) for n, c in sums.items() if c))
+        if not const and len(live) == 1 and live[0][1] == 1:
+            return Unknown(live[0][0])
+        return Unknown(self._node(("affine", const, live))) if live else const
+
+    def operation(self, kind: str, *args: object) -> Unknown:
+        """An integer operation (`digit`, `clamp`, `table`, `integer`) on what is not known."""
+        return Unknown(self._node((kind, *args)))
+
+    def read(self, name: str, where: Sequence[Whole], sort: str) -> Node:
+        """An element of a tensor."""
+        return self._node(("read", name, tuple(where), sort))
+
+    def of_integer(self, e: Whole) -> Node:
+        """An integer as a number."""
+        return self.number(e) if isinstance(e, int) else self._node(("real", e.node))
+
+    def between(self, e: Whole, lo: int | None, hi: int | None) -> Node:
+        """1 where an integer lies between two bounds."""
+        if isinstance(e, int):
+            return self.one if (lo is None or lo <= e) and (hi is None or e <= hi) else self.zero
+        return self._node(("between", e.node, lo, hi))
+
+    # reals
+
+    def is_boolean(self, n: Node) -> bool:
+        """Whether a node is 0 or 1."""
+        node = self.nodes[n]
+        return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
+
+    def add(self, parts: Iterable[tuple[Node, Fraction | int]]) -> Node:
+        """A linear combination."""
+        const = Fraction(0)
+        sums: dict[Node, Fraction] = {}
+        for n, c in parts:
+            node = self.nodes[n]
+            if node[0] == "number":
+                const += c * node[1]  # type: ignore[operator]
+            elif node[0] == "sum":
+                const += c * node[1]  # type: ignore[operator]
+                for m, k in node[2]:  # type: ignore[attr-defined]
+                    sums[m] = sums.get(m, Fraction(0)) + c * k
+            else:
+                sums[n] = sums.get(n, Fraction(0)) + c
+        live = tuple(sorted((n, c) for n, c in sums.items() if c))
+        if not live:
+            return self.number(const)
+        if not const and len(live) == 1 and live[0][1] == 1:
+            return live[0][0]
+        return self._node(("sum", const, live))
+
+    def multiply(self, factors: Sequence[Node]) -> Node:
+        """A product."""
+        coefficient = Fraction(1)
+        powers: dict[Node, int] = {}
+        exponents: dict[Node, Fraction] = {}
+        todo = list(factors)
+        while todo:
+            n = todo.pop()
+            node = self.nodes[n]
+            if node[0] == "number":
+                coefficient *= node[1]  # type: ignore[operator]
+            elif node[0] == "product":
+                for m, k in node[1]:  # type: ignore[attr-defined]
+                    todo.extend([m] * k)
+            elif node[0] == "sum" and not node[1] and len(node[2]) == 1:  # type: ignore[arg-type]
+                ((m, c),) = node[2]  # type: ignore[misc]
+                coefficient *= c
+                todo.append(m)
+            elif node[0] == "exp":
+                m = node[1]  # type: ignore[assignment]
+                exponents[m] = exponents.get(m, Fraction(0)) + node[2]  # type: ignore[operator]
+            else:
+                powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + 1
+        if not coefficient:
+            return self.zero
+        for m, c in exponents.items():
+            if c:
+                powers[self._node(("exp", m, c))] = 1
+        return self._scaled(self._product(powers), coefficient)
+
+    def _product(self, powers: dict[Node, int]) -> Node:
+        live = tuple(sorted(powers.items()))
+        if not live:
+            return self.one
+        if len(live) == 1 and live[0][1] == 1:
+            return live[0][0]
+        return self._node(("product", live))
+
+    def _scaled(self, n: Node, c: Fraction) -> Node:
+        return n if c == 1 else self.add([(n, c)])
+
+    def choose(self, condition: Node, a: Node, b: Node) -> Node:
+        """`a` where the condition is 1, else `b`."""
+        if a == b or condition == self.one:
+            return a
+        return b if condition == self.zero else self._node(("choose", condition, a, b))
+
+    def positive(self, n: Node) -> Node:
+        c = self.value(n)
+        if c is not None:
+            return self.one if c > 0 else self.zero
+        return self._node(("greater", n))
+
+    def is_zero(self, n: Node) -> Node:
+        c = self.value(n)
+        if c is not None:
+            return self.one if c == 0 else self.zero
+        return self._node(("is_zero", n))
+
+    def extremum(self, kind: str, args: Iterable[Node]) -> Node:
+        """The greatest (`max`) or least (`min`) of some numbers; infinity is larger than all others."""
+        found = set(args)
+        for n in list(found):
+            sign = self._infinite(n)
+            if sign and len(found) > 1:
+                if (sign > 0) == (kind == "max"):
+                    return n
+                found.discard(n)
+        if len(found) == 1:
+            return found.pop()
+        numbers = [c for c in map(self.value, found) if c is not None]
+        if len(numbers) > 1:
+            found = {n for n in found if self.value(n) is None}
+            found.add(self.number(max(numbers) if kind == "max" else min(numbers)))
+        return self._node((kind, tuple(sorted(found)))) if len(found) > 1 else found.pop()
+
+    def _infinite(self, n: Node) -> int:
+        if n == self.infinity:
+            return 1
+        node = self.nodes[n]
+        if node[0] == "sum" and len(node[2]) == 1 and node[2][0][0] == self.infinity:  # type: ignore
+            return 1 if node[2][0][1] > 0 else -1  # type: ignore[index]
+        return 0
+
+    def power(self, n: Node, exponent: Number) -> Node:
+        if isinstance(exponent, int) and exponent >= 0:
+            return self.multiply([n] * exponent)
+        node = self.nodes[n]
+        if node[0] == "exp":
+            return self.multiply([self._node(("exp", node[1], node[2] * Fraction(exponent)))])  # type: ignore[operator]
+        if node[0] == "product" and all(self.nodes[m][0] == "exp" for m, _ in node[1]):  # type: ignore
+            return self.multiply([self.power(m, Fraction(exponent) * k) for m, k in node[1]])  # type: ignore
+        return self._node(("call", "power", (n, self.number(exponent))))
+
+    # functions
+
+    def expand(self, n: Node) -> dict[Monomial, Fraction] | None:
+        """A node multiplied out; None if that is long."""
+        if n not in self._expanded:
+            self._expanded[n] = self._expand(n)
+        return self._expanded[n]
+
+    def _expand(self, n: Node) -> dict[Monomial, Fraction] | None:
+        node = self.nodes[n]
+        total: dict[Monomial, Fraction] = {}
+        if node[0] == "number":
+            return {(): node[1]} if node[1] else {}  # type: ignore[dict-item]
+        if node[0] == "sum":
+            if node[1]:
+                total[()] = node[1]  # type: ignore[assignment]
+            for m, c in node[2]:  # type: ignore[attr-defined]
+                part = self.expand(m)
+                if part is None:
+                    return None
+                for mono, k in part.items():
+                    total[mono] = total.get(mono, Fraction(0)) + c * k
+        elif node[0] == "product":
+            total = {(): Fraction(1)}
+            for m, k in node[1]:  # type: ignore[attr-defined]
+                part = self.expand(m)
+                if part is None:
+                    return None
+                for _ in range(k):
+                    total = self._multiplied(total, part)
+                    if len(total) > EXPANSION:
+                        return None
+        else:
+            return {((n, 1),): Fraction(1)}
+        total = {mono: c for mono, c in total.items() if c}
+        return total if len(total) <= EXPANSION else None
+
+    def _multiplied(self, a: dict[Monomial, Fraction], b: dict[Monomial, Fraction]) -> dict[Monomial, Fraction]:
+        total: dict[Monomial, Fraction] = {}
+        for ma, ca in a.items():
+            for mb, cb in b.items():
+                mono = self._times(ma, mb)
+                total[mono] = total.get(mono, Fraction(0)) + ca * cb
+        return total
+
+    def _times(self, a: Monomial, b: Monomial) -> Monomial:
+        node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
+        if node == self.one:
+            return ()
+        found = self.nodes[node]
+        return found[1] if found[0] == "product" else ((node, 1),)  # type: ignore[return-value]
+
+    def common(self, a: Node, b: Node) -> Node:
+        """What two sums have in common, as far as they can be multiplied out."""
+        if a == b:
+            return a
+        p, q = self.expand(a), self.expand(b)
+        if p is None or q is None:
+            raise BudgetError("sums too long to see what does not depend on a dimension")
+        return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
+
+    def of_monomials(self, p: dict[Monomial, Fraction]) -> Node:
+        """The sum of products, in one order."""
+        return self.add((self._product(dict(mono)), c) for mono, c in p.items())
+
+    def call(self, function: str, args: Sequence[Node]) -> Node:
+        """A function of terms, by its law if it has one; of a choice, the choice of its values."""
+        for k, n in enumerate(args):
+            node = self.nodes[n]
+            if node[0] == "choose":
+                a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
+                return self.choose(node[1], self.call(function, a), self.call(function, b))  # type: ignore
+        if function == "exponential":
+            return self._exponential(args[0])
+        if function == "inverse":
+            return self._inverse(args[0])
+        if function == "log":
+            return self._log(args[0])
+        if function == "infinity":
+            return self.infinity
+        if function == "sqrt" and args[0] in (self.zero, self.one):
+            return args[0]
+        if function in ("maximum", "minimum"):
+            return self.extremum(function[:3], args)
+        if function == "positive":
+            return self.positive(args[0])
+        if function == "zero":
+            return self.is_zero(args[0])
+        if function.startswith("power:real") and (k := self.value(args[1])) is not None and k in range(5):
+            return self.power(args[0], int(k))
+        if function.partition(":")[0] in COMMUTATIVE:
+            args = sorted(args)
+        expanded = [self.expand(n) for n in args]
+        plain = [n if p is None else self.of_monomials(p) for n, p in zip(args, expanded, strict=True)]
+        return self._node(("call", function, tuple(plain)))
+
+    def _exponential(self, n: Node) -> Node:
+        # exp(a + c*b) = exp(a) * exp(c*b); exp(a - infinity) = 0
+        p = self.expand(n)
+        if p is None:
+            return self._node(("exp", n, Fraction(1)))
+        infinite = p.get(((self.infinity, 1),))
+        if infinite is not None and infinite < 0:
+            return self.zero
+        return self.multiply([self._node(("exp", self._product(dict(mono)), c)) for mono, c in p.items()])
+
+    def _inverse(self, n: Node) -> Node:
+        # 1/(c * a * exp(b)) = (1/c) * (1/a) * exp(-b), of a sum what all its terms have in common
+        p = self.expand(n)
+        if p is None or not p:
+            return self._node(("call", "inverse", (n,)))
+        common = self._common(p)
+        rest = self.expand(self.multiply([n, *(self.power(e, -1) for e in common)])) if common else p
+        assert rest is not None
+        factors = [self.power(e, -1) for e in common]
+        if len(rest) == 1:
+            ((mono, c),) = rest.items()
+            factors += [self._node(("call", "inverse", (m,))) for m, k in mono for _ in range(k)]
+        else:
+            c = rest[min(rest)]
+            factors.append(self._node(("call", "inverse", (self.of_monomials({m: k / c for m, k in rest.items()}),))))
+        return self.multiply([self.number(1 / c), *factors])
+
+    def _common(self, p: dict[Monomial, Fraction]) -> list[Node]:
+        """Exponentials that divide every monomial."""
+        sets = [{n for n, _ in mono if self.nodes[n][0] == "exp"} for mono in p]
+        return sorted(set.intersection(*sets)) if sets else []
+
+    def _log(self, n: Node) -> Node:
+        # log(exp(a) * b) = a + log(b)
+        p = self.expand(n)
+        if n == self.one:
+            return self.zero
+        common = self._common(p) if p else []
+        if not common:
+            return self._node(("call", "log", (n if p is None else self.of_monomials(p),)))
+        rest = self.multiply([n, *(self.power(e, -1) for e in common)])
+        parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
+        return self.add([*parts, (self.call("log", [rest]), 1)])  # type: ignore
+
+
+def common_measure(values: Iterable[Fraction]) -> Fraction:
+    """The greatest number of which all are multiples."""
+    found = list(values)
+    denominator = lcm(*(v.denominator for v in found))
+    return Fraction(gcd(*(int(v * denominator) for v in found)), denominator)
