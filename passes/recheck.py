@@ -121,13 +121,14 @@ class Nesting:
 
     def __init__(self) -> None:
         self._inside: dict[Tensor, int] = {}
+        self._parts: dict[Tensor, set[Tensor]] = {}
 
     def inside(self, t: Tensor) -> int:
         """The definition and all that it is made of."""
         pending = [t]
         while pending:
             top = pending[-1]
-            parts = {read.tensor for body in top.bodies for read in reads(body)}
+            parts = self.parts(top)
             missing = [part for part in parts if part not in self._inside]
             if missing:
                 pending.extend(missing)
@@ -137,9 +138,27 @@ class Nesting:
                     self._inside[top] = 1 << len(self._inside) | self.of(parts)
         return self._inside[t]
 
+    def parts(self, t: Tensor) -> set[Tensor]:
+        """What a definition reads."""
+        found = self._parts.get(t)
+        if found is None:
+            found = self._parts[t] = {read.tensor for body in t.bodies for read in reads(body)}
+        return found
+
     def holds(self, outer: int, t: Tensor) -> bool:
         """Whether a set that `of` gave holds a definition."""
         return outer | self.inside(t) == outer
+
+    def to_open(self, first: set[Tensor], second: set[Tensor]) -> set[Tensor]:
+        """What to take apart so that two sides become about the same definitions: what only one of them reads, or if the
+        other one has it inside of something, the newest thing that it is a part of."""
+        here, there = self.of(first), self.of(second)
+        unlike = first ^ second
+        apart = {t for t in unlike if not self.holds(there if t in first else here, t)}
+        if apart:
+            return apart
+        around = {t for t in first | second if not unlike.isdisjoint(self.parts(t))}
+        return {max(around - unlike or around or unlike, key=lambda t: t.uid)}
 
     def of(self, tensors: set[Tensor]) -> int:
         """Everything inside some definitions."""
@@ -162,9 +181,7 @@ def question(claim: Claim, nesting: Nesting, extra: int = 0) -> tuple[Expr, Expr
         first, second = (_definitions([side]) for side in sides)
         unlike = first ^ second
         if unlike:
-            here, there = nesting.of(first), nesting.of(second)
-            apart = {t for t in unlike if not nesting.holds(there if t in first else here, t)}
-            opened |= apart or {max(unlike, key=lambda t: t.uid)}
+            opened |= nesting.to_open(first, second)
         elif extra and first:
             extra -= 1
             opened |= {max(first, key=lambda t: t.uid)}

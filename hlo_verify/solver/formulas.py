@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from hlo_verify.solver.plain import BudgetError
-from hlo_verify.terms.term import Number
+from hlo_verify.terms.term import BOOLEAN_FUNCTIONS, Number
 
 Node = int
 Monomial = tuple[tuple[Node, int], ...]
@@ -24,7 +24,7 @@ EXPANSION = 200
 LIMIT = 60_000
 """The most nodes of a question."""
 
-BOOLEAN = frozenset({"between", "greater", "is_zero", "boolean"})
+BOOLEAN = frozenset({"between", "greater", "is_zero"})
 
 COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
 
@@ -110,6 +110,8 @@ class Graph:
     def is_boolean(self, n: Node) -> bool:
         """Whether a node is 0 or 1."""
         node = self.nodes[n]
+        if node[0] == "call" and str(node[1]).partition(":")[0] in BOOLEAN_FUNCTIONS:
+            return True
         return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
 
     def add(self, parts: Iterable[tuple[Node, Fraction | int]]) -> Node:

@@ -70,7 +70,8 @@ class Guess:
         if kind == "exp":
             return math.exp(float(node[2]) * values[node[1]] / 16)  # type: ignore
         if kind == "call":
-            return self._call(str(node[1]), [values[m] for m in node[2]])  # type: ignore[attr-defined]
+            value = self._call(str(node[1]), [values[m] for m in node[2]])  # type: ignore[attr-defined]
+            return float(value > 1.3) if self.graph.is_boolean(n) else value
         return self._integral(kind, node)
 
     def _integral(self, kind: object, node: tuple[object, ...]) -> float:

@@ -103,7 +103,10 @@ class _Script:
         if kind == "call":
             args = [self.done[m] for m in node[2]]  # type: ignore[attr-defined]
             name = self._declare(f"|{node[1]}|", ["Real"] * len(args), "Real")
-            return self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
+            text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
+            if self.graph.is_boolean(n):
+                self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
+            return text
         return self._integral(n, node)
 
     def _integral(self, n: Node, node: tuple[object, ...]) -> str:
