@@ -15,7 +15,7 @@ import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.terms.term import Guard
+from hlo_verify.terms.term import Guard, Poly, Read
 
 TIMEOUT_MS = 200
 """What one question to Z3 may take; a question without an answer counts as not proved."""
@@ -28,6 +28,8 @@ class Effort:
     left: int
     refused: dict[Hashable, int] = field(default_factory=dict)
     """Definitions that were not found equal, and to which depth they were looked at."""
+    anew: dict[Read, Poly] = field(default_factory=dict)
+    """Reads of definitions, and what they were made anew as."""
 
 
 class Integers:

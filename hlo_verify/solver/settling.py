@@ -8,6 +8,7 @@ definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from hlo_verify.index.expr import Var
 from hlo_verify.solver.integers import Effort
@@ -15,26 +16,25 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.sums import reduce_extremum, reduce_sum
-from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, number, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
 
-
-_known: dict[Read, Poly] = {}
-"""The reads looked at so far, and what they are."""
+COST = 4
+"""What a definition made anew takes of the effort there is."""
 
 
 def settled(p: Poly, effort: Effort) -> Poly:
     """The same term, in which no definition is read at a constant that decides a guard in it, however deep.
 
-    Each definition that is looked at takes a step; without any left, the others stay as they are.
+    Past the effort, what is left is left as it is.
     """
     if not any(_may_settle(atom) for mono, _ in p.items for atom, _ in mono):
         return p
     result = ZERO
     for mono, c in p.items:
-        product: Poly = number(c)
+        product = number(c)
         for atom, n in mono:
             product = algebra.multiply(product, algebra.power_of(_settled_atom(atom, effort), n))
         result = algebra.add(result, product)
@@ -43,53 +43,59 @@ def settled(p: Poly, effort: Effort) -> Poly:
 
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
-    _known.clear()
+    _decides.cache_clear()
 
 
 def _may_settle(atom: Atom) -> bool:
     if isinstance(atom, Apply):
-        return any(_may_settle(inner) for arg in atom.args for mono, _ in arg.items for inner, _ in mono)
-    return isinstance(atom, Read) and atom.tensor.kind in KINDS and bool(_fixed(atom))
+        return any(map(_may_settle, _inside(atom)))
+    return isinstance(atom, Read) and _decides(atom.tensor, _fixed(atom, frozenset()))
 
 
-def _fixed(read: Read) -> set[Var]:
-    """The parameters of a definition that a read gives a constant."""
-    return {v for v, e in zip(read.tensor.params, read.indices, strict=False) if not e.items}
+def _inside(atom: Apply) -> Iterator[Atom]:
+    return (inner for arg in atom.args for mono, _ in arg.items for inner, _ in mono)
+
+
+def _fixed(read: Read, known: frozenset[Var]) -> frozenset[Var]:
+    """The parameters of a definition that a read gives a constant, if some variables have one."""
+    return frozenset(v for v, e in zip(read.tensor.params, read.indices, strict=False) if e.free <= known)
+
+
+@lru_cache(maxsize=1 << 16)
+def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
+    """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
+    if source.kind not in KINDS or not fixed:
+        return False
+    todo = [atom for mono, _ in source.bodies[0].items for atom, _ in mono]
+    while todo:
+        atom = todo.pop()
+        if isinstance(atom, Apply):
+            todo.extend(_inside(atom))
+        elif isinstance(atom, Read):
+            if _decides(atom.tensor, _fixed(atom, fixed)):
+                return True
+        elif isinstance(atom, Guard) and atom.free <= fixed:
+            return True
+    return False
 
 
 def _settled_atom(atom: Atom, effort: Effort) -> Poly:
+    if not _may_settle(atom):
+        return of_atom(atom)
     if isinstance(atom, Apply):
-        args = tuple(settled(arg, effort) for arg in atom.args)
-        return of_atom(atom) if args == atom.args else apply(atom.function, args)
-    if isinstance(atom, Read) and atom.tensor.kind in KINDS and _fixed(atom):
-        found = _known.get(atom)
-        if found is None:
-            effort.left -= 1
-            if effort.left <= 0:
-                return of_atom(atom)
-            found = _settled_read(atom, effort)
-            if effort.left > 0:
-                _known[atom] = found
-        return found
-    return of_atom(atom)
+        return apply(atom.function, tuple(settled(arg, effort) for arg in atom.args))
+    assert isinstance(atom, Read)
+    found = effort.anew.get(atom)
+    if found is None and effort.left > 0:
+        effort.left -= COST
+        found = effort.anew[atom] = _made_anew(atom, effort)
+    return of_atom(atom) if found is None else found
 
 
-def _settled_read(read: Read, effort: Effort) -> Poly:
+def _made_anew(read: Read, effort: Effort) -> Poly:
     bound, (body, *_) = unfold(read)
     inside = settled(body, effort)
-    if inside is body and not any(not guard.free.isdisjoint(_fixed(read)) for guard in _guards(read.tensor.bodies[0])):
-        return of_atom(read)
     kind = read.tensor.kind
     if kind == "term":
         return named(inside, read.tensor.dtype)
     return reduce_sum(bound, inside) if kind == "sum" else reduce_extremum(kind, bound, inside)
-
-
-def _guards(p: Poly) -> Iterator[Guard]:
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Guard):
-                yield atom
-            elif isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _guards(arg)

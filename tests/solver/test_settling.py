@@ -39,7 +39,7 @@ def test_values_stay(draws: st.DataObject) -> None:
     if kind != "term":
         values = (values.sum if kind == "sum" else values.max)(axis=-1, keepdims=True)
     wanted = (abs(values) * second.values[..., at]).sum(axis=-1)
-    found = evaluated(settled(here, Effort(10**6)), Space(whole.variables[:-2]), known.evaluator)
+    found = evaluated(settled(here, Effort(1000)), Space(whole.variables[:-2]), known.evaluator)
     assert np.all(np.vectorize(lambda a, b: abs(Fraction(a) - Fraction(b)) < Fraction(1, 10**6))(found, wanted))
 
 
@@ -77,7 +77,9 @@ def test_nothing_of_other_devices_is_left() -> None:
     d = expr.var("d", "", 2)
     several = staged(expr.of_var(d), 3)
     assert "<=" in reads(several)
-    first = settled(algebra.substitute(several, {d: expr.constant(0)}), Effort(10**6))
+    one = algebra.substitute(several, {d: expr.constant(0)})
+    first = settled(one, Effort(100))
     assert "<=" not in reads(first)
-    assert settled(first, Effort(10**6)) is first
-    assert settled(several, Effort(10**6)) is several
+    assert settled(first, Effort(100)) is first
+    assert settled(several, Effort(100)) is several
+    assert settled(one, Effort(0)) is one
