@@ -41,10 +41,12 @@ def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
 def of_value(values: Values, fault: Fault, expected: Poly, step: Step | None, said: Difference) -> Mismatch:
     """The kind where a value differs from the one that was expected."""
     op, value = values.flow.op(fault.name), values.flow.value(fault.name)
-    match = values.shards.match(value)
-    if op.name in REDUCTIONS and match is not None and match.term is expected and match.factor > 1:
-        complete = (values.shards.is_shard(values.flow.value(source)) for source in values.flow.sources(fault.name))
-        return Mismatch.REDUCED_TWICE if any(complete) else Mismatch.WRONG_FACTOR
+    if op.name in REDUCTIONS:
+        match = values.shards.match(value)
+        if any(values.shards.is_shard(values.flow.value(source)) for source in values.flow.sources(fault.name)):
+            return Mismatch.REDUCED_TWICE
+        if match is not None and match.term is expected and match.factor > 1:
+            return Mismatch.WRONG_FACTOR
     if fault.missing is not None:
         return without(fault.missing, said)
     if op.name in MOVES and step is not None and _is_made_of(values, fault, step):

@@ -179,7 +179,9 @@ class Shards:
         for count in range(1, min(len(digits), 3) + 1):
             for chosen in combinations(digits, count):
                 found = self.match(Value(value.type, self._summed(kind, value.term, value.type.dtype, chosen)))
-                if found is not None and (found.factor == 1 or close is None):
+                if found is None or found.term.constant is not None:
+                    continue  # a number is no value that its addends could be told from
+                if found.factor == 1 or close is None:
                     close = Match(found.step, found.whole, found.term, found.factor, chosen, kind)
                     if found.factor == 1:
                         return close
