@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "check",
     "register_custom_call",
+    "replay",
     "verify",
 ]
 
@@ -30,6 +31,7 @@ _HOMES = {
     "Verdict": "hlo_verify.report",
     "check": "hlo_verify.api",
     "register_custom_call": "hlo_verify.custom_calls",
+    "replay": "hlo_verify.api",
     "verify": "hlo_verify.api",
 }
 

@@ -167,14 +167,14 @@ def _decide(
     else:
         from hlo_verify.passes.refute import refuter, save
 
-        refutes = refuter(logical, partitioned)
-        examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
-        report = examination.report
-        if report.verdict is not Verdict.PROVED:
-            refutation = refutes.refute(examination)
-            report = refutation.report
-            if refuting.path is not None and refutation.counterexamples:
-                save(refuting.path, refutation.counterexamples[0], *contents())
+        with refuter(logical, partitioned) as refutes:
+            examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
+            report = examination.report
+            if report.verdict is not Verdict.PROVED:
+                refutation = refutes.refute(examination)
+                report = refutation.report
+                if refuting.path is not None and refutation.counterexamples:
+                    save(refuting.path, refutation.counterexamples[0], *contents())
     return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
 
 

@@ -75,6 +75,7 @@ class Executor:
         self._folder = tempfile.TemporaryDirectory(prefix="hlo-verify-")
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection[Any, Any] | None = None
+        self._is_ready = False
 
     def __enter__(self) -> Executor:
         return self
@@ -121,16 +122,23 @@ class Executor:
             raise ExecutionError(message, Failure.REJECTED)
         return list(results)
 
-    def _started(self) -> Connection[Any, Any]:
-        """The connection to a child that is ready. Raises `ExecutionError`."""
+    def start(self) -> None:
+        """Start the child, if there is none, and do not wait for it: `run` does."""
         if self._connection is not None and self._process is not None and self._process.poll() is None:
-            return self._connection
+            return
         self._stop()
-        here, there = _pair()
+        self._connection, there = _pair()
         Path(self._folder.name).mkdir(exist_ok=True)
         with there, self._stderr("wb") as stderr:
             self._process = _start(there.fileno(), self.devices, stderr)
-        self._connection = here
+
+    def _started(self) -> Connection[Any, Any]:
+        """The connection to a child that is ready. Raises `ExecutionError`."""
+        self.start()
+        here = self._connection
+        assert here is not None
+        if self._is_ready:
+            return here
         try:
             if not here.poll(_START):
                 raise ExecutionError(f"the child process was not ready after {_START:g} s", Failure.TIMEOUT)
@@ -140,6 +148,7 @@ class Executor:
         except BaseException:
             self._stop()
             raise
+        self._is_ready = True
         return here
 
     def _stderr(self, mode: str) -> IO[Any]:
@@ -154,6 +163,7 @@ class Executor:
             self._process.kill()
             status = self._process.wait()
         self._connection = self._process = None
+        self._is_ready = False
         return status
 
     def _why_it_died(self) -> str:

@@ -265,7 +265,9 @@ def _digits(n: int, marks: Sequence[int]) -> list[int]:
     return digits
 
 
-def reduce(terms: Sequence[Expr], *, shrink: bool = True, least: int = LEAST, whole: frozenset[Var] = frozenset()) -> Instance:
+def reduce(
+    terms: Sequence[Expr], *, shrink: bool = True, least: int = LEAST, whole: frozenset[Var] = frozenset()
+) -> Instance:
     """The smallest instance of a question that keeps what its terms distinguish; at full size without `shrink`.
 
     Digits of variables in `whole` keep their size.

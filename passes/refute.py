@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ from hlo_verify import witness
 from hlo_verify.diagnostics import Input, Internal, Mismatch
 from hlo_verify.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference
+from hlo_verify.execute import Executor
 from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.prove import Examination
-from hlo_verify.passes.replay import Replay, replay
+from hlo_verify.passes.replay import Replay, is_small, replay
 from hlo_verify.passes.search import Counterexample, Search
 from hlo_verify.passes.suggest import SECONDS, lost_value, suggest
+from hlo_verify.passes.trial import Inputs
 from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
 from hlo_verify.sharding import Sharding
 from hlo_verify.witness import Saved
@@ -33,6 +36,9 @@ GLANCES = 2
 
 GLANCING = 3.0
 
+RUNNING = 60.0
+"""How long XLA may take for a module, in seconds."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refutation:
@@ -44,37 +50,65 @@ class Refutation:
 
 @dataclass(slots=True)
 class Refuter:
-    """Refutes the results of one pair: at first in passing, so that nobody tries to prove them, then for good."""
+    """Refutes the results of one pair: at first in passing, so that nobody tries to prove them, then for good.
+
+    A context manager: it may have XLA started in a child process, which takes as long as the rest.
+    """
 
     search: Search
+    _executor: Executor | None = None
+
+    def __enter__(self) -> Refuter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._executor is not None:
+            self._executor.close()
 
     def differing(self, results: Collection[int]) -> set[int]:
         """Those of the results that differ for one of a few inputs."""
-        return self.search.find(results, draws=GLANCES, seconds=GLANCING)
+        found = self.search.find(results, draws=GLANCES, seconds=GLANCING)
+        if found:
+            self._start()
+        return found
+
+    def _start(self) -> None:
+        if self._executor is None and is_small(self.search.pair):
+            self._executor = Executor(self.search.pair.devices, timeout=RUNNING)
+            self._executor.start()
 
     def refute(self, examination: Examination) -> Refutation:
         """Look for counterexamples to every result that was not proved.
 
-        Raises `RuntimeError` where a result that was proved differs too: then the proof is wrong.
+        Raises `DisagreementError` where a result that was proved differs too: then the proof is wrong.
         """
         report = examination.report
         open_ = [result.index for result in report.results if result.verdict is Verdict.UNKNOWN]
-        self.search.find(open_)
+        if self.search.find(open_):
+            self._start()
         results = list(report.results)
         kept = []
         deadline = time.monotonic() + SECONDS
         for found in self.search.counterexamples(open_):
             _check_proofs(found, report)
-            replayed = replay(found)
+            replayed = replay(found, self._executor)
             for n, values in replayed.denied.items():
-                results[n] = replace(
-                    results[n], reason=_denied(found.differences[n], *values), code=Internal.DISAGREEMENT
-                )
+                reason = _denied(found.differences[n], *values)
+                results[n] = replace(results[n], reason=reason, code=Internal.DISAGREEMENT)
             found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
             if found.differences:
                 kept.append(found)
                 _conclude(results, found, replayed, examination.leads, deadline)
         return Refutation(replace(report, results=tuple(results)), tuple(kept))
+
+    def again(self, inputs: Inputs, results: Collection[int]) -> tuple[Counterexample, Replay]:
+        """What such inputs show."""
+        trial = trials.run(self.search.pair, inputs)
+        found = Counterexample(trial, trials.exceeds_rounding(trial, trial.differences(results)))
+        self._start()
+        return found, replay(found, self._executor)
 
 
 def refuter(logical: Module, partitioned: Module) -> Refuter:
@@ -128,7 +162,12 @@ def _inputs(found: Counterexample) -> tuple[tuple[str, str], ...]:
 
 
 def _point(apart: Difference) -> Point:
-    return Point(apart.device, apart.element, apart.local_element, float(apart.expected), float(apart.found))
+    """Of complex numbers, the part that differs more."""
+    values = trials.number(apart.expected), trials.number(apart.found)
+    if any(isinstance(value, complex) for value in values):
+        apart_ = values[1] - values[0]
+        values = tuple(v.real if abs(apart_.real) >= abs(apart_.imag) else v.imag for v in values)
+    return Point(apart.device, apart.element, apart.local_element, *map(float, values))
 
 
 def describe(blocks: Blocks) -> str:
@@ -176,11 +215,10 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
     kinds = [blocks.shape for blocks in saved.inputs]
     if kinds != [kind.shape for kind in logical.main.argument_types]:
         raise InputError("the witness is for other arguments than the logical module's", Input.NOT_A_PAIR)
-    trial = trials.run(trials.pair_of(logical, partitioned), saved.inputs)
     numbers = [n for n, *_ in saved.points]
-    differences = trials.exceeds_rounding(trial, trial.differences(numbers))
-    found = Counterexample(trial, differences)
-    replayed = replay(found)
+    with refuter(logical, partitioned) as refutes:
+        found, replayed = refutes.again(saved.inputs, numbers)
+    differences = found.differences
     results = [Result(n, logical.result_names[n], Verdict.UNKNOWN, "does not differ") for n in numbers]
     for k, n in enumerate(numbers):
         if n in replayed.denied:

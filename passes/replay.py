@@ -12,17 +12,15 @@ import numpy as np
 from hlo_verify.evaluate import Difference, dense
 from hlo_verify.execute import ExecutionError, Executor
 from hlo_verify.ir import Function, TensorType
+from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.search import Counterexample
-from hlo_verify.passes.trial import Pair, local_arguments
+from hlo_verify.passes.trial import Pair, local_arguments, number
 
 ELEMENTS = 1 << 22
 """Modules with more elements than this in all values of all devices are not run."""
 
 DEVICES = 64
 """Modules for more devices than this are not run."""
-
-SECONDS = 60.0
-"""How long XLA may take."""
 
 BY_XLA = "by XLA, which ran both modules on {} virtual CPU devices"
 BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
@@ -33,30 +31,35 @@ class Replay:
     """How a counterexample was replayed, and the results for which it was not confirmed, with what XLA has there."""
 
     how: str
-    denied: Mapping[int, tuple[float, float]]
+    denied: Mapping[int, tuple[Any, Any]]
 
 
-def replay(found: Counterexample) -> Replay:
-    """Run both modules where they are small enough, and compare the elements that are said to differ.
+def is_small(pair: Pair) -> bool:
+    """Whether XLA can be asked to run the modules."""
+    return (
+        pair.devices <= DEVICES
+        and _elements(pair.partitioned.main) * pair.devices <= ELEMENTS
+        and _elements(pair.logical.main) <= ELEMENTS
+    )
 
-    Floating-point types of fewer than 32 bits may hide a difference; then evaluation alone counts, as it does where XLA
-    cannot run a module.
+
+def replay(found: Counterexample, executor: Executor | None) -> Replay:
+    """Run both modules on an executor's devices, and compare the elements that are said to differ.
+
+    Floating-point types of fewer than 32 bits may hide a difference; then evaluation alone counts, as it does without
+    an executor, or where XLA cannot run a module.
     """
-    pair = found.trial.pair
-    if (
-        pair.devices > DEVICES
-        or _elements(pair.partitioned.main) * pair.devices > ELEMENTS
-        or _elements(pair.logical.main) > ELEMENTS
-    ):
+    if executor is None:
         return Replay(BY_EVALUATION, {})
     try:
-        expected, got = _run(found)
-    except ExecutionError:
-        return Replay(BY_EVALUATION, {})
+        expected, got = _run(found, executor)
+    except ExecutionError as error:
+        return Replay(f"{BY_EVALUATION} (XLA did not run them: {error})", {})
+    pair = found.trial.pair
     denied = {}
     for n, apart in found.differences.items():
-        value = float(expected[n][(0, *apart.element)])
-        there = [float(each) for each in _at(pair, n, apart, got[n])]
+        value = number(expected[n][(0, *apart.element)])
+        there = [number(each) for each in _at(pair, n, apart, got[n])]
         if not any(_confirms(apart, value, each) for each in there):
             denied[n] = value, there[0] if there else float("nan")
     if denied and _is_imprecise(pair.logical.main):
@@ -64,19 +67,22 @@ def replay(found: Counterexample) -> Replay:
     return Replay(BY_XLA.format(pair.devices), denied)
 
 
-def _run(found: Counterexample) -> tuple[list[Any], list[Any]]:
+def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], list[Any]]:
     """The logical results, (1, *shape), and what the devices have, (devices, *shape of a shard)."""
     pair = found.trial.pair
-    whole = [dense(blocks, 0)[None] for blocks in found.trial.inputs]
+    whole = [
+        dense(blocks, 0)[None].astype(DTYPES[kind.dtype])
+        for blocks, kind in zip(found.trial.inputs, pair.logical.main.argument_types, strict=True)
+    ]
     is_global = pair.arguments is None
     local = [
-        np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)])
-        for blocks in local_arguments(pair, found.trial.inputs)
+        np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)]).astype(DTYPES[kind.dtype])
+        for blocks, kind in zip(
+            local_arguments(pair, found.trial.inputs), pair.partitioned.main.argument_types, strict=True
+        )
     ]
-    with Executor(1, timeout=SECONDS) as one:
-        expected = one.run(pair.logical, whole)
-    with Executor(pair.devices, timeout=SECONDS) as all_:
-        return expected, all_.run(pair.partitioned, local, per_device=is_global)
+    expected = executor.run(pair.logical, whole, logical=True)
+    return expected, executor.run(pair.partitioned, local, per_device=is_global)
 
 
 def _at(pair: Pair, n: int, apart: Difference, got: Any) -> Iterator[Any]:
@@ -92,10 +98,10 @@ def _at(pair: Pair, n: int, apart: Difference, got: Any) -> Iterator[Any]:
             yield got[(device, *index)]
 
 
-def _confirms(apart: Difference, expected: float, found: float) -> bool:
+def _confirms(apart: Difference, expected: Any, found: Any) -> bool:
     """Whether the two values differ by at least half of what was predicted, in the same direction."""
-    predicted, actual = apart.found - apart.expected, found - expected
-    return bool(actual * np.sign(predicted) > apart.size / 2)
+    predicted, actual = number(apart.found) - number(apart.expected), found - expected
+    return bool((actual * np.conj(predicted)).real > abs(predicted) ** 2 / 2)
 
 
 def _elements(function: Function) -> int:
