@@ -26,7 +26,7 @@ def _kernels() -> Iterator[None]:
 def test_ring_attention_of_maxtext() -> None:
     """A train step on 64 devices whose attention, forward and backward, is a ring of kernels in manual regions."""
     folder = CORPORA / "maxtext" / "llama3-8b_64_cp_ring_fsdp8_cp8"
-    report = hlo_verify.verify(folder / "logical.hlo.pb.gz", folder / "partitioned.hlo.pb.gz")
+    report = hlo_verify.verify(folder / "logical.hlo.pb.gz", folder / "partitioned.hlo.pb.gz", refute=False)
     assert report.verdict is hlo_verify.Verdict.PROVED
     assert any("tpu_custom_call" in assumption for assumption in report.assumptions)
 
@@ -43,5 +43,5 @@ def test_ring_attention_of_maxtext() -> None:
 )
 def test_shardings_of_xlas_own_tests(name: str) -> None:
     folder = CORPORA / "xla_spmd"
-    report = hlo_verify.verify(folder / f"{name}.prespmd.hlo.gz", folder / f"{name}.spmd.hlo.gz")
+    report = hlo_verify.verify(folder / f"{name}.prespmd.hlo.gz", folder / f"{name}.spmd.hlo.gz", refute=False)
     assert report.verdict is hlo_verify.Verdict.PROVED

@@ -28,7 +28,7 @@ def _verdict(argument: str, result: str, logical: str, partitioned: str, devices
     whole = _module(
         f'%x: {X} {{mhlo.sharding = "{argument}"}}', f'{X} {{mhlo.sharding = "{result}"}}', logical, devices
     )
-    report = hlo_verify.verify(whole, _module(f"%x: {part}", part, partitioned, devices))
+    report = hlo_verify.verify(whole, _module(f"%x: {part}", part, partitioned, devices), refute=False)
     return report.verdict is hlo_verify.Verdict.PROVED
 
 
@@ -156,6 +156,7 @@ def test_truth_values_have_no_sum() -> None:
                 f'%x: tensor<4xi1> {{mhlo.sharding = "{ALL}"}}', f'tensor<4xi1> {{mhlo.sharding = "{ALL}"}}', body, 2
             ),
             _module("%x: tensor<4xi1>", "tensor<4xi1>", body, 2),
+            refute=False,
         )
 
 
@@ -172,9 +173,11 @@ def test_a_contraction_may_stay_open() -> None:
     open_ = "{devices=[1,1,2,2]<=[4] last_tile_dims={unreduced, replicated}}"
     wrong = "{devices=[1,1,2,2]<=[4] last_tile_dims={replicated, unreduced}}"
     parts = _contraction(4, end)
-    assert hlo_verify.verify(_contraction(8, end, split, open_), parts).verdict is hlo_verify.Verdict.PROVED
+    assert (
+        hlo_verify.verify(_contraction(8, end, split, open_), parts, refute=False).verdict is hlo_verify.Verdict.PROVED
+    )
     for result in (wrong, REPLICATED, ALL):
-        report = hlo_verify.verify(_contraction(8, end, split, result), parts)
+        report = hlo_verify.verify(_contraction(8, end, split, result), parts, refute=False)
         assert report.verdict is hlo_verify.Verdict.UNKNOWN
 
 
@@ -183,6 +186,6 @@ def test_a_contraction_of_addends_is_closed_afterwards() -> None:
     argument = "{devices=[1,1,2,2]<=[4] last_tile_dims={unreduced, replicated}}|{replicated}"
     logical = _contraction(8, "return %y : tensor<8x6xf32>", argument, REPLICATED)
     closed = _summed(A_GROUPS, "%y", "tensor<8x6xf32>")
-    assert hlo_verify.verify(logical, _contraction(8, closed)).verdict is hlo_verify.Verdict.PROVED
+    assert hlo_verify.verify(logical, _contraction(8, closed), refute=False).verdict is hlo_verify.Verdict.PROVED
     wrong = closed.replace(A_GROUPS, B_GROUPS)
-    assert hlo_verify.verify(logical, _contraction(8, wrong)).verdict is hlo_verify.Verdict.UNKNOWN
+    assert hlo_verify.verify(logical, _contraction(8, wrong), refute=False).verdict is hlo_verify.Verdict.UNKNOWN

@@ -31,7 +31,7 @@ def verdict(reference: Body, local: Body) -> Verdict:
         return str(jitted.trace(x).lower(lowering_platforms=("cpu",)).as_text())
 
     mapped = jax.shard_map(local, mesh=MESH, in_specs=given, out_specs=wanted, check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped)).verdict
+    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
 
 
 def greatest(x: jax.Array) -> jax.Array:

@@ -32,7 +32,7 @@ def verdict(reference: Body, local: Body, given: tuple[P, P], wanted: P) -> Verd
         return str(jitted.trace(a, w).lower(lowering_platforms=("cpu",)).as_text())
 
     mapped = jax.shard_map(local, mesh=MESH, in_specs=given, out_specs=wanted, check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped)).verdict
+    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
 
 
 def walk(multiply: Body, start: Callable[[jax.Array], jax.Array], turn: Callable[[Any, Pair], Pair]) -> Body:

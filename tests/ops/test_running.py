@@ -32,7 +32,7 @@ def verdict(reference: Body, local: Body, rows: int = ROWS[0]) -> Verdict:
         return str(jitted.trace(x).lower(lowering_platforms=("cpu",)).as_text())
 
     mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P(), check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped)).verdict
+    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
 
 
 def whole(x: jax.Array) -> jax.Array:
