@@ -5,7 +5,7 @@ a name: its value at the start of iteration t, and its value at the end. A loop 
 is matched with one of those: carried shards are guessed to be shards of the logical carried tensors at
 the same t, and the guess is an induction hypothesis. It is dropped for every component whose initial value
 or whose next value does not agree with it, and the rest is checked again, until what is left holds. A loop
-with no counterpart is summed up where all that it carries are running sums (`running`), and else unrolled where its
+with no counterpart is taken in closed form where all that it carries has one (`running`), and else unrolled where its
 iterations are few.
 """
 
@@ -19,7 +19,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
 from hlo_verify.ops import devices
-from hlo_verify.ops.running import running_sums
+from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -281,7 +281,7 @@ def _matched_loop(op: Op, args: list[Value], context: Context, shape: _Shape) ->
 
 
 def _closed_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> list[Value] | None:
-    """The loop's results where all that it carries are running sums.
+    """The loop's results where all that it carries has a closed form.
 
     What is not understood in an iteration is another value in each, so that nothing of it may be summed up.
     """
@@ -289,11 +289,11 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> 
     known = {k: args[k] for k in shape.invariant}
     known |= {k: _at(shape, k, expr.of_var(t), op.types[k]) for k in shape.counters}
     pure = replace(context, observe=None, unsupported={})
-    ends = running_sums(t, args, known, _devices(context), lambda state: _iterate(op, state, pure))
+    ends = Closing(t, context.device, args, known, lambda state: _iterate(op, state, pure)).last_values()
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        running_sums(t, args, known, _devices(context), lambda state: _iterate(op, state, context))
+        Closing(t, context.device, args, known, lambda state: _iterate(op, state, context)).last_values()
     last = {k: _at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(kind, (ends | known | last)[k].term) for k, kind in enumerate(op.types)]
 

@@ -1,64 +1,196 @@
-"""Loops in closed form: what a loop carries as a function of its counter, where that is a running sum.
+"""Loops in closed form: what a loop carries as a function of its counter.
 
-A component that every iteration adds something to, where what it adds is made of nothing that the loop carries but
-counters and what never changes, ends as `initial + sum over t. added(t)`. The sum then closes like any other: gradients
-accumulated over microbatches are the gradient over the batch.
+    next = device's value at rho(device)    after t turns the initial value at rho^t(device), for a rotation of an axis
+    next = now + added(t)                   in the end initial + sum over t. added(t)
+    next = max(now, seen(t))                in the end max(initial, max over t. seen(t))
+    next = now * exp(m - m') + added(t)     where m' is next to m, a maximum as above: in the end
+                                            exp(-m) * (initial * exp(initial m) + sum over t. added(t) * exp(m'))
+
+where what is added (times exp(m') in the last form) or seen is made of nothing that the loop carries but counters,
+rotations and what never changes. The sums then close like any other: gradients accumulated over microbatches are the
+gradient over the batch, and the online softmax of a ring is the softmax over all keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import TensorType
-from hlo_verify.ops.values import Value, is_integer, lighten, positions
+from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
 from hlo_verify.solver import cases
 from hlo_verify.terms import algebra, sums
-from hlo_verify.terms.term import Poly, tensor
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import ZERO, Apply, Poly, Read, tensor
+
+Iterate = Callable[[list[Value]], list[Value]]
 
 TERMS = 64
 """The most integers that are added up one by one."""
 
-Iterate = Callable[[list[Value]], list[Value]]
 
+@dataclass(slots=True)
+class Closing:
+    """A loop of iterations `t`, on every `device` if there are such, whose last values are looked for.
 
-def running_sums(
-    t: Var,
-    initial: Sequence[Value],
-    known: Mapping[int, Value],
-    outer: tuple[Index, ...],
-    iterate: Iterate,
-) -> dict[int, Value] | None:
-    """The last values of the components that are not `known` at iteration `t`; None if some is no running sum.
-
-    `iterate` gives the values after an iteration from those before it; `outer` is what they may depend on beside the
-    iteration: the device. An iteration is run once, from arbitrary values that are told by a variable of their own
-    (`before`), so that what is free of it depends on none of them.
+    `known` are the components whose value at iteration t is given; `iterate` gives the values after an iteration from
+    those before it. It is run from arbitrary values for the others, which read a variable of their own (`before`): what
+    is free of it depends on none of them.
     """
-    before = expr.fresh("before", 2)
-    now = (expr.of_var(before), *outer, expr.of_var(t))
-    state = [known[k] if k in known else _arbitrary(k, value.type, now) for k, value in enumerate(initial)]
-    after = iterate(state)
-    ends = {}
-    for k, value in enumerate(initial):
-        if k in known:
-            continue
-        added = algebra.subtract(cases.opened(after[k].term), state[k].term)
-        if before in added.free or value.type.dtype == "i1":
+
+    t: Var
+    device: Var | None
+    initial: Sequence[Value]
+    known: Mapping[int, Value]
+    iterate: Iterate
+    before: Var = field(default_factory=lambda: expr.fresh("before", 2))
+
+    @property
+    def at(self) -> tuple[Index, ...]:
+        """What arbitrary values are indexed by beside their positions."""
+        device = () if self.device is None else (expr.of_var(self.device),)
+        return (expr.of_var(self.before), *device, expr.of_var(self.t))
+
+    def last_values(self) -> dict[int, Value] | None:
+        """Of the components that are not known; None where some has no closed form."""
+        state = [self.known.get(k) or self._arbitrary(k, value.type) for k, value in enumerate(self.initial)]
+        after = self.iterate(state)
+        turned = {k: self._turned(k, state[k], after[k]) for k in self._open}
+        ends: dict[int, Value] = {}
+        if any(turned.values()):
+            for k, rotated in turned.items():
+                if rotated is not None:
+                    state[k], ends[k] = rotated
+            after = self.iterate(state)
+        largest: list[int] = []
+        for k in self._open:
+            if k not in ends and self._sum_or_largest(k, state[k], after[k], ends):
+                largest.append(k)
+        for k in self._open:
+            if k not in ends and not any(self._rescaled(k, m, state, after, ends) for m in largest):
+                return None
+        return ends
+
+    @property
+    def _open(self) -> list[int]:
+        return [k for k in range(len(self.initial)) if k not in self.known]
+
+    def _arbitrary(self, k: int, kind: TensorType) -> Value:
+        source = tensor("opaque", f"carried {k}", kind.dtype, kind.shape)
+        return Value(kind, algebra.read(source, (*self.at, *positions(kind.shape))))
+
+    def _end(self, k: int, term: Poly) -> Value:
+        kind = self.initial[k].type
+        return Value(kind, lighten(term, kind.dtype))
+
+    def _turned(self, k: int, state: Value, after: Value) -> tuple[Value, Value] | None:
+        """At iteration t and in the end, where each iteration passes the value on round a mesh axis."""
+        now, then = state.term.atom, after.term.atom
+        if (
+            self.device is None
+            or not (isinstance(now, Read) and isinstance(then, Read))
+            or then.tensor is not now.tensor
+        ):
             return None
-        total = algebra.add(value.term, _summed(t, added, value.type.dtype))
-        ends[k] = Value(value.type, lighten(total, value.type.dtype))
-    return ends
+        if (then.indices[0], *then.indices[2:]) != (now.indices[0], *now.indices[2:]):
+            return None
+        turn = rotation(then.indices[1], self.device)
+        if turn is None:
+            return None
+
+        def after_turns(turns: Index) -> Value:
+            assert self.device is not None
+            source = {self.device: turn(turns)}
+            return Value(state.type, algebra.substitute(self.initial[k].term, source))
+
+        return after_turns(expr.of_var(self.t)), after_turns(expr.constant(self.t.size))
+
+    def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
+        """Note the end of a running sum or maximum; whether it is a maximum."""
+        term, kind = cases.opened(after.term), state.type.dtype
+        added = algebra.subtract(term, state.term)
+        if self.before not in added.free and kind != "i1":
+            ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, kind)))
+            return False
+        atom = term.atom
+        if not is_float(kind) or not (
+            isinstance(atom, Apply) and atom.function == "maximum" and state.term in atom.args
+        ):
+            return False
+        seen = apply("maximum", tuple(arg for arg in atom.args if arg is not state.term))
+        if self.before in seen.free:
+            return False
+        greatest = sums.reduce_extremum("max", [self.t], seen)
+        ends[k] = self._end(k, apply("maximum", (self.initial[k].term, greatest)))
+        return True
+
+    def _summed(self, added: Poly, dtype: str) -> Poly:
+        """The sum over iterations; of integers one by one, so that a number stays a number."""
+        if is_integer(dtype) and self.t.size <= TERMS:
+            every = ({self.t: expr.constant(n)} for n in range(self.t.size))
+            return algebra.add(*(algebra.substitute(added, step) for step in every))
+        return sums.reduce_sum([self.t], added)
+
+    def _rescaled(self, k: int, m: int, state: list[Value], after: list[Value], ends: dict[int, Value]) -> bool:
+        """Note the end of a running sum in units of exp(m), for a running maximum m; whether it is one.
+
+        Where m starts from minus infinity the sum must start from 0: no unit makes another number of it.
+        """
+        where = self._place(after[k].term, state[m])
+        if where is None or not is_float(state[k].type.dtype):
+            return False
+        unit, next_unit, last_unit, first_unit = (
+            apply("exponential", (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
+        )
+        grown = algebra.multiply(cases.opened(after[k].term), next_unit)
+        added = algebra.subtract(grown, algebra.multiply(state[k].term, unit))
+        initial = self.initial[k].term
+        finite = [ends[m].term, *([] if initial is ZERO else [self.initial[m].term])]
+        if self.before in added.free or any("infinity" in cases.ingredients(term) for term in finite):
+            return False
+        total = algebra.add(algebra.multiply(initial, first_unit), sums.reduce_sum([self.t], added))
+        ends[k] = self._end(k, algebra.multiply(total, algebra.power_of(last_unit, -1)))
+        return True
+
+    def _place(self, term: Poly, value: Value) -> list[Index] | None:
+        """The one element of an arbitrary value that a term reads."""
+        source = value.term.atom
+        assert isinstance(source, Read)
+        found = {read.indices for read in cases.reads(cases.opened(term)) if read.tensor is source.tensor}
+        outer = len(self.at)
+        if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:
+            return None
+        return list(indices[outer:])
 
 
-def _summed(t: Var, added: Poly, dtype: str) -> Poly:
-    """The sum over iterations; of integers one by one, so that a number stays a number."""
-    if is_integer(dtype) and t.size <= TERMS:
-        return algebra.add(*(algebra.substitute(added, {t: expr.constant(n)}) for n in range(t.size)))
-    return sums.reduce_sum([t], added)
+def rotation(source: Index, device: Var) -> Callable[[Index], Index] | None:
+    """Where a value comes from after some turns, if it comes from `source` after one: the same shift of one digit of
+    the device's number for all devices. None if it is no such shift."""
+    if source.free - {device}:
+        return None
+    devices = np.arange(device.size)
+    from_ = np.array([expr.substitute(source, {device: expr.constant(d)}).const for d in range(device.size)])
+    moved = np.flatnonzero(from_ != devices)
+    if not moved.size:
+        return None
+    for low in (n for n in range(1, device.size) if device.size % n == 0):
+        for radix in (n for n in range(2, device.size // low + 1) if device.size // low % n == 0):
+            digits = devices // low % radix
+            step = (from_[0] // low) % radix
+            if np.array_equal(from_, devices + low * ((digits + step) % radix - digits)):
+                return _turns(device, low, radix, int(step))
+    return None
 
 
-def _arbitrary(k: int, kind: TensorType, at: tuple[Index, ...]) -> Value:
-    source = tensor("opaque", f"carried {k}", kind.dtype, kind.shape)
-    return Value(kind, algebra.read(source, (*at, *positions(kind.shape))))
+def _turns(device: Var, low: int, radix: int, step: int) -> Callable[[Index], Index]:
+    digit = expr.digit_of(expr.of_var(device), low, radix)
+
+    def after(turns: Index) -> Index:
+        reached = expr.modulo(expr.add(digit, expr.scale(turns, step)), radix)
+        return expr.add(expr.of_var(device), expr.scale(expr.subtract(reached, digit), low))
+
+    return after

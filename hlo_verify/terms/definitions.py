@@ -123,7 +123,10 @@ class _Rebuild:
         bound: list[Index] = []
         for atom, c in e.items:
             if isinstance(atom, Opaque):
-                bound.append(expr.scale(self._opaque(atom), c))
+                if atom.kind == "mod" and atom.free.isdisjoint(self.rename):
+                    free.append((atom, c))  # a rotation is a place to read at, like any other
+                else:
+                    bound.append(expr.scale(self._opaque(atom), c))
             elif atom.var in self.rename:
                 bound.append(expr.scale(expr.substitute(expr.of_atom(atom), self.rename), c))
             else:

@@ -1,8 +1,9 @@
 """Sums over index variables, and other reductions, in canonical form.
 
-    sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v
+    sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
     sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule
+    sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together
     sum v,w. f(v) g(w)       = (sum v. f(v)) (sum w. g(w))
     sum v,w. f(v,w) g(v)     = sum v. (sum w. f(v,w)) g(v)
@@ -15,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import gcd
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import apply, steps
@@ -74,6 +76,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
             return reduce_sum([*bound, *more], algebra.multiply(rest, bodies[0]))
+    parted = _parted(bound, items)
+    if parted is not None:
+        return reduce_sum(bound, parted)
     merged = merge_in(bound, (_product(items),))
     if merged is not None:
         return reduce_sum(merged[0], merged[1][0])
@@ -91,6 +96,18 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         if pushed is not None:
             return pushed
     return define("sum", bound, (_product(items),))
+
+
+def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
+    """The product with a named one among its factors taken apart, a part of which does not depend on the variables."""
+    for item in items:
+        atom, n = item
+        if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or len(atom.tensor.bodies[0].items) != 1:
+            continue
+        (body,) = unfold(atom)[1]
+        if any(a.free.isdisjoint(bound) for mono, _ in body.items for a, _ in mono):
+            return algebra.multiply(_product(other for other in items if other is not item), body)
+    return None
 
 
 def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
@@ -163,9 +180,10 @@ def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -
 
 
 def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
-    """Split bound variables at the digits that occur and join those that only occur together.
+    """Split bound variables at the digits that occur and join those that only occur together; undo rotations.
 
-    None if nothing changes; else the new variables and the bodies.
+    None if nothing changes; else the new variables and the bodies. They take the same values together, in whatever
+    order.
     """
     variables = frozenset(bound)
     found: dict[int, Index] = {}
@@ -186,7 +204,48 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var],
                 for low in cuts[atom.var]:
                     if atom.low <= low < end:
                         uses.setdefault((atom.var, low), set()).add((e.uid, c * (low // atom.low)))
-    return _join(bound, bodies, cuts, uses)
+    return _join(bound, bodies, cuts, uses) or _unrotated(bound, bodies, found)
+
+
+def _unrotated(
+    bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]
+) -> tuple[list[Var], tuple[Poly, ...]] | None:
+    """Make a bound variable the shard that a full rotation reaches, not the steps that it takes there.
+
+    `(e + c*v) mod n` takes every value once as v does, if v has n of them and c no divisor in common with n: another
+    order of the same values. None where no rotation goes away by it.
+    """
+    variables = frozenset(bound)
+    for e in found.values():
+        for atom, _ in e.items:
+            turned = _rotation(atom, variables) if isinstance(atom, Opaque) and atom.kind == "mod" else None
+            if turned is None:
+                continue
+            substitution = algebra.Substitution(turned)
+            result = tuple(substitution.poly(body) for body in bodies)
+            (v,) = turned
+            if all(_rotations(body, v) == 0 for body in result):
+                return list(bound), result
+    return None
+
+
+def _rotation(atom: Opaque, bound: frozenset[Var]) -> dict[Var, Index] | None:
+    """The steps, as a function of the shard reached."""
+    (n,), inner = atom.args, atom.exprs[0]
+    for digit, c in inner.items:
+        if isinstance(digit, Digit) and digit.var in bound and digit.var.size == n and digit.low == 1 and digit.top:
+            rest = expr.subtract(inner, expr.scale(expr.of_atom(digit), c))
+            if gcd(c, n) == 1 and digit.var not in rest.free:
+                back = expr.subtract(expr.of_var(digit.var), rest)
+                return {digit.var: expr.modulo(expr.scale(back, pow(c, -1, n)), n)}
+    return None
+
+
+def _rotations(p: Poly, v: Var) -> int:
+    """How many opaque integers mention a variable."""
+    found: dict[int, Index] = {}
+    _indices(p, frozenset((v,)), found)
+    return sum(isinstance(a, Opaque) and v in a.free for e in found.values() for a, _ in e.items)
 
 
 def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:

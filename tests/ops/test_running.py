@@ -1,19 +1,26 @@
-"""Loops that only add up are proved against what they add up to, and against nothing else."""
+"""Loops that add up, or go round a ring, are proved against what they come to, and against nothing else."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
+from itertools import permutations
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jax import lax
 from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.index import expr
+from hlo_verify.ops.running import rotation
 
 MESH = AbstractMesh((2,), ("x",))
 ROWS = (6, 4)
@@ -115,3 +122,175 @@ def test_integers() -> None:
 
     assert verdict(lambda x: whole(x) * 9, local) is Verdict.PROVED
     assert verdict(lambda x: whole(x) * 8, local) is Verdict.UNKNOWN
+
+
+# Rings
+
+RING = AbstractMesh((2, 4), ("x", "ring"))
+Pairs = list[tuple[int, int]]
+FORWARD: Pairs = [(i, (i + 1) % 4) for i in range(4)]
+BACKWARD: Pairs = [(i, (i - 1) % 4) for i in range(4)]
+
+
+def ring_verdict(reference: Callable[..., jax.Array], local: Callable[..., jax.Array]) -> Verdict:
+    """Of attention of queries, keys and values that are split round a ring, as the queries are."""
+    arguments = [jax.ShapeDtypeStruct((4, 12, 3), jnp.float32)] * 3
+    spec = P("x", "ring", None)
+
+    def text(function: Callable[..., jax.Array]) -> str:
+        on = NamedSharding(RING, spec)
+        jitted: Any = jax.jit(function, in_shardings=(on, on, on), out_shardings=on)
+        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
+
+    mapped = jax.shard_map(local, mesh=RING, in_specs=(spec, spec, spec), out_specs=spec, check_vma=False)
+    return hlo_verify.verify(text(reference), text(mapped)).verdict
+
+
+def linear(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+    return jnp.einsum("hqk,hkd->hqd", jnp.einsum("hqd,hkd->hqk", q, k), v)
+
+
+def ring_of_sums(turns: int = 4, of_keys: Pairs = FORWARD, of_values: Pairs = FORWARD) -> Callable[..., jax.Array]:
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        def turn(_: Any, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            total, k, v = carried
+            moved = lax.ppermute(k, "ring", of_keys), lax.ppermute(v, "ring", of_values)
+            return total + linear(q, k, v), *moved
+
+        return lax.fori_loop(0, turns, turn, (jnp.zeros_like(q), k, v))[0]
+
+    return local
+
+
+TWICE: Pairs = [(i, (i + 2) % 4) for i in range(4)]
+SWAPS: Pairs = [(0, 1), (1, 0), (2, 3), (3, 2)]
+OPEN: Pairs = FORWARD[:3]
+CROSSED: Pairs = [(0, 2), (2, 1), (1, 3), (3, 0)]
+
+
+def test_what_goes_round_a_ring_is_all_there_is() -> None:
+    assert ring_verdict(linear, ring_of_sums()) is Verdict.PROVED
+    assert ring_verdict(linear, ring_of_sums(4, BACKWARD, BACKWARD)) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("turns", "of_keys", "of_values"),
+    [
+        (3, FORWARD, FORWARD),
+        (5, FORWARD, FORWARD),
+        (8, FORWARD, FORWARD),
+        (4, FORWARD, BACKWARD),
+        (4, TWICE, TWICE),
+        (4, SWAPS, SWAPS),
+        (4, OPEN, OPEN),
+        (4, CROSSED, FORWARD),
+        (4, FORWARD, [(i, i) for i in range(4)]),
+    ],
+)
+def test_what_goes_round_otherwise_is_not(turns: int, of_keys: Pairs, of_values: Pairs) -> None:
+    assert ring_verdict(linear, ring_of_sums(turns, of_keys, of_values)) is Verdict.UNKNOWN
+
+
+def softmax(q: jax.Array, k: jax.Array, v: jax.Array, sink: float = 0.0) -> jax.Array:
+    weights = jnp.exp(jnp.einsum("hqd,hkd->hqk", q, k))
+    total = jnp.sum(weights, axis=-1, keepdims=True) + sink
+    return jnp.einsum("hqk,hkd->hqd", weights, v) / total
+
+
+Start = tuple[float, float]
+"""The greatest score and the sum of weights before any key."""
+
+
+def ring_of_softmax(change: str = "", start: Start = (-math.inf, 0.0)) -> Callable[..., jax.Array]:
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        def turn(_: Any, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            largest, total, output, k, v = carried
+            scores = jnp.einsum("hqd,hkd->hqk", q, k)
+            here = jnp.max(scores, axis=-1)
+            larger = here if change == "forgotten" else jnp.maximum(largest, here)
+            if change == "least":
+                larger = jnp.minimum(largest, here)
+            weights, rescale = jnp.exp(scores - larger[..., None]), jnp.exp(largest - larger)
+            if change == "inverted":
+                rescale = jnp.exp(larger - largest)
+            of_output = jnp.ones_like(rescale) if change == "output left" else rescale
+            if change == "of another query":
+                of_output = rescale[:, ::-1]
+            total = total * rescale + jnp.sum(weights, axis=-1) * (2 if change == "doubled" else 1)
+            output = output * of_output[..., None] + jnp.einsum("hqk,hkd->hqd", weights, v)
+            moved = lax.ppermute((k, v), "ring", FORWARD)
+            return larger, total, output, *moved
+
+        shape = q.shape[:2]
+        state = jnp.full(shape, start[0]), jnp.full(shape, start[1]), jnp.zeros_like(q), k, v
+        largest, total, output, _, _ = lax.fori_loop(0, 4, turn, state)
+        if change == "unnormalized":
+            return output
+        if change == "in units of its own":
+            return output / (total * jnp.exp(largest))[..., None]
+        return output / total[..., None]
+
+    return local
+
+
+def test_online_softmax_round_a_ring_is_softmax() -> None:
+    assert ring_verdict(softmax, ring_of_softmax()) is Verdict.PROVED
+    assert ring_verdict(softmax, ring_of_softmax(start=(0.0, 0.0))) is Verdict.PROVED
+    assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "forgotten",
+        "least",
+        "inverted",
+        "output left",
+        "of another query",
+        "doubled",
+        "unnormalized",
+        "in units of its own",
+    ],
+)
+def test_a_rescale_gone_wrong_is_not(change: str) -> None:
+    assert ring_verdict(softmax, ring_of_softmax(change)) is Verdict.UNKNOWN
+
+
+def test_a_sum_in_units_of_an_infinity_starts_from_nothing() -> None:
+    """Whatever a sum starts from is lost with exp(-infinity) at the first turn: it adds nothing, and is no sink."""
+    assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(-math.inf, 2.0))) is Verdict.UNKNOWN
+    assert ring_verdict(partial(softmax, sink=1.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.UNKNOWN
+
+
+@given(
+    low=st.integers(1, 3),
+    radix=st.integers(2, 5),
+    above=st.integers(1, 3),
+    step=st.integers(1, 9),
+    turns=st.integers(0, 9),
+)
+def test_rotations_of_devices(low: int, radix: int, above: int, step: int, turns: int) -> None:
+    device = expr.var("d", "", low * radix * above)
+    digit = expr.digit_of(expr.of_var(device), low, radix)
+    reached = expr.modulo(expr.shift(digit, step), radix)
+    source = expr.add(expr.of_var(device), expr.scale(expr.subtract(reached, digit), low))
+    found = rotation(source, device)
+    if step % radix == 0:
+        assert found is None
+        return
+    assert found is not None
+    for d in range(device.size):
+        at = d
+        for _ in range(turns):
+            at += low * ((at // low + step) % radix - at // low % radix)
+        where = expr.substitute(found(expr.constant(turns)), {device: expr.constant(d)})
+        assert where is expr.constant(at)
+
+
+def test_other_permutations_are_no_rotations() -> None:
+    device = expr.var("d", "", 4)
+    for order in permutations(range(4)):
+        shifted = [tuple((d + c) % 4 for d in range(4)) for c in (1, 2, 3)]
+        digits = [tuple(d ^ bit for d in range(4)) for bit in (1, 2)]
+        found = rotation(expr.lookup(order, expr.of_var(device)), device)
+        assert (found is not None) == (order in shifted + digits)

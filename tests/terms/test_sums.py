@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, sums
-from hlo_verify.terms.term import Poly
+from hlo_verify.terms.definitions import named
+from hlo_verify.terms.term import Poly, tensor
 from tests.support.expressions import (
     Array,
     Data,
@@ -171,3 +172,57 @@ def test_product(draws: st.DataObject) -> None:
         p = product(draws.draw, every, known)
     wanted = np.asarray(np.multiply.reduce(p.values, axis=axes(free, every)), dtype=object)
     check(sums.reduce_product(bound.variables, p.it), free, known, wanted, p.it)
+
+
+@many
+@given(draws=st.data())
+def test_rotations(draws: st.DataObject) -> None:
+    """Values that are read round a ring, in steps that may or may not reach all of it, from a place that varies."""
+    n = draws.draw(st.sampled_from((2, 3, 4, 5, 6)))
+    step, start, scale = (draws.draw(st.integers(0, 2 * n)) for _ in range(3))
+    shard, other = expr.var("y", "shard", n), expr.var("y", "other", draws.draw(st.sampled_from((1, 3))))
+    free, turns = expr.var("x", 0, draws.draw(st.sampled_from((n, 4)))), expr.var("y", "turns", n)
+    known, where = data(draws.draw), Space((shard, other))
+    p = product(draws.draw, where, known)
+    position = expr.add(expr.scale(expr.of_var(turns), step), expr.scale(expr.of_var(free), scale))
+    turned = algebra.substitute(p.it, {shard: expr.modulo(expr.shift(position, start), n)})
+    every = Space((free, turns, other))
+    reached = (step * every.grid[turns] + scale * every.grid[free] + start) % n
+    values = p.values[reached.astype(int), np.arange(other.size)]
+    bound = draws.draw(st.permutations([turns, other]))
+    wanted = np.asarray(np.add.reduce(values, axis=(1, 2)), dtype=object)
+    check(sums.reduce_sum(bound, turned), Space((free,)), known, wanted, p.it)
+    check(sums.reduce_sum(bound[:1], sums.reduce_sum(bound[1:], turned)), Space((free,)), known, wanted, p.it)
+    for kind, function in (("max", np.maximum), ("min", np.minimum)):
+        wanted = np.asarray(function.reduce(values, axis=(1, 2)), dtype=object)
+        check(sums.reduce_extremum(kind, bound, turned), Space((free,)), known, wanted, p.it)
+
+
+def test_a_full_rotation_is_the_whole() -> None:
+    source = tensor("argument", "source", "f32", (24,))
+    k, turns, inside, place = expr.fresh("f", 24), expr.fresh("f", 4), expr.fresh("f", 6), expr.var("x", 0, 4)
+    whole = sums.reduce_sum([k], algebra.read(source, (expr.of_var(k),)))
+
+    def round_the_ring(step: int) -> Poly:
+        shard = expr.modulo(expr.add(expr.of_var(place), expr.scale(expr.of_var(turns), step)), 4)
+        at = expr.add(expr.scale(shard, 6), expr.of_var(inside))
+        return sums.reduce_sum([turns], sums.reduce_sum([inside], algebra.read(source, (at,))))
+
+    assert round_the_ring(1) is whole
+    assert round_the_ring(3) is whole
+    assert round_the_ring(2) is not whole
+
+
+@many
+@given(draws=st.data())
+def test_names_among_the_factors(draws: st.DataObject) -> None:
+    """Products that are named, of which a part may not depend on the variables."""
+    bound, rest = expr.var("y", 0, draws.draw(st.sampled_from((2, 3, 4)))), expr.var("x", 0, 3)
+    known, every = data(draws.draw), Space((rest, bound))
+    total, values = algebra.ONE, every.spread(1)
+    for _ in range(2):
+        outside, inside = product(draws.draw, Space((rest,)), known), product(draws.draw, every, known)
+        total = algebra.multiply(total, named(algebra.multiply(outside.it, inside.it)))
+        values = values * outside.values[:, None] * inside.values
+    wanted = np.asarray(np.add.reduce(values, axis=1), dtype=object)
+    check(sums.reduce_sum([bound], total), Space((rest,)), known, wanted, total)
