@@ -466,7 +466,7 @@ def ingredients(p: Poly) -> frozenset[Tensor | str]:
 
 def reads(p: Poly) -> set[Read]:
     """The reads on a term's surface and in the arguments of its functions."""
-    return {a for a in _atoms(p) if isinstance(a, Read)}
+    return {a for a in atoms(p) if isinstance(a, Read)}
 
 
 def arguments(p: Poly) -> frozenset[Tensor]:
