@@ -194,7 +194,10 @@ def _landing(operand: Blocks, update: Blocks, starts: Array, layout: Layout, run
         begin: Array = np.zeros((1,) * rank, np.int64)
         if k in layout.to_operand:
             begin = starts[..., layout.to_operand.index(k)].astype(np.int64)
-        inside = inside & (begin >= 0) & (begin <= size - layout.width[k])
+        fits = (begin >= 0) & (begin <= size - layout.width[k])
+        if (~fits & (begin < size) & (begin > -layout.width[k])).any():
+            raise UnknownError("windows that lie outside in part, of which XLA drops all and the specification some")
+        inside = inside & fits
         offset = begin * 0 if axis is None else along(update.classes[axis], axis)
         at = np.clip(begin + offset, 0, size - 1)
         hit = np.unique(at)
