@@ -7,7 +7,7 @@ rounding, for all devices at once.
 
 from __future__ import annotations
 
-from hlo_verify.evaluate.arguments import default_scale, random_argument
+from hlo_verify.evaluate.arguments import default_scale, index_limits, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
@@ -23,6 +23,7 @@ __all__ = [
     "dense",
     "difference",
     "evaluate",
+    "index_limits",
     "of_dense",
     "random_argument",
     "shards",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -166,7 +167,8 @@ def _sampled(values: Array, axis: int) -> Array:
     """A row of a few elements for each slice."""
     rest = [n for k, n in enumerate(values.shape) if k != axis]
     where = np.unravel_index(np.arange(SAMPLE) * (math.prod(rest) - 1) // (SAMPLE - 1), rest)
-    return np.moveaxis(values, axis, 0)[(slice(None), *(np.asarray(w) for w in where))]
+    index: tuple[Any, ...] = (slice(None), *where)
+    return np.asarray(np.moveaxis(values, axis, 0)[index])
 
 
 def _kinds(values: Array, axis: int) -> tuple[Array, Array]:
@@ -213,7 +215,7 @@ def _factors(count: int) -> Array:
 
 
 def _words(values: Array) -> Array:
-    """A word for each element, equal for equal ones. Multiplication mixes bits upwards only, so high ones are folded."""
+    """A word for each element, equal for equal ones. Multiplication mixes bits upwards only: high ones are folded."""
     if values.dtype.kind == "c":
         parts = np.ascontiguousarray(values).view(values.real.dtype).reshape(*values.shape, 2)
         return np.asarray(_words(parts[..., 0]) * np.uint64(0x9E3779B97F4A7C15) + _words(parts[..., 1]))

@@ -1,4 +1,4 @@
-"""Collectives: classes of devices are regrouped; what a device receives depends on the classes of its group's members."""
+"""Collectives: classes of devices are regrouped. What a device receives depends on its group's members' classes."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def _weighted(
         if dtype == "i1":
             if not weight.any():
                 a = np.zeros_like(a)
-            a = a.any(axis=i, keepdims=True) if b.shape[j] == 1 else a
-            b = b.any(axis=j, keepdims=True) if a.shape[i] == 1 else b
+            a = np.asarray(a.any(axis=i, keepdims=True)) if b.shape[j] == 1 else a
+            b = np.asarray(b.any(axis=j, keepdims=True)) if a.shape[i] == 1 else b
             continue
         factor = weight.astype(a.dtype)
         if b.shape[j] == 1 or (a.shape[i] > 1 and a.size <= b.size):
@@ -96,10 +96,7 @@ def _product(a: Array, b: Array, pairing: Pairing, free: list[list[int]], run: R
     x = np.transpose(a, [i for _, i, _ in both] + [i for _, i in only_a] + free[0] + [i for i, _ in summed] + drop_a)
     y = np.transpose(b, [j for _, _, j in both] + [j for _, j in summed] + [j for _, j in only_b] + free[1] + drop_b)
     x, y = x.reshape(outer, -1, inner), y.reshape(outer, inner, -1)
-    if dtype == "i1":
-        product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0
-    else:
-        product = np.matmul(x, y)
+    product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0 if dtype == "i1" else np.matmul(x, y)
     order = [n for n, _, _ in both] + [n for n, _ in only_a]
     order += [len(shapes) + k for k in range(len(free[0]))]
     order += [n for n, _ in only_b] + [len(shapes) + len(free[0]) + k for k in range(len(free[1]))]

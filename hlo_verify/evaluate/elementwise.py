@@ -30,7 +30,8 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
     """An elementwise operation."""
     shape = op.types[0].shape
     classes, values = aligned([broadcast(a, shape, run.maps) for a in args], run.maps)
-    run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))))
+    wide = max(storage(op.types[0].dtype, run.real).itemsize, *(v.itemsize if v.size > 1 else 1 for v in values), 1)
+    run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))) * wide / 8)
     return Blocks(classes, filled(functions.apply(op, kinds, values, run.real), len(classes)))
 
 

@@ -48,7 +48,7 @@ def _divide(kind: str, a: Array, b: Array) -> Array:
         return np.where(b == 0, b.dtype.type(bounds(kind)[1]), a // safe)
     quotient = a // safe
     quotient = quotient + ((a - quotient * safe != 0) & ((a < 0) != (safe < 0)))
-    return np.where(b == 0, b.dtype.type(-1), quotient)
+    return np.asarray(np.where(b == 0, b.dtype.type(-1), quotient))
 
 
 def _remainder(kind: str, a: Array, b: Array) -> Array:
@@ -88,7 +88,7 @@ def _shift(direction: str) -> Function:
             return np.where(outside, zero, np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype))
         signed = a if kind[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
         by = np.where(outside, b.dtype.type(bits - 1), b).astype(signed.dtype)
-        return np.right_shift(signed, by).astype(a.dtype)
+        return np.asarray(np.right_shift(signed, by).astype(a.dtype))
 
     return shift
 
@@ -158,7 +158,7 @@ def _round_away(a: Array) -> Array:
 
 def _logistic(a: Array) -> Array:
     small = np.exp(-np.abs(a))
-    return np.where(a >= 0, 1, small) / (1 + small)
+    return np.asarray(np.where(a >= 0, 1, small) / (1 + small))
 
 
 REAL: dict[str, Function] = {
@@ -314,7 +314,7 @@ FORMATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
 def to_bits(values: Array, dtype: str) -> Array:
-    """The bits of elements as unsigned integers. Raises `UnknownError` where the real number is no number of the type."""
+    """The bits of elements as unsigned integers. Raises `UnknownError` for numbers that are none of the type."""
     if is_integer(dtype):
         return _unsigned(dtype, np.ascontiguousarray(values))
     if dtype not in FORMATS:

@@ -40,8 +40,8 @@ RULES: dict[str, Rule] = {
 }
 
 KEEPS_CLASSES = frozenset(
-    "broadcast_in_dim transpose reshape iota constant negate exponential tanh logistic log sqrt rsqrt optimization_barrier "
-    "convert".split()
+    "broadcast_in_dim transpose reshape iota constant negate exponential tanh logistic log sqrt rsqrt convert "
+    "optimization_barrier".split()
 )
 """Operations after which no more slices are equal than before, or hardly ever."""
 ARITHMETIC = frozenset("add subtract multiply divide maximum minimum power dot_general".split())

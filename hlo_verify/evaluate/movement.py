@@ -63,8 +63,8 @@ def _groups(source: Sequence[int], result: Sequence[int]) -> list[tuple[list[int
 def reshaped(a: Blocks, shape: Sequence[int], run: Run) -> Blocks:
     """The tensor in another shape of as many elements."""
     if 0 in shape:
-        maps = (a.classes[0], *(run.maps.constant(n) for n in shape))
-        return Blocks(maps, np.zeros((a.values.shape[0],) + (1,) * len(shape), a.values.dtype))
+        none = (a.classes[0], *(run.maps.constant(n) for n in shape))
+        return Blocks(none, np.zeros((a.values.shape[0],) + (1,) * len(shape), a.values.dtype))
     groups = _groups(a.shape, shape)
     kept = [k for k, n in enumerate(a.shape) if n != 1]
     values = a.values.reshape(a.values.shape[0], *(a.values.shape[k + 1] for k in kept))
@@ -150,7 +150,7 @@ def concatenated(parts: Sequence[Blocks], axis: int, run: Run) -> Blocks:
         for n, index in enumerate(found):
             indices[n][k] = index
     values = [take(p.values, index) for p, index in zip(parts, indices, strict=True)]
-    common = np.broadcast_shapes(*(v.shape[:axis] + (1,) + v.shape[axis + 1 :] for v in values))
+    common = np.broadcast_shapes(*((*v.shape[:axis], 1, *v.shape[axis + 1 :]) for v in values))
     counts = [v.shape[axis] for v in values]
     run.spend(math.prod(common) * sum(counts))
     whole = np.concatenate(

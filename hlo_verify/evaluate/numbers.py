@@ -39,7 +39,7 @@ def bounds(dtype: str) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-def storage(dtype: str, real: np.dtype) -> np.dtype:  # type: ignore[type-arg]
+def storage(dtype: str, real: np.dtype) -> np.dtype:
     """The numpy type that holds elements of a type."""
     if dtype in ("i1", "token") or dtype.startswith("!"):
         return np.dtype(np.bool_)
@@ -52,7 +52,7 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:  # type: ignore[type-arg]
     raise UnknownError(f"elements of type {dtype}")
 
 
-def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as the machine holds them: integers modulo 2^n."""
     kind = storage(dtype, real)
     values = np.asarray(values)
@@ -66,7 +66,7 @@ def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:  # type: ignore
     return values
 
 
-def converted(values: Array, old: str, new: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+def converted(values: Array, old: str, new: str, real: np.dtype) -> Array:
     """The element type changed (StableHLO convert): floats are truncated to integers, and stay inside their range."""
     if is_complex(old) and not is_complex(new):
         values, old = values.real, "f64"
@@ -85,6 +85,6 @@ def converted(values: Array, old: str, new: str, real: np.dtype) -> Array:  # ty
     return wrapped(values, new, real)
 
 
-def literal(array: Array, dtype: str, real: np.dtype) -> Array:  # type: ignore[type-arg]
+def literal(array: Array, dtype: str, real: np.dtype) -> Array:
     """A constant's elements as they are held."""
     return np.asarray(array).astype(storage(dtype, real))

@@ -20,10 +20,7 @@ def _sort(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
         return args
     classes, arrays = _lanes(args, axis, run)
     order = _order(op.regions[0], arrays, run)
-    return [
-        Blocks(classes, np.moveaxis(np.take_along_axis(x, order, axis=0), 0, axis))
-        for x in arrays
-    ]
+    return [Blocks(classes, np.moveaxis(np.take_along_axis(x, order, axis=0), 0, axis)) for x in arrays]
 
 
 def _lanes(args: Sequence[Blocks], axis: int, run: Run) -> tuple[tuple[Array, ...], list[Array]]:
@@ -65,7 +62,9 @@ def _key(region: Function, arrays: Sequence[Array]) -> Array | None:
     direction, x = op.attributes["comparison_direction"], arrays[0]
     if direction not in ("LT", "GT") or op.operands not in (region.arguments[:2], region.arguments[1::-1]):
         return None
-    if x.dtype.kind == "f" and (np.isnan(x).any() or (op.attributes.get("compare_type") == "TOTALORDER" and (x == 0).any())):
+    if x.dtype.kind == "f" and (
+        np.isnan(x).any() or (op.attributes.get("compare_type") == "TOTALORDER" and (x == 0).any())
+    ):
         return None
     if x.dtype.kind not in "fiu":
         return None
@@ -98,7 +97,7 @@ def _bitonic(before: Callable[[Array, Array], Array], shape: tuple[int, ...], ru
 
 
 def top_k(op: Op, a: Blocks, largest: bool, run: Run) -> list[Blocks]:
-    """The k largest (or least) elements along the last dimension, and their indices; of equal ones the first come first."""
+    """The k largest (or least) elements along the last dimension, and their indices; of equal ones the first first."""
     axis = len(a.shape)
     classes, (x,) = _lanes([a], axis, run)
     if x.dtype.kind == "f" and np.isnan(x).any():

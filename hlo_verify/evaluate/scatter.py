@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,7 +140,10 @@ def _fitted(operand: Blocks, update: Blocks, layout: Layout, run: Run) -> Blocks
             run.spend(update.values.size // update.values.shape[axis] * len(update.classes[axis]))
             update = spread(update, axis, run.maps)
             continue
-        sides = [(update.classes[axis], update.values.shape[axis]), (operand.classes[k + 1], operand.values.shape[k + 1])]
+        sides = [
+            (update.classes[axis], update.values.shape[axis]),
+            (operand.classes[k + 1], operand.values.shape[k + 1]),
+        ]
         now, (own, _) = refine(sides, run.maps)
         count = int(now.max()) + 1
         index = np.zeros(count, np.int64) if update.values.shape[axis] == 1 else own
@@ -151,7 +153,7 @@ def _fitted(operand: Blocks, update: Blocks, layout: Layout, run: Run) -> Blocks
 
 
 def _with_starts(indices: Blocks, update: Blocks, layout: Layout, run: Run) -> tuple[Blocks, Array]:
-    """The updates refined by the classes of their start indices, and those, with the same axes and one for components."""
+    """The updates refined by the classes of their start indices, and those, with one more axis, for components."""
     vector = layout.vector
     if vector == len(indices.shape):
         indices = Blocks((*indices.classes, run.maps.constant(1)), indices.values[..., None])

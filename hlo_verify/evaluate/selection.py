@@ -167,8 +167,7 @@ def _gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     sizes, shape = op.attributes["slice_sizes"], op.types[0].shape
     vector = numbers["index_vector_dim"]
     if vector == len(indices.shape):
-        maps = (*indices.classes, run.maps.constant(1))
-        indices = Blocks(maps, indices.values[..., None])
+        indices = Blocks((*indices.classes, run.maps.constant(1)), indices.values[..., None])
     batch_axes = [k + 1 for k in range(len(indices.shape)) if k != vector]
     offset_dims = numbers["offset_dims"]
     batch_dims = [k for k in range(len(shape)) if k not in offset_dims]

@@ -22,8 +22,8 @@ class UnknownError(Exception):
 class Limits:
     """What an evaluation may cost."""
 
-    elements: int = 1 << 25
-    """Of the values of one tensor, or of what an operation needs on its way."""
+    elements: int = 1 << 26
+    """Of the values of one tensor, or of what an operation needs on its way, as if each were a float of 64 bits."""
     work: float = 1e11
     """Elements of all results together, and multiplications of contractions."""
     turns: int = 4096
@@ -55,7 +55,7 @@ class Run:
     """One evaluation."""
 
     run: Runner
-    real: np.dtype[np.floating]  # type: ignore[type-arg]
+    real: np.dtype[np.floating]
     limits: Limits
     mesh_devices: int
     """The devices of the mesh that manual regions are over."""

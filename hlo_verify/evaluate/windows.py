@@ -125,13 +125,13 @@ def _is_running(source: Array, size: int) -> bool:
     return np.array_equal(np.where(wanted < 0, -1, wanted), np.where(source < 0, -1, source))
 
 
-def _neutral(kind: str, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+def _neutral(kind: str, dtype: np.dtype) -> Array:
     if kind in ("add", "or"):
         return np.zeros((), dtype)
     if kind == "multiply":
         return np.ones((), dtype)
     if kind == "and":
-        return np.array(True) if dtype == bool else np.array(-1).astype(dtype)
+        return np.array(True) if dtype.kind == "b" else np.array(-1).astype(dtype)
     low = kind == "maximum"
     if dtype.kind == "f":
         return np.array(-np.inf if low else np.inf, dtype)
@@ -175,7 +175,9 @@ def _beside(a: Blocks, b: Blocks, apart: set[int], run: Run) -> tuple[tuple[Clas
     classes: list[ClassMap] = []
     indices: list[list[Array | None]] = [[], []]
     for k, c in enumerate(a.classes):
-        now, found = (c, [None, None]) if k in apart else refine([(x.classes[k], x.values.shape[k]) for x in (a, b)], run.maps)
+        now, found = (
+            (c, [None, None]) if k in apart else refine([(x.classes[k], x.values.shape[k]) for x in (a, b)], run.maps)
+        )
         classes.append(now)
         for side, index in zip(indices, found, strict=True):
             side.append(index)
@@ -279,7 +281,15 @@ def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -
     axis, tap = 4 + 2 * k, 4 + k
     size, width = image.shape[axis - 1], kernel.shape[tap - 1]
     low = int(attributes["padding"][k][0])
-    source = slide(size, out, width, attributes["window_strides"][k], low, attributes["lhs_dilation"][k], attributes["rhs_dilation"][k])
+    source = slide(
+        size,
+        out,
+        width,
+        attributes["window_strides"][k],
+        low,
+        attributes["lhs_dilation"][k],
+        attributes["rhs_dilation"][k],
+    )
     kernel = spread(kernel, tap, run.maps)
     if attributes["window_reversal"][k]:
         values = np.flip(kernel.values, tap) if kernel.values.shape[tap] > 1 else kernel.values

@@ -1,0 +1,123 @@
+"""Shards of arguments, and differences of results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hlo_verify.evaluate import Blocks, dense, difference, of_dense, random_argument, shards
+from hlo_verify.evaluate.blocks import of_devices
+from hlo_verify.sharding import Sharding, maximal, parse_hlo_sharding
+
+SHARDINGS = [
+    ("{devices=[2,2]<=[4]}", (8, 6)),
+    ("{devices=[2,2]<=[2,2]T(1,0)}", (5, 7)),
+    ("{devices=[4,1]<=[4]}", (6, 3)),
+    ("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", (5, 3)),
+    ("{devices=[1,2,2]<=[4] last_tile_dims={unreduced}}", (3, 5)),
+    ("{replicated}", (2, 3)),
+]
+
+
+def sharding_of(text: str) -> Sharding:
+    found = parse_hlo_sharding(text, 2, 4)
+    assert isinstance(found, Sharding)
+    return found.spread(4)
+
+
+def expected(whole: np.ndarray, sharding: Sharding, device: int) -> tuple[np.ndarray, tuple[slice, ...]]:
+    """A device's shard of an array, and where it lies within the local tensor."""
+    local = [-(-n // t) for n, t in zip(whole.shape, sharding.tiles, strict=True)]
+    start = [int(c) * n for c, n in zip(sharding.coordinates[device], local, strict=True)]
+    part = whole[tuple(slice(a, a + n) for a, n in zip(start, local, strict=True))]
+    return part, tuple(slice(0, n) for n in part.shape)
+
+
+@pytest.mark.parametrize(("text", "shape"), SHARDINGS)
+@pytest.mark.parametrize("seed", range(3))
+def test_shards_hold_the_whole(text: str, shape: tuple[int, ...], seed: int) -> None:
+    generator, sharding = np.random.default_rng(seed), sharding_of(text)
+    argument = random_argument(shape, "f32", generator, tiles=sharding.tiles, detail=3)
+    whole, placed = dense(argument, 0), shards(argument, sharding, 4, generator)
+    held = [dense(placed, d) for d in range(4)]
+    for group in sharding.addend_groups():
+        total = sum(held[d] for d in group)
+        part, where = expected(whole, sharding, int(group[0]))
+        np.testing.assert_allclose(total[where], part, rtol=1e-12)
+    found = difference(argument, placed, sharding)
+    assert found is None or found.relative < 1e-12
+
+
+@pytest.mark.parametrize(("text", "shape"), SHARDINGS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_difference_is_found(text: str, shape: tuple[int, ...], seed: int) -> None:
+    generator, sharding = np.random.default_rng(seed), sharding_of(text)
+    array = generator.normal(size=shape)
+    placed = shards(of_dense(array), sharding, 4, generator)
+    held = np.stack([dense(placed, d) for d in range(4)])
+    device = int(generator.integers(4))
+    part, _ = expected(array, sharding, device)
+    if not part.size:
+        return
+    at = tuple(int(generator.integers(n)) for n in part.shape)
+    held[(device, *at)] += 100
+    found = difference(of_dense(array), of_devices(held), sharding)
+    assert found is not None
+    assert found.size == pytest.approx(100) and found.local_element == at
+    assert array[found.element] == found.expected == part[at]
+    same = np.all(sharding.coordinates[found.device] == sharding.coordinates[device])
+    assert found.device == device or (sharding.addends is not None and same)
+
+
+def test_differences_past_the_end_do_not_count() -> None:
+    sharding = sharding_of("{devices=[4,1]<=[4]}")
+    array = np.arange(18.0).reshape(6, 3)
+    held = np.zeros((4, 2, 3))
+    held[:3] = array.reshape(3, 2, 3)
+    held[3] = 7
+    assert difference(of_dense(array), of_devices(held), sharding) is None
+
+
+def test_one_device_has_a_maximal_tensor() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    placed = shards(of_dense(array), maximal(2, 2, 4), 4, np.random.default_rng(0))
+    np.testing.assert_array_equal(dense(placed, 2), array)
+    assert difference(of_dense(array), placed, maximal(2, 2, 4)) is None
+    assert difference(of_dense(array + 1), placed, maximal(2, 2, 4)) is not None
+
+
+def test_nan_on_a_device_alone_is_told_apart() -> None:
+    sharding = sharding_of("{devices=[4,1]<=[4]}")
+    array = np.ones((4, 2))
+    held = array.reshape(4, 1, 2).copy()
+    held[1, 0, 1] = np.nan
+    found = difference(of_dense(array), of_devices(held), sharding)
+    assert found is not None and found.nan and found.element == (1, 1)
+    array[1, 1] = np.nan
+    assert difference(of_dense(array), of_devices(held), sharding) is None
+
+
+def test_a_global_result_is_cut_first() -> None:
+    sharding = sharding_of("{devices=[2,2]<=[4]}")
+    whole = of_dense(np.arange(48.0).reshape(8, 6))
+    assert difference(whole, whole, sharding) is None
+
+
+@pytest.mark.parametrize("shape", [(512, 4096), (2048, 32000), (3, 7)])
+@pytest.mark.parametrize("detail", [1, 2, 4, 8])
+def test_arguments_stay_within_their_detail(shape: tuple[int, int], detail: int) -> None:
+    generator = np.random.default_rng(detail)
+    argument = random_argument(shape, "f32", generator, tiles=(8, 4), detail=detail, scale=2.0)
+    assert all(count <= detail for count in argument.values.shape[1:])
+    assert all(0.2 <= abs(x) <= 2 for x in argument.values.flat)
+    numbers = random_argument(shape, "i32", generator, integers=10, detail=detail)
+    assert all(0 <= x < 10 for x in numbers.values.flat)
+
+
+def test_a_dimension_of_heads_stays_compact() -> None:
+    from hlo_verify.evaluate.maps import rectangle
+
+    for seed in range(10):
+        argument: Blocks = random_argument((64, 4096), "f32", np.random.default_rng(seed), tiles=(1, 8), detail=4)
+        _, _, table = rectangle(argument.classes[2].reshape(32, 128))
+        assert table.size <= 4
