@@ -45,8 +45,8 @@ def random_argument(
     other has at most `detail` classes: one for each combination of a colour of the shard (of `tiles[k]`) and of a bit
     or two of the position in the shard, so that a reshape which takes powers of two apart makes no more of them. Which
     shards look alike, and which bits count, is the same for all arguments that are drawn from one generator. With a
-    `share` below 1, that part of the dimensions is cut, the others are of one class; which ones depends on the generator
-    and on the number of shards, or on the size where there is 1.
+    `share` below 1, that part of the dimensions is cut, and the others are of one class; which ones depends on the
+    generator and on the number of shards, or on the size where there is 1.
 
     Floats are ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given), positive ones if asked;
     integers are in [0, integers).
@@ -162,7 +162,7 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     """For each argument of integers that a logical module uses as indices, the size of the least dimension it indexes.
 
     It is found by following the argument to gathers, scatters, dynamic slices and comparisons with an iota; None where
-    there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of the classes.
+    there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of classes.
     """
     main = module.main
     shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))

@@ -85,7 +85,8 @@ def _shift(direction: str) -> Function:
             return np.where(outside, zero, np.left_shift(a, by))
         if direction == "logical":
             plain = _unsigned(kind, np.ascontiguousarray(a))
-            return np.where(outside, zero, np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype))
+            shifted = np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype)
+            return np.asarray(np.where(outside, zero, shifted))
         signed = a if kind[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
         by = np.where(outside, b.dtype.type(bits - 1), b).astype(signed.dtype)
         return np.asarray(np.right_shift(signed, by).astype(a.dtype))

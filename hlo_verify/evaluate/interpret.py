@@ -11,6 +11,7 @@ from hlo_verify.evaluate import (
     collectives,
     contraction,
     control,
+    dynamic,
     elementwise,
     functions,
     manual,
@@ -35,6 +36,7 @@ RULES: dict[str, Rule] = {
     **scatter.RULES,
     **windows.RULES,
     **ordering.RULES,
+    **dynamic.RULES,
     **collectives.RULES,
     **manual.RULES,
 }

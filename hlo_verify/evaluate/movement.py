@@ -213,15 +213,6 @@ def by_device(devices: Array, rank: int, shape: Sequence[int], maps: Maps) -> Bl
     return Blocks(classes, values.reshape((-1,) + (1,) * rank))
 
 
-def _dynamic(name: str) -> Rule:
-    """Operations that take their result's shape as an operand, which its type says too."""
-
-    def rule(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-        return RULES[name](op, args[:-1], run, place)
-
-    return rule
-
-
 RULES: dict[str, Rule] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "transpose": _transpose,
@@ -231,4 +222,3 @@ RULES: dict[str, Rule] = {
     "concatenate": _concatenate,
     "pad": _pad,
 }
-RULES |= {"dynamic_reshape": _dynamic("reshape"), "dynamic_broadcast_in_dim": _dynamic("broadcast_in_dim")}
