@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlo_verify.evaluate import movement, selection, windows
+from hlo_verify.evaluate import convolution, movement, selection
 from hlo_verify.evaluate.blocks import Blocks, dense
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
 from hlo_verify.ir import Op
@@ -58,5 +58,5 @@ RULES: dict[str, Rule] = {
     ),
     "real_dynamic_slice": _with_attributes(movement.RULES["slice"], 1, "start_indices", "limit_indices", "strides"),
     "dynamic_gather": _with_attributes(selection.RULES["gather"], 2, "slice_sizes"),
-    "dynamic_conv": _convolution(windows.RULES["convolution"]),
+    "dynamic_conv": _convolution(convolution.RULES["convolution"]),
 }

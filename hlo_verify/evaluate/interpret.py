@@ -11,6 +11,7 @@ from hlo_verify.evaluate import (
     collectives,
     contraction,
     control,
+    convolution,
     dynamic,
     elementwise,
     functions,
@@ -35,6 +36,7 @@ RULES: dict[str, Rule] = {
     **selection.RULES,
     **scatter.RULES,
     **windows.RULES,
+    **convolution.RULES,
     **ordering.RULES,
     **dynamic.RULES,
     **collectives.RULES,
@@ -208,8 +210,14 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         for result in results:
             run.largest = max(run.largest, result.values.size)
         return [_compacted(op.name, result, run) for result in results]
-    except (UnknownError, MemoryError) as error:
-        target = op.attributes.get("call_target_name")
-        name = f"{op.name} to {target}" if target else op.name
-        run.unknown[f"{name} at {op.location}: {error or 'not enough memory'}"] = None
-        return [None] * len(op.results)
+    except UnknownError as error:
+        return _unknown(op, str(error), run)
+    except Exception as error:  # attributes that no rule foresaw: what it would give is not known either
+        return _unknown(op, f"{type(error).__name__}: {error}", run)
+
+
+def _unknown(op: Op, why: str, run: Run) -> list[Blocks | None]:
+    target = op.attributes.get("call_target_name")
+    name = f"{op.name} to {target}" if target else op.name
+    run.unknown[f"{name} at {op.location}: {why}"] = None
+    return [None] * len(op.results)

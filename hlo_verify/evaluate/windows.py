@@ -1,4 +1,4 @@
-"""Windows that slide over a tensor: reduce_window, select_and_scatter and convolution.
+"""Windows that slide over a tensor: reduce_window and select_and_scatter.
 
 Dimensions that windows slide along have a class for each index; the others keep theirs.
 """
@@ -11,11 +11,9 @@ from itertools import product
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, aligned, refine, replaced, spread, take
-from hlo_verify.evaluate.contraction import Pairing, contracted
+from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, take
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap
-from hlo_verify.evaluate.movement import reshaped, transposed
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import UFUNCS, monoid, promoted, widened
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
@@ -63,7 +61,7 @@ def _spread(a: Blocks, slides: Sequence[Slide], run: Run) -> Blocks:
     return a
 
 
-def _padded(values: Array, axis: int, filler: Array) -> Array:
+def padded_by_one(values: Array, axis: int, filler: Array) -> Array:
     """The values with one more at the end of an axis, which index -1 then reads."""
     shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
     return np.concatenate([values, np.broadcast_to(filler, shape).astype(values.dtype)], axis=axis)
@@ -110,7 +108,7 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
         return np.cumsum(values, axis=s.axis, dtype=values.dtype)
     if kind == "add" and _is_running(size - 1 - np.where(s.source < 0, size, s.source)[::-1, ::-1], size):
         return np.flip(np.cumsum(np.flip(values, s.axis), axis=s.axis, dtype=values.dtype), s.axis)
-    longer = _padded(values, s.axis, neutral)
+    longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
     for w in range(1, width):
         result = UFUNCS[kind](result, np.take(longer, s.source[:, w], axis=s.axis))
@@ -141,7 +139,7 @@ def _neutral(kind: str, dtype: np.dtype) -> Array:
 def _windows(values: Array, first: Array, slides: Sequence[Slide], offset: Sequence[int]) -> Array:
     """What every window has at an offset."""
     for s, w in zip(slides, offset, strict=True):
-        values = np.take(_padded(values, s.axis, first), s.source[:, w], axis=s.axis)
+        values = np.take(padded_by_one(values, s.axis, first), s.source[:, w], axis=s.axis)
     return values
 
 
@@ -228,81 +226,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
     return [Blocks(tuple(classes), wrapped(result, op.types[0].dtype, run.real))]
 
 
-# convolution
-
-
-def _convolution(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    """The image in windows, contracted with the kernel; groups of features and of the batch are batch dimensions."""
-    lhs, rhs = args
-    numbers, attributes = op.attributes["dimension_numbers"], op.attributes
-    groups, batches = attributes.get("feature_group_count", 1), attributes.get("batch_group_count", 1)
-    spatial = len(numbers["input_spatial_dimensions"])
-    image = transposed(
-        lhs,
-        [numbers["input_batch_dimension"], numbers["input_feature_dimension"], *numbers["input_spatial_dimensions"]],
-    )
-    kernel = transposed(
-        rhs,
-        [
-            numbers["kernel_output_feature_dimension"],
-            numbers["kernel_input_feature_dimension"],
-            *numbers["kernel_spatial_dimensions"],
-        ],
-    )
-    shape = op.types[0].shape
-    split = max(groups, batches)
-    n, c = image.shape[:2]
-    parts = (batches, n // batches, groups, c // groups, *image.shape[2:])
-    image = reshaped(image, parts, run)
-    image = transposed(image, [0, 2, 1, 3, *range(4, 4 + spatial)])
-    image = reshaped(image, (split, n // batches, c // groups, *image.shape[4:]), run)
-    kernel = reshaped(kernel, (split, kernel.shape[0] // split, *kernel.shape[1:]), run)
-    for k in range(spatial):
-        image, kernel = _tapped(op, k, image, kernel, shape[numbers["output_spatial_dimensions"][k]], run)
-    # image: groups, batch, features, then (outputs, taps) for each; kernel: groups, out features, features, taps.
-    outs = [4 + 2 * k for k in range(spatial)]
-    pairing = Pairing([(0, 0), (1, 1)], [(3, 3), *((out + 1, 4 + k) for k, out in enumerate(outs))])
-    found = contracted(image, kernel, pairing, op.types[0].dtype, run)
-    # devices, groups, batch, outputs, out features
-    order = [0, 2 + spatial, 1, *range(2, 2 + spatial)]  # groups, features, batch, outputs
-    found = transposed(found, order)
-    found = reshaped(found, (split * found.shape[1], *found.shape[2:]), run)
-    target = [0] * len(shape)
-    target[numbers["output_feature_dimension"]] = 0
-    target[numbers["output_batch_dimension"]] = 1
-    for k, dim in enumerate(numbers["output_spatial_dimensions"]):
-        target[dim] = 2 + k
-    return [transposed(found, target)]
-
-
-def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -> tuple[Blocks, Blocks]:
-    """The image's spatial dimension k as outputs and taps, each tap a class; the kernel's likewise, in their order."""
-    attributes = op.attributes
-    axis, tap = 4 + 2 * k, 4 + k
-    size, width = image.shape[axis - 1], kernel.shape[tap - 1]
-    low = int(attributes["padding"][k][0])
-    source = slide(
-        size,
-        out,
-        width,
-        attributes["window_strides"][k],
-        low,
-        attributes["lhs_dilation"][k],
-        attributes["rhs_dilation"][k],
-    )
-    kernel = spread(kernel, tap, run.maps)
-    if attributes["window_reversal"][k]:
-        values = np.flip(kernel.values, tap) if kernel.values.shape[tap] > 1 else kernel.values
-        kernel = replaced(kernel, tap, kernel.classes[tap], values)
-    image = spread(image, axis, run.maps)
-    run.spend(image.values.size // image.values.shape[axis] * source.size)
-    values = np.take(_padded(image.values, axis, np.zeros((), image.values.dtype)), source, axis=axis)
-    classes = (*image.classes[:axis], run.maps.distinct(out), run.maps.distinct(width), *image.classes[axis + 1 :])
-    return Blocks(classes, values), kernel
-
-
 RULES: dict[str, Rule] = {
     "reduce_window": _reduce_window,
     "select_and_scatter": _select_and_scatter,
-    "convolution": _convolution,
 }

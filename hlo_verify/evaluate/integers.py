@@ -1,0 +1,105 @@
+"""Elementwise functions of integers, which wrap at their width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.numbers import bounds, width, wrapped
+
+Function = Callable[..., Array]
+"""Of the type and the operands."""
+
+
+def _divide(kind: str, a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    if kind[0] == "u":
+        return np.where(b == 0, b.dtype.type(bounds(kind)[1]), a // safe)
+    quotient = a // safe
+    quotient = quotient + ((a - quotient * safe != 0) & ((a < 0) != (safe < 0)))
+    return np.asarray(np.where(b == 0, b.dtype.type(-1), quotient))
+
+
+def _remainder(kind: str, a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    return np.where(b == 0, a, np.fmod(a, safe))
+
+
+def _power(kind: str, a: Array, b: Array) -> Array:
+    a, b = np.broadcast_arrays(a, b)
+    result, base, left = np.ones_like(a), a.copy(), np.where(b < 0, b.dtype.type(0), b)
+    while left.any():
+        result = np.where(left & 1, result * base, result)
+        base, left = base * base, left >> 1
+    if kind[0] == "u":
+        return result
+    one = a.dtype.type(1)
+    negative = np.where(a == 1, one, np.where(a == -1, np.where(b % 2, -one, one), np.where(a == 0, -one, one * 0)))
+    return np.where(b < 0, negative, result)
+
+
+def unsigned(kind: str, a: Array) -> Array:
+    plain = a.view(f"u{a.dtype.itemsize}") if a.dtype.kind == "i" else a
+    return np.asarray(plain & plain.dtype.type((1 << width(kind)) - 1))
+
+
+def _shift(direction: str) -> Function:
+    def shift(kind: str, a: Array, b: Array) -> Array:
+        bits = width(kind)
+        a, b = np.broadcast_arrays(a, b)
+        outside = (b < 0) | (b >= bits)
+        by = np.where(outside, b.dtype.type(0), b)
+        zero = a.dtype.type(0)
+        if direction == "left":
+            return np.where(outside, zero, np.left_shift(a, by))
+        if direction == "logical":
+            plain = unsigned(kind, np.ascontiguousarray(a))
+            shifted = np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype)
+            return np.asarray(np.where(outside, zero, shifted))
+        signed = a if kind[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
+        by = np.where(outside, b.dtype.type(bits - 1), b).astype(signed.dtype)
+        return np.asarray(np.right_shift(signed, by).astype(a.dtype))
+
+    return shift
+
+
+def _leading_zeros(kind: str, a: Array) -> Array:
+    plain, bits = unsigned(kind, a), width(kind)
+    count = np.full(a.shape, bits)
+    for k in range(bits):
+        count = np.where((plain >> plain.dtype.type(k)) & plain.dtype.type(1), bits - 1 - k, count)
+    return count
+
+
+def _ones(kind: str, a: Array) -> Array:
+    plain = unsigned(kind, a)
+    return np.asarray(
+        sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(kind)))
+    )
+
+
+INTEGER: dict[str, Function] = {
+    "add": lambda kind, a, b: a + b,
+    "subtract": lambda kind, a, b: a - b,
+    "multiply": lambda kind, a, b: a * b,
+    "negate": lambda kind, a: np.negative(a),
+    "divide": _divide,
+    "remainder": _remainder,
+    "power": _power,
+    "maximum": lambda kind, a, b: np.maximum(a, b),
+    "minimum": lambda kind, a, b: np.minimum(a, b),
+    "abs": lambda kind, a: np.abs(a),
+    "sign": lambda kind, a: np.sign(a),
+    "and": lambda kind, a, b: a & b,
+    "or": lambda kind, a, b: a | b,
+    "xor": lambda kind, a, b: a ^ b,
+    "not": lambda kind, a: ~a,
+    "square": lambda kind, a: a * a,
+    "shift_left": _shift("left"),
+    "shift_right_logical": _shift("logical"),
+    "shift_right_arithmetic": _shift("arithmetic"),
+    "count_leading_zeros": _leading_zeros,
+    "popcnt": _ones,
+}
