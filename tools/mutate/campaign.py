@@ -49,8 +49,9 @@ class Line:
     def case(self, name: str) -> tuple[Case, Judge]:
         if name not in self.judges:
             case = read_case(self.options.cache, name)
-            many = self.many.setdefault(case.devices, Executor(case.devices, timeout=_RUN_LIMIT))
-            self.judges[name] = case, Judge(case, many)
+            if case.devices not in self.many:
+                self.many[case.devices] = Executor(case.devices, timeout=_RUN_LIMIT)
+            self.judges[name] = case, Judge(case, self.many[case.devices])
         return self.judges[name]
 
     def run(self, number: int) -> tuple[Record, Mutant | None]:
@@ -90,7 +91,7 @@ def describe(mutant: Mutant, outcome: Outcome, judgement: Judgement) -> Record:
         "near": mutant.near,
         "digest": mutant.digest,
         "truth": str(outcome.truth),
-        "ratio": outcome.ratio if outcome.ratio < 1e30 else "inf",
+        "ratio": outcome.ratio,
         "why": outcome.why,
         "verdict": judgement.verdict,
         "locations": judgement.locations,

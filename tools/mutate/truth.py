@@ -33,7 +33,7 @@ _SCALES = (1.0, 1e-3, 30.0)
 
 
 class Truth(enum.StrEnum):
-    """DIFFERS: some device has other values. EQUAL: none has. UNCLEAR: rounding may be why. INVALID: it cannot run."""
+    """DIFFERS: a device has other values. EQUAL: none has. UNCLEAR: by rounding or overflow alone. INVALID: cannot run."""
 
     DIFFERS = "differs"
     EQUAL = "equal"
@@ -98,7 +98,7 @@ class Judge:
 
     def judge(self, mutant: bytes) -> Outcome:
         """Whether a mutant computes what the logical module does."""
-        worst, why = 0.0, ""
+        worst, why, odd = 0.0, "", ""
         for number, run in enumerate(self.runs):
             try:
                 got = self.many.run(mutant, run.arguments, per_device=self.per_device)
@@ -106,11 +106,13 @@ class Judge:
                 return Outcome(Truth.INVALID, why=f"{error.failure}: {str(error)[:300]}")
             for n, (wanted, have, sharding) in enumerate(zip(run.wanted, got, self.placed, strict=True)):
                 ratio = distance(wanted, have, sharding) / run.noise[n]
-                if ratio > worst:
+                if not np.isfinite(ratio):  # hlo-verify assumes that there are none
+                    odd = odd or f"NaN or infinity in result {n} of draw {number}"
+                elif ratio > worst:
                     worst, why = ratio, f"result {n} of draw {number}"
             if worst > _CLEAR:
                 return Outcome(Truth.DIFFERS, worst, why)
-        return Outcome(Truth.UNCLEAR if worst > 1 else Truth.EQUAL, worst, why)
+        return Outcome(Truth.UNCLEAR if worst > 1 or odd else Truth.EQUAL, worst, odd or why)
 
 
 def draw(module: Module, integers: int, scale: float, seed: Sequence[int]) -> list[Array]:

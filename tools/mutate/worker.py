@@ -121,7 +121,9 @@ def keep_devices() -> None:
             pass
 
     def executor(devices: int, *, timeout: float = 60.0) -> Executor:
-        return kept.setdefault(devices, Kept(devices, timeout=timeout))
+        if devices not in kept:
+            kept[devices] = Kept(devices, timeout=timeout)
+        return kept[devices]
 
     replay.Executor = executor  # type: ignore[assignment,misc]
 
