@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,9 @@ class Line:
         outcome = judge.judge(mutant.module)
         ran = time.monotonic()
         judgement = self.worker.verify(name, mutant.module)
+        if judgement.witness is not None and outcome.truth in (Truth.EQUAL, Truth.UNCLEAR):
+            found = judge.judge(mutant.module, judgement.witness)
+            outcome = replace(found, why=f"with the witness's arguments: {found.why}")
         seconds = {"mutate": made - started, "run": ran - made, "verify": judgement.seconds}
         return record | describe(mutant, outcome, judgement) | {"seconds": _rounded(seconds)}, mutant
 

@@ -79,6 +79,12 @@ def program(module: Any) -> list[Operation]:
     return [op for region in regions for op in visit(region)] if regions else everything
 
 
+def initial(operation: Operation) -> range:
+    """The operands that a reduction starts with; StableHLO leaves open what it gives if they are not the identity."""
+    count = len(operation.operands)
+    return range(count // 2, count) if name(operation) in ("reduce", "reduce_window") else range(0)
+
+
 def children(operation: Operation) -> Iterator[Operation]:
     for region in operation.regions:
         for block in region.blocks:

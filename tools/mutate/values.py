@@ -33,7 +33,7 @@ SWAPPED = {
 }
 """What `change_function` makes of each function; those of one operand that are not here are left out."""
 REDUCERS = {
-    "add": ["maximum", "multiply", "subtract"],
+    "add": ["maximum", "minimum", "multiply"],
     "maximum": ["minimum", "add"],
     "minimum": ["maximum", "add"],
     "multiply": ["add"],
@@ -138,7 +138,8 @@ def change_constant(op: Operation, site: Site) -> str:
     kind = ir.RankedTensorType(op.results[0].type)
     attribute = op.attributes["value"]
     name = str(kind.element_type)
-    if not isinstance(attribute, ir.DenseElementsAttr) or 0 in kind.shape or name.startswith("complex"):
+    is_start = any(use.operand_number in mlir.initial(use.owner.operation) for use in op.results[0].uses)
+    if is_start or not isinstance(attribute, ir.DenseElementsAttr) or 0 in kind.shape or name.startswith("complex"):
         raise NotHereError
     if attribute.is_splat:
         before = attribute.get_splat_value().value
@@ -168,7 +169,8 @@ def _another(before: Any, name: str, site: Site) -> Any:
 
 def stale(op: Operation, site: Site) -> str:
     """An operand is an earlier value of its type."""
-    n = site.choose([n for n, operand in enumerate(op.operands) if mlir.is_tensor(operand)])
+    kept = mlir.initial(op)
+    n = site.choose([n for n, operand in enumerate(op.operands) if mlir.is_tensor(operand) and n not in kept])
     operand = op.operands[n]
     values = [value for value in visible(op, site) if value.type == operand.type and value != operand]
     nontrivial = [value for value in values if mlir.splat_of(value) is None]
@@ -217,7 +219,21 @@ def change_reducer(op: Operation, site: Site) -> str:
     if mlir.dtype(inner.results[0]) == "i1" and after not in ("or", "and"):
         raise NotHereError
     mlir.replaced(inner, after, list(inner.operands))
+    for n in mlir.initial(op):
+        op.operands[n] = mlir.constant(op, op.operands[n].type, _identity(after, mlir.dtype(op.operands[n])))
     return f"{mlir.name(op)} by {before} became one by {after}"
+
+
+def _identity(reducer: str, name: str) -> float:
+    """What a reducer starts with: with anything else the result of a reduce depends on how it is carried out."""
+    if reducer in ("maximum", "minimum"):
+        down = reducer == "maximum"
+        if name.startswith("ui"):
+            return 0 if down else 2 ** int(name[2:]) - 1
+        if name.startswith("i"):
+            return -(2 ** (int(name[1:]) - 1)) if down else 2 ** (int(name[1:]) - 1) - 1
+        return -np.inf if down else np.inf
+    return {"add": 0, "or": 0, "multiply": 1, "and": 1}[reducer]
 
 
 def skip_last(op: Operation, site: Site) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import tempfile
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -25,6 +26,8 @@ class Judgement:
     locations: tuple[str, ...] = ()
     reason: str = ""
     seconds: float = 0.0
+    witness: tuple[Any, ...] | None = None
+    """The whole arguments of a witness, if it is refuted."""
 
 
 class Worker:
@@ -87,11 +90,9 @@ class Worker:
 def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
     """The child: answer requests until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    from hlo_verify.ir import Module
-    from hlo_verify.passes.load import load
     from tools.mutate.mutant import mutate
 
-    cases: dict[str, tuple[Case, Module]] = {}
+    cases: dict[str, Case] = {}
     keep_devices()
     connection.send("ready")
     while True:
@@ -100,11 +101,9 @@ def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
         except EOFError:
             return
         if name not in cases:
-            case = read_case(folder, name)
-            cases[name] = case, load(case.logical)
-        case, logical = cases[name]
+            cases[name] = read_case(folder, name)
         try:
-            answer: Any = mutate(case, given) if what == "mutate" else judge(logical, given, refute)
+            answer: Any = mutate(cases[name], given) if what == "mutate" else judge(cases[name], given, refute)
         except Exception as error:
             answer = f"crash: {type(error).__name__}: {error}"
         connection.send(answer)
@@ -128,15 +127,22 @@ def keep_devices() -> None:
     replay.Executor = executor  # type: ignore[assignment,misc]
 
 
-def judge(logical: Any, mutant: bytes, refute: bool) -> Judgement:
+def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:
     """The verdict on a mutant. An exception of the verifier is one too: mutants are well formed."""
     import traceback
 
     import hlo_verify
+    from hlo_verify.evaluate import dense
+    from hlo_verify.witness import read
 
     started = time.monotonic()
+    witness = None
     try:
-        report = hlo_verify.verify(logical, mutant, refute=refute)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "witness"
+            report = hlo_verify.verify(case.logical, mutant, refute=refute, witness=file if refute else None)
+            if file.exists():
+                witness = tuple(dense(blocks, 0) for blocks in read(file).inputs)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
@@ -145,4 +151,4 @@ def judge(logical: Any, mutant: bytes, refute: bool) -> Judgement:
     locations = {result.finding.location for result in open_results if result.finding is not None}
     reasons = [result.reason for result in open_results][:1] + [str(each) for each in report.unsupported[:2]]
     seconds = time.monotonic() - started
-    return Judgement(str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400], seconds)
+    return Judgement(str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400], seconds, witness)
