@@ -218,7 +218,8 @@ def _gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
         order[k + 1] = 1 + n
     for n, k in enumerate(offset_dims):
         order[k + 1] = 1 + len(batch_dims) + n
-    every = [*maps, *offsets]
+    # Where all rows of the source are alike, the starts leave no trace, and the axes of the indices have one class.
+    every = [c if n > 1 else run.maps.constant(len(c)) for c, n in zip((*maps, *offsets), values.shape, strict=True)]
     return [Blocks(tuple(every[k] for k in order), np.transpose(values, order))]
 
 

@@ -90,3 +90,19 @@ def test_rule_agrees_with_reference(name: str, data: st.DataObject) -> None:
     program: Program = case.program
     program.inputs = [np.asarray(whole(a, case)) for a in arguments]
     check(case, arguments, reference(program), name)
+
+
+def test_a_gather_from_equal_rows_has_one_class_for_its_indices() -> None:
+    module = load("""
+    func.func @main(%x: tensor<8x2xf32>, %i: tensor<3xi32>) -> tensor<3x2xf32> {
+      %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+          collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>}>
+        : (tensor<8x2xf32>, tensor<3xi32>) -> tensor<3x2xf32>
+      return %0 : tensor<3x2xf32>
+    }
+    """)
+    rows = Blocks((np.zeros(1, np.int64), np.zeros(8, np.int64), np.arange(2)), np.array([[[5.0, 6.0]]]))
+    (found,) = evaluate(module, [rows, of_devices(np.array([[1, 0, 7]]))], 1).results
+    assert found is not None
+    assert dense(found, 0).tolist() == [[5, 6]] * 3
+    assert [int(c.max()) + 1 for c in found.classes] == list(found.values.shape)
