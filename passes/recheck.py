@@ -14,9 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
-from math import prod
-from random import Random
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
@@ -24,33 +21,45 @@ from hlo_verify.ir import Function, Module, Op
 from hlo_verify.ops.control import LoopBook
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes import exchanges, meanings
+from hlo_verify.passes.instances import Finding, Outcome, Task, answer
 from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.lineage import obligations, placements
-from hlo_verify.passes.meanings import Site, UnwrittenError
+from hlo_verify.passes.meanings import Meaning, Site, UnwrittenError
 from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
-from hlo_verify.passes.reduce import reduce
 from hlo_verify.passes.stages import Stages, reads
-from hlo_verify.solver.backend import Different, Equal, Query, decide
-from hlo_verify.solver.expand import Expansion
-from hlo_verify.solver.formulas import Graph
-from hlo_verify.solver.guess import Guess
-from hlo_verify.solver.plain import TRANSPARENT, Affine, BudgetError, Expr, Names, Opening, tensors_of, whole
-from hlo_verify.solver.z3_terms import script
+from hlo_verify.sharding import Sharding
+from hlo_verify.solver.plain import (
+    TRANSPARENT,
+    Affine,
+    BudgetError,
+    Expr,
+    Gate,
+    Names,
+    Opening,
+    sum_of,
+    table,
+    tensors_of,
+    times,
+    whole,
+)
+from hlo_verify.solver.workers import Lost, Pool
 from hlo_verify.terms.memory import forget, without_collector
-from hlo_verify.terms.padding import KIND as PADDING
 from hlo_verify.terms.term import Poly, Tensor
 
 MEANINGS = {**meanings.MEANINGS, **exchanges.MEANINGS}
 
 
+Side = Callable[[Opening], Expr]
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """That two terms are equal at every element: one that the prover made, and what it should be."""
+    """That two terms are equal at every element: what the prover says, and what it should be."""
 
     what: str
     location: str
-    claimed: Poly
-    meaning: Callable[[Opening], Expr]
+    meaning: Side
+    claimed: Side
     constants: bool = False
 
 
@@ -58,9 +67,9 @@ class Claim:
 class Recorder:
     """Interprets a module as the prover does, and notes a claim for every result of an operation."""
 
-    stages: Stages | None = None
     claims: list[Claim] = field(default_factory=list)
     unwritten: Counter[str] = field(default_factory=Counter)
+    """Results of operations whose meaning is not written down a second time."""
 
     def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
         """As `interpret.run`."""
@@ -71,7 +80,13 @@ class Recorder:
             values = interpret(op, operands, context)
             if context.observe is not None:
                 self.note(op, operands, values, context)
-                values = context.observe(op, values)
+                others = context.observe(op, values)
+                for value, other in zip(values, others, strict=True):
+                    if other is not value:
+                        self.claims.append(
+                            Claim(f"{op.name} as a shard", str(op.location), _term(value.term), _term(other.term))
+                        )
+                values = others
             environment.update(zip(op.results, values, strict=True))
         return [environment[v] for v in function.results]
 
@@ -82,22 +97,20 @@ class Recorder:
             self.unwritten[op.name] += len(values)
             return
         for n, value in enumerate(values):
-            if 0 in value.shape:
-                continue
-            build = partial(_meaning_of, meaning, op, n, operands, context.device, context.partitions, context.replicas)
-            self.claims.append(Claim(op.name, str(op.location), value.term, build, op.name == "constant"))
+            if 0 not in value.shape:
+                build = partial(_meaning_of, meaning, op, n, operands, context)
+                self.claims.append(Claim(op.name, str(op.location), build, _term(value.term), op.name == "constant"))
+
+
+def _term(p: Poly) -> Side:
+    return lambda opening: opening.term(p, {})
 
 
 def _meaning_of(
-    meaning: meanings.Meaning,
-    op: Op,
-    n: int,
-    operands: list[Value],
-    device: Var | None,
-    partitions: int,
-    replicas: int,
-    opening: Opening,
+    meaning: Meaning, op: Op, n: int, operands: list[Value], context: Context, opening: Opening
 ) -> Expr:
+    device = context.device
+
     def read(k: int, where: Sequence[Affine], elsewhere: Affine | None) -> Expr:
         value = operands[k]
         env = {position_var(i, size): e for i, (size, e) in enumerate(zip(value.shape, where, strict=True)) if size > 1}
@@ -109,7 +122,22 @@ def _meaning_of(
     where = tuple(whole(position_var(k, size)) for k, size in enumerate(op.types[n].shape))
     here = None if device is None else whole(device)
     types = tuple(value.type for value in operands)
-    return meaning(Site(op, n, where, types, read, here, partitions, replicas))
+    return meaning(Site(op, n, where, types, read, here, context.partitions, context.replicas))
+
+
+def shard(value: Value, sharding: Sharding, device: Var) -> Side:
+    """A device's shard of a logical value, by the sharding's own table of tiles; 0 past the end."""
+    tiles = sharding.spread(device.size)
+    where, tests = [], []
+    for k, size in enumerate(value.shape):
+        local = -(-size // tiles.tiles[k])
+        tile = table([int(n) for n in tiles.coordinates[:, k]], whole(device))
+        e = sum_of((tile, local), (whole(position_var(k, local)), 1))
+        if local * tiles.tiles[k] > size:
+            tests.append(Gate(e, 0, size - 1))
+        where.append(e)
+    env = {position_var(k, size): e for k, (size, e) in enumerate(zip(value.shape, where, strict=True)) if size > 1}
+    return lambda opening: times(*tests, opening.term(value.term, env))
 
 
 ROUNDS = 60
@@ -168,120 +196,251 @@ class Nesting:
         return found
 
 
-def question(claim: Claim, nesting: Nesting, extra: int = 0) -> tuple[Expr, Expr]:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Both sides of a claim. `final` says that there is nothing left in them to take apart."""
+
+    sides: tuple[Expr, Expr]
+    final: bool
+
+
+def question(claim: Claim, nesting: Nesting, levels: int = 0) -> Question:
     """Both sides of a claim, about the same tensors: what only one side reads is taken apart, unless the other side has
     it inside of what is yet to be taken apart there.
 
-    `extra` times, the newest definition that both sides read is taken apart too.
+    So many `levels` of the definitions that both sides read are taken apart too.
     """
     opened: frozenset[Tensor] = frozenset()
     for _ in range(ROUNDS):
         opening = Opening(opened, claim.constants)
-        sides = claim.meaning(opening), opening.term(claim.claimed, {})
-        first, second = (_definitions([side]) for side in sides)
-        unlike = first ^ second
-        if unlike:
+        sides = claim.meaning(opening), claim.claimed(opening)
+        first, second = (_definitions(opening, side) for side in sides)
+        if first != second:
             opened |= nesting.to_open(first, second)
-        elif extra and first:
-            extra -= 1
-            opened |= {max(first, key=lambda t: t.uid)}
+        elif levels and first:
+            levels -= 1
+            opened |= first
         else:
-            break
-    return sides
+            return Question(sides, not first)
+    raise BudgetError(f"definitions to take apart more than {ROUNDS} times")
 
 
-def _definitions(terms: Sequence[Expr]) -> set[Tensor]:
-    return {t for t in tensors_of(terms) if t.bodies and t.kind in TRANSPARENT}
+def _definitions(opening: Opening, side: Expr) -> set[Tensor]:
+    read = tensors_of([side])
+    return {t for t, symbol in opening.symbols.items() if symbol in read and t.bodies and t.kind in TRANSPARENT}
 
 
-ELEMENTS = 24
-"""The most elements of a small instance that are looked at."""
+def record(logical: Module, partitioned: Module) -> Recorder:
+    """Interpret both modules as the prover does and note every claim, those about arguments and results too.
 
-
-def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Every element of a box, or if there are many: its corner, a step along every dimension, its end and some others."""
-    if prod(sizes) <= ELEMENTS:
-        return list(product(*map(range, sizes)))
-    generator = Random(len(sizes))
-    found = {tuple(0 for _ in sizes): None, tuple(n - 1 for n in sizes): None}
-    for k, n in enumerate(sizes):
-        found[tuple(min(1, n - 1) if i == k else 0 for i in range(len(sizes)))] = None
-        found[tuple(n - 1 if i == k else 0 for i in range(len(sizes)))] = None
-    while len(found) < ELEMENTS:
-        found[tuple(generator.randrange(n) for n in sizes)] = None
-    return list(found)[: max(ELEMENTS, 2 * len(sizes) + 2)]
-
-
-@dataclass(frozen=True, slots=True)
-class Posed:
-    """A question at a small instance. Without a query both sides are the same formulas at every element."""
-
-    query: Query | None
-    where: tuple[str, ...]
-    """The element of every pair of the query."""
-    differs: bool
-    """Whether a quick look says that they differ."""
-
-
-def pose(sides: tuple[Expr, Expr], *, shrink: bool = True, least: int = 2) -> Posed:
-    """The question whether two terms are equal at a small instance.
-
-    Raises `BudgetError` where it would grow too large.
+    As in `prove`, a second walk also decides values case by case where the first does not prove everything.
     """
-    instance = reduce(sides, shrink=shrink, least=least)
-    graph = Graph()
-    expansion = Expansion(instance, graph)
-    variables = list(dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])]))
-    fresh = {t for t in tensors_of([sides[1]]) - tensors_of([sides[0]]) if t.kind == PADDING}
-    pairs, where = [], []
-    for values in elements([instance.size(v) for v in variables]):
-        env = dict(zip(variables, values, strict=True))
-        a, b = (expansion.term(side, env) for side in sides)
-        if a != b and not (fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh})):
-            pairs.append((a, b))
-            where.append(", ".join(f"{v}={n}" for v, n in env.items()))
-    if not pairs:
-        return Posed(None, (), False)
-    guess = Guess(graph)
-    differs = any(guess.differ(a, b) for a, b in pairs)
-    text = script(graph, pairs)
-    return Posed(Query(text, text.count("(assert ") - len(pairs), len(pairs)), tuple(where), differs)
+    for decide in (False, True):
+        recorder, open_ = _walk(logical, partitioned, decide)
+        if not open_:
+            break
+        if not decide:
+            forget()
+    return recorder
 
 
-def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
-    from hlo_verify.solver.z3_terms import operands
-
-    todo, seen = [n], set()
-    while todo:
-        m = todo.pop()
-        if m not in seen:
-            seen.add(m)
-            if graph.nodes[m][0] == "read" and graph.nodes[m][1] in names:
-                return True
-            todo.extend(operands(graph, m))
-    return False
-
-
-def record(logical: Module, partitioned: Module, decide_cases: bool = False) -> Recorder:
-    """Interpret both modules and collect every claim, those about arguments and results last."""
+def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder, bool]:
     devices = device_count(logical, partitioned)
     device = expr.var("d", "", devices)
     arguments = arguments_of(logical, partitioned, devices)
     shards = partitioned_arguments(logical, partitioned, arguments, device)
+    placed = result_placements(logical, partitioned, devices)
     loops = LoopBook(placements(device))
+    stages = Stages(device, decide)
+    stages.arguments = [argument.whole for argument in arguments]
+    mentioned = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
+    stages.placements = [sharding for each in mentioned for sharding in each if sharding is not None]
     recorder = Recorder()
-    observe = lambda op, values: values  # noqa: E731
-    plain = Context(None, 1, 1, recorder.run, loops=loops, mesh=device, observe=observe)
-    wanted = recorder.run(logical.main, [a.whole for a in arguments], plain)
+    plain = Context(None, 1, 1, recorder.run, loops=loops, mesh=device, observe=stages.record_logical)
+    wanted = recorder.run(logical.main, stages.arguments, plain)
     replicas = partitioned.replicas
     local = Context(
-        device, devices // replicas, replicas, recorder.run, side="partitioned", loops=loops, observe=observe
+        device,
+        devices // replicas,
+        replicas,
+        recorder.run,
+        side="partitioned",
+        loops=loops,
+        observe=stages.record_partitioned,
     )
     if is_global(partitioned):
         local = replace(local, device=None, mesh=device)
+    else:
+        for argument, value, sharding in zip(arguments, shards, _shardings(logical, partitioned), strict=True):
+            if argument.addends is None and sharding is not None and _is_plain(sharding):
+                side = shard(argument.whole, sharding, device)
+                recorder.claims.append(Claim(f"argument {argument.name}", "", side, _term(value.term)))
     found = recorder.run(partitioned.main, shards, local)
-    placed = result_placements(logical, partitioned, devices)
+    open_ = False
     for n, name in enumerate(logical.result_names):
         for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
-            recorder.claims.append(Claim(f"result {name}", "", term, lambda o, e=expected: o.term(e, {})))
-    return recorder
+            if _is_plain(placed[n]) and device not in wanted[n].term.free:
+                side: Side = shard(wanted[n], placed[n], device)
+            else:
+                side = _within(inside, expected)
+            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
+            open_ = open_ or term is not expected
+    return recorder, open_
+
+
+def _within(inside: Poly, p: Poly) -> Side:
+    """A term where a condition holds, and 0 elsewhere."""
+    return lambda opening: times(opening.term(inside, {}), opening.term(p, {}))
+
+
+def _shardings(logical: Module, partitioned: Module) -> list[Sharding | None]:
+    pairs = zip(logical.argument_shardings, partitioned.argument_shardings, strict=True)
+    return [whole or part for whole, part in pairs]
+
+
+def _is_plain(sharding: Sharding) -> bool:
+    return sharding.addends is None and sharding.only is None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A step of a proof that is wrong: the operation, its place, an element with values for which it is."""
+
+    operation: str
+    location: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What became of the steps of a proof.
+
+    `steps` counts them, `questions` those that differ from one another; `agreed` and `unchecked` (with operation and
+    reason) count steps. `bounded` counts agreed steps whose small instance keeps a large size.
+    """
+
+    steps: int
+    questions: int
+    agreed: int
+    by_solver: int
+    bounded: int
+    unchecked: tuple[tuple[str, int], ...]
+    disagreements: tuple[Disagreement, ...]
+    seconds: float
+    interrupted: bool = False
+
+
+LEVELS = 3
+"""How many levels of definitions that both sides read are taken apart before a difference is one."""
+
+
+@dataclass(slots=True)
+class _State:
+    """A question that was found, the claims that it decides, and what is known of it."""
+
+    claims: list[Claim]
+    final: bool = False
+    finding: Finding | None = None
+
+
+def recheck(
+    logical: Module,
+    partitioned: Module,
+    *,
+    jobs: int = 1,
+    seconds: float = 20.0,
+    memory: int = 2 << 30,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recheck:
+    """Check every step of the proof of a pair of modules with an engine that shares no rules with the prover.
+
+    `jobs` worker processes have `seconds` and `memory` (bytes) for each question; a question that needs more counts as
+    not checked. The result does not depend on `jobs`. An interrupt ends the workers and gives what is known so far.
+    """
+    started = time.perf_counter()
+    with without_collector():
+        forget()
+        recorder = record(logical, partitioned)
+    states: dict[str, _State] = {}
+    lost: Counter[str] = Counter({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
+    interrupted = False
+    milliseconds = int(seconds * 250)
+    try:
+        with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
+            _decide(recorder, states, lost, pool, milliseconds, progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    return _summary(recorder, states, lost, time.perf_counter() - started, interrupted)
+
+
+def _decide(
+    recorder: Recorder,
+    states: dict[str, _State],
+    lost: Counter[str],
+    pool: Pool[Task, Finding],
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Pose every question, once; those that seem to differ again, a level of definitions deeper."""
+    nesting = Nesting()
+    tasks: list[Task] = []
+    for claim in recorder.claims:
+        try:
+            asked = question(claim, nesting)
+        except (UnwrittenError, BudgetError) as error:
+            lost[f"{claim.what.split()[0]}: {error}"] += 1
+            continue
+        key = Names().text(asked.sides)
+        if key in states:
+            states[key].claims.append(claim)
+        else:
+            states[key] = _State([claim], asked.final)
+            tasks.append(Task(asked.sides, asked.final, milliseconds))
+    todo = list(states.values())
+    for level in range(1, LEVELS + 2):
+        for n, found in pool.answers(tasks):
+            todo[n].finding = Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
+            if progress is not None:
+                progress(sum(state.finding is not None for state in states.values()), len(states))
+        todo = [s for s in todo if s.finding and s.finding.outcome is Outcome.DIFFERENT and not s.final]
+        tasks = []
+        for state in list(todo):
+            try:
+                asked = question(state.claims[0], nesting, level)
+            except BudgetError as error:
+                state.finding = Finding(Outcome.UNDECIDED, str(error))
+                todo.remove(state)
+                continue
+            state.final = asked.final or level == LEVELS
+            tasks.append(Task(asked.sides, state.final, milliseconds))
+
+
+def _summary(
+    recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, interrupted: bool
+) -> Recheck:
+    agreed = by_solver = bounded = 0
+    wrong = []
+    unchecked = Counter(lost)
+    for state in states.values():
+        found, count = state.finding, len(state.claims)
+        if found is not None and found.agrees:
+            agreed += count
+            by_solver += count * (found.outcome is not Outcome.SAME)
+            bounded += count * bool(found.kept)
+        elif found is not None and found.outcome is Outcome.DIFFERENT and state.final:
+            wrong += [Disagreement(claim.what, claim.location, found.why) for claim in state.claims]
+        else:
+            why = "interrupted" if found is None else found.why or "interrupted"
+            for claim in state.claims:
+                unchecked[f"{claim.what.split()[0]}: {why}"] += 1
+    return Recheck(
+        len(recorder.claims) + sum(recorder.unwritten.values()),
+        len(states),
+        agreed,
+        by_solver,
+        bounded,
+        tuple(sorted(unchecked.items())),
+        tuple(wrong),
+        seconds,
+        interrupted,
+    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import z3
+
+MODEL = 2000
+"""The most characters of a model that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +44,28 @@ Answer = Equal | Different | Unknown
 
 
 def decide(query: Query, milliseconds: int) -> Answer:
-    """Ask Z3, pair by pair: first whether the difference vanishes when it is multiplied out, then for a model."""
+    """Ask Z3, pair by pair: first whether the difference vanishes when it is multiplied out, then for a model.
+
+    `milliseconds` are for all pairs together.
+    """
     context = z3.Context()
-    assertions = z3.parse_smt2_string(query.text, ctx=context)
-    axioms = list(assertions)[: query.axioms]
-    unknown = None
-    for n, assertion in enumerate(list(assertions)[query.axioms :]):
+    assertions = list(z3.parse_smt2_string(query.text, ctx=context))
+    deadline = time.monotonic() + milliseconds / 1000
+    for n, assertion in enumerate(assertions[query.axioms :]):
         a, b = assertion.children()
+        left = int((deadline - time.monotonic()) * 1000)
+        if left <= 0:
+            return Unknown(f"no answer within {milliseconds} ms")
         rest = z3.simplify(a - b, som=True, hoist_mul=False)
-        if z3.is_rational_value(rest) and rest.as_fraction() == 0:
+        if z3.is_rational_value(rest) and rest.numerator_as_long() == 0:
             continue
         solver = z3.Solver(ctx=context)
-        solver.set("timeout", milliseconds)
-        solver.add(*axioms)
+        solver.set("timeout", left)
+        solver.add(*assertions[: query.axioms])
         solver.add(rest != 0)
         answer = solver.check()
         if answer == z3.sat:
-            return Different(n, str(solver.model())[:2000])
+            return Different(n, str(solver.model())[:MODEL])
         if answer != z3.unsat:
-            unknown = Unknown(f"Z3 gave up ({solver.reason_unknown()}) within {milliseconds} ms")
-    return unknown or Equal()
+            return Unknown(f"no answer within {milliseconds} ms ({solver.reason_unknown()})")
+    return Equal()

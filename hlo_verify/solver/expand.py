@@ -26,12 +26,12 @@ from hlo_verify.solver.plain import (
     Part,
     Power,
     Reduce,
+    Symbol,
     Times,
     children,
     indices,
 )
 from hlo_verify.terms.algebra import INTEGER_RANGES
-from hlo_verify.terms.term import Tensor
 
 STEPS = 400_000
 """The most terms looked at for one question."""
@@ -55,7 +55,7 @@ class Expansion:
     def __init__(self, sizes: Sizes, graph: Graph) -> None:
         self.sizes = sizes
         self.graph = graph
-        self.tensors: dict[Tensor, str] = {}
+        self.tensors: dict[Symbol, str] = {}
         self.steps = 0
         self._free: dict[int, tuple[Var, ...]] = {}
         self._memo: dict[tuple[int, ...], Node] = {}
@@ -129,7 +129,7 @@ class Expansion:
             return self._entry(node, env)
         return self._reduce(node, env)
 
-    def _read(self, source: Tensor, where: list[Whole]) -> Node:
+    def _read(self, source: Symbol, where: list[Whole]) -> Node:
         name = self.tensors.setdefault(source, f"t{len(self.tensors)}")
         dtype = source.dtype
         sort = "i1" if dtype == "i1" else "Int" if dtype in INTEGER_RANGES else "Real"

@@ -17,9 +17,13 @@ from hlo_verify.terms.term import BOOLEAN_FUNCTIONS, Number
 
 Node = int
 Monomial = tuple[tuple[Node, int], ...]
+Polynomial = dict[Monomial, Number]
 
-EXPANSION = 200
+EXPANSION = 100
 """The most monomials that an argument of a function is multiplied out to."""
+
+LONGEST = 1500
+"""The most monomials of a sum that is looked at for what does not depend on its variable."""
 
 LIMIT = 60_000
 """The most nodes of a question."""
@@ -45,7 +49,8 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[tuple[object, ...]] = []
         self._known: dict[tuple[object, ...], Node] = {}
-        self._expanded: dict[Node, dict[Monomial, Fraction] | None] = {}
+        self._expanded: dict[Node, Polynomial | None] = {}
+        self._made_of: dict[Node, frozenset[Node]] = {}
         self.zero, self.one = self.number(0), self.number(1)
         self.infinity = self._node(("symbol", "infinity"))
 
@@ -59,9 +64,9 @@ class Graph:
         return found
 
     def number(self, value: Number) -> Node:
-        return self._node(("number", Fraction(value)))
+        return self._node(("number", value.numerator if value.denominator == 1 else value))
 
-    def value(self, n: Node) -> Fraction | None:
+    def value(self, n: Node) -> Number | None:
         """The value of a number, else None."""
         node = self.nodes[n]
         return node[1] if node[0] == "number" else None  # type: ignore[return-value]
@@ -114,10 +119,10 @@ class Graph:
             return True
         return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
 
-    def add(self, parts: Iterable[tuple[Node, Fraction | int]]) -> Node:
+    def add(self, parts: Iterable[tuple[Node, Number]]) -> Node:
         """A linear combination."""
-        const = Fraction(0)
-        sums: dict[Node, Fraction] = {}
+        const: Number = 0
+        sums: dict[Node, Number] = {}
         for n, c in parts:
             node = self.nodes[n]
             if node[0] == "number":
@@ -125,9 +130,9 @@ class Graph:
             elif node[0] == "sum":
                 const += c * node[1]  # type: ignore[operator]
                 for m, k in node[2]:  # type: ignore[attr-defined]
-                    sums[m] = sums.get(m, Fraction(0)) + c * k
+                    sums[m] = sums.get(m, 0) + c * k
             else:
-                sums[n] = sums.get(n, Fraction(0)) + c
+                sums[n] = sums.get(n, 0) + c
         live = tuple(sorted((n, c) for n, c in sums.items() if c))
         if not live:
             return self.number(const)
@@ -137,7 +142,7 @@ class Graph:
 
     def multiply(self, factors: Sequence[Node]) -> Node:
         """A product."""
-        coefficient = Fraction(1)
+        coefficient: Number = 1
         powers: dict[Node, int] = {}
         exponents: dict[Node, Fraction] = {}
         todo = list(factors)
@@ -155,7 +160,7 @@ class Graph:
                 todo.append(m)
             elif node[0] == "exp":
                 m = node[1]  # type: ignore[assignment]
-                exponents[m] = exponents.get(m, Fraction(0)) + node[2]  # type: ignore[operator]
+                exponents[m] = exponents.get(m, 0) + node[2]  # type: ignore[operator]
             else:
                 powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + 1
         if not coefficient:
@@ -173,7 +178,7 @@ class Graph:
             return live[0][0]
         return self._node(("product", live))
 
-    def _scaled(self, n: Node, c: Fraction) -> Node:
+    def _scaled(self, n: Node, c: Number) -> Node:
         return n if c == 1 else self.add([(n, c)])
 
     def choose(self, condition: Node, a: Node, b: Node) -> Node:
@@ -231,15 +236,15 @@ class Graph:
 
     # functions
 
-    def expand(self, n: Node) -> dict[Monomial, Fraction] | None:
+    def expand(self, n: Node) -> Polynomial | None:
         """A node multiplied out; None if that is long."""
         if n not in self._expanded:
             self._expanded[n] = self._expand(n)
         return self._expanded[n]
 
-    def _expand(self, n: Node) -> dict[Monomial, Fraction] | None:
+    def _expand(self, n: Node) -> Polynomial | None:
         node = self.nodes[n]
-        total: dict[Monomial, Fraction] = {}
+        total: Polynomial = {}
         if node[0] == "number":
             return {(): node[1]} if node[1] else {}  # type: ignore[dict-item]
         if node[0] == "sum":
@@ -250,9 +255,9 @@ class Graph:
                 if part is None:
                     return None
                 for mono, k in part.items():
-                    total[mono] = total.get(mono, Fraction(0)) + c * k
+                    total[mono] = total.get(mono, 0) + c * k
         elif node[0] == "product":
-            total = {(): Fraction(1)}
+            total = {(): 1}
             for m, k in node[1]:  # type: ignore[attr-defined]
                 part = self.expand(m)
                 if part is None:
@@ -262,16 +267,16 @@ class Graph:
                     if len(total) > EXPANSION:
                         return None
         else:
-            return {((n, 1),): Fraction(1)}
+            return {((n, 1),): 1}
         total = {mono: c for mono, c in total.items() if c}
         return total if len(total) <= EXPANSION else None
 
-    def _multiplied(self, a: dict[Monomial, Fraction], b: dict[Monomial, Fraction]) -> dict[Monomial, Fraction]:
-        total: dict[Monomial, Fraction] = {}
+    def _multiplied(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        total: Polynomial = {}
         for ma, ca in a.items():
             for mb, cb in b.items():
                 mono = self._times(ma, mb)
-                total[mono] = total.get(mono, Fraction(0)) + ca * cb
+                total[mono] = total.get(mono, 0) + ca * cb
         return total
 
     def _times(self, a: Monomial, b: Monomial) -> Monomial:
@@ -282,15 +287,67 @@ class Graph:
         return found[1] if found[0] == "product" else ((node, 1),)  # type: ignore[return-value]
 
     def common(self, a: Node, b: Node) -> Node:
-        """What two sums have in common, as far as they can be multiplied out."""
+        """What two sums have in common when they are multiplied out.
+
+        A product that is in both is made of what both are made of: everything else counts as 0 from the start.
+        """
         if a == b:
             return a
-        p, q = self.expand(a), self.expand(b)
-        if p is None or q is None:
-            raise BudgetError("sums too long to see what does not depend on a dimension")
+        shared = self._leaves(a) & self._leaves(b)
+        p, q = self._within(a, shared, {}), self._within(b, shared, {})
         return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
 
-    def of_monomials(self, p: dict[Monomial, Fraction]) -> Node:
+    def same_multiplied_out(self, a: Node, b: Node) -> bool:
+        """Whether two nodes are one polynomial: the exact normal form of a small instance. False also if it is long."""
+        shared = self._leaves(a) | self._leaves(b)
+        try:
+            return self._within(a, shared, {}) == self._within(b, shared, {})
+        except BudgetError:
+            return False
+
+    def _leaves(self, n: Node) -> frozenset[Node]:
+        """What a node is made of by sums and products."""
+        found = self._made_of.get(n)
+        if found is None:
+            node = self.nodes[n]
+            if node[0] in ("sum", "product"):
+                parts = node[2] if node[0] == "sum" else node[1]
+                found = frozenset().union(*(self._leaves(m) for m, _ in parts))  # type: ignore[attr-defined]
+            else:
+                found = frozenset((n,))
+            self._made_of[n] = found
+        return found
+
+    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial]) -> Polynomial:
+        """A node multiplied out, without the products that have a factor that is neither shared nor an exponential."""
+        found = memo.get(n)
+        if found is not None:
+            return found
+        node = self.nodes[n]
+        total: Polynomial = {}
+        if node[0] == "sum":
+            if node[1]:
+                total[()] = node[1]  # type: ignore[assignment]
+            for m, c in node[2]:  # type: ignore[attr-defined]
+                for mono, k in self._within(m, shared, memo).items():
+                    total[mono] = total.get(mono, 0) + c * k
+        elif node[0] == "product":
+            total = {(): 1}
+            for m, k in node[1]:  # type: ignore[attr-defined]
+                part = self._within(m, shared, memo)
+                for _ in range(k):
+                    total = self._multiplied(total, part)
+        elif node[0] == "number":
+            total = {(): node[1]}  # type: ignore[dict-item]
+        elif n in shared or node[0] == "exp":
+            total = {((n, 1),): 1}
+        total = {mono: c for mono, c in total.items() if c}
+        if len(total) > LONGEST:
+            raise BudgetError("sums too long to see what does not depend on a dimension")
+        memo[n] = total
+        return total
+
+    def of_monomials(self, p: Polynomial) -> Node:
         """The sum of products, in one order."""
         return self.add((self._product(dict(mono)), c) for mono, c in p.items())
 
@@ -349,10 +406,10 @@ class Graph:
             factors += [self._node(("call", "inverse", (m,))) for m, k in mono for _ in range(k)]
         else:
             c = rest[min(rest)]
-            factors.append(self._node(("call", "inverse", (self.of_monomials({m: k / c for m, k in rest.items()}),))))
-        return self.multiply([self.number(1 / c), *factors])
+            factors.append(self._node(("call", "inverse", (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),))))
+        return self.multiply([self.number(Fraction(1) / c), *factors])
 
-    def _common(self, p: dict[Monomial, Fraction]) -> list[Node]:
+    def _common(self, p: Polynomial) -> list[Node]:
         """Exponentials that divide every monomial."""
         sets = [{n for n, _ in mono if self.nodes[n][0] == "exp"} for mono in p]
         return sorted(set.intersection(*sets)) if sets else []

@@ -52,7 +52,7 @@ class Guess:
         if kind == "symbol":
             return 1e9
         if kind == "read":
-            where = [self._whole(e) for e in node[2]]  # type: ignore[attr-defined]
+            where = [int(self._whole(e)) for e in node[2]]  # type: ignore[attr-defined]
             noise = self._noise(f"{node[1]} {where}")
             return float(round(noise * 3)) if node[3] == "Int" else float(noise > 0.5) if node[3] == "i1" else noise + 0.5
         if kind == "sum":

@@ -70,10 +70,19 @@ class Num:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Symbol:
+    """A tensor of which nothing is known here but its element type and what kind of tensor the prover takes it for."""
+
+    name: str
+    kind: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Element:
     """`tensor[indices]`, a free function of its indices."""
 
-    tensor: Tensor
+    tensor: Symbol
     indices: tuple[Affine, ...]
 
 
@@ -285,9 +294,18 @@ class Opening:
 
     def __init__(self, opened: frozenset[Tensor], constants: bool = False) -> None:
         self.opened = opened
+        self.symbols: dict[Tensor, Symbol] = {}
+        """The tensors that were read, as they are called in what was written."""
         self._written: dict[tuple[object, ...], tuple[Expr, tuple[Affine, ...]]] = {}
         self.constants = constants
         """Whether elements of constant arrays are numbers; else such an array is as any other tensor."""
+
+    def symbol(self, source: Tensor) -> Symbol:
+        """A tensor by a name."""
+        found = self.symbols.get(source)
+        if found is None:
+            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype)
+        return found
 
     def definition(self, source: Tensor, where: tuple[Affine, ...]) -> Expr:
         """What a definition is at some indices. Raises `BudgetError` past so many of them."""
@@ -355,7 +373,7 @@ class _Scope:
             return self.opening.definition(source, where)
         if self.opening.constants and source.kind == "constant":
             return Entry(source.values, row_major(source.shape, where))
-        return Element(source, where)
+        return Element(self.opening.symbol(source), where)
 
     def index(self, e: Index) -> Affine:
         found = self.indices.get(e.uid)
@@ -394,7 +412,7 @@ def row_major(shape: Sequence[int], where: Sequence[Affine]) -> Affine:
     return sum_of(*parts)
 
 
-def tensors_of(terms: Iterable[Expr]) -> set[Tensor]:
+def tensors_of(terms: Iterable[Expr]) -> set[Symbol]:
     """Every tensor that terms read, in index expressions too."""
     return {node.tensor for node in nodes_of(terms) if isinstance(node, Element)}
 
@@ -431,7 +449,7 @@ class Names:
     questions."""
 
     def __init__(self) -> None:
-        self._tensors: dict[Tensor, str] = {}
+        self._tensors: dict[Symbol, str] = {}
         self._variables: dict[Var, str] = {}
         self._memo: dict[int, str] = {}
         self._shared: dict[str, str] = {}

@@ -1,0 +1,213 @@
+"""Worker processes for questions that may hang, eat memory or die: each loses its own question, nothing else.
+
+A task goes to a worker over a socket and its answer comes back over it; a worker that ends closes its end. A worker's
+memory is limited by the operating system (RLIMIT_AS, above what it has when it starts), its time by the parent, which
+kills it at the deadline. A worker that was killed or that died is replaced, and one that has answered so many tasks is
+too. Why not the standard library's pools: `ProcessPoolExecutor(max_tasks_per_child=...)` deadlocks on Python 3.11, and
+what starts processes afresh there imports the user's main program again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+TASKS = 200
+"""After so many tasks a worker is replaced: solvers give memory back only when they end."""
+
+STARTING = 60.0
+"""The most seconds that a worker may take to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A task without an answer: its worker ran out of time or memory, or died."""
+
+    reason: str
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    deadline: float
+    ready: bool = False
+    done: int = 0
+    task: int | None = None
+
+
+@dataclass(slots=True)
+class Pool(Generic[Task, Result]):
+    """`jobs` processes that apply a function (of a module, so that it can be imported there) to tasks.
+
+    Each task has `seconds` of wall time and `memory` bytes of address space beyond what a worker starts with. Use it as
+    a context manager: leaving it, by whatever way, ends every process.
+    """
+
+    function: Callable[[Task], Result]
+    jobs: int
+    seconds: float
+    memory: int
+    tasks: int = TASKS
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def __enter__(self) -> Pool[Task, Result]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            self._end(worker)
+        self._workers.clear()
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The ids of the processes at work."""
+        return tuple(worker.process.pid for worker in self._workers)
+
+    def map(self, tasks: Sequence[Task]) -> list[Result | Lost]:
+        """The answers, in the order of the tasks, whatever the number of jobs."""
+        found: dict[int, Result | Lost] = dict(self.answers(tasks))
+        return [found[n] for n in range(len(tasks))]
+
+    def answers(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Result | Lost]]:
+        """The number of each task with its answer, as they come."""
+        waiting = deque(range(len(tasks)))
+        while waiting or any(worker.task is not None for worker in self._workers):
+            while len(self._workers) < min(self.jobs, len(waiting) + self._busy()):
+                self._workers.append(self._start())
+            for worker in self._workers:
+                if worker.ready and worker.task is None and waiting:
+                    self._give(worker, waiting.popleft(), tasks)
+            self._watch()
+            for worker in list(self._workers):
+                yield from self._hear(worker)
+
+    def _busy(self) -> int:
+        return sum(worker.task is not None for worker in self._workers)
+
+    def _start(self) -> _Worker:
+        here, there = socket.socketpair()
+        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({there.fileno()})"
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            pass_fds=(there.fileno(),),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt from the terminal is for the parent, which ends its workers
+        )
+        there.close()
+        pipe = Connection(here.detach())
+        with contextlib.suppress(OSError):
+            pipe.send((self.function, self.seconds, self.memory))
+        return _Worker(process, pipe, time.monotonic() + STARTING)
+
+    def _give(self, worker: _Worker, number: int, tasks: Sequence[Task]) -> None:
+        worker.task, worker.deadline = number, time.monotonic() + self.seconds
+        with contextlib.suppress(OSError):  # it has died; `_hear` finds out
+            worker.pipe.send(tasks[number])
+
+    def _watch(self) -> None:
+        """Wait until a worker says something, ends, or is out of time."""
+        active = [worker for worker in self._workers if worker.task is not None or not worker.ready]
+        if active:
+            left = min(worker.deadline for worker in active) - time.monotonic()
+            wait([worker.pipe for worker in active], timeout=max(0.0, left))
+
+    def _hear(self, worker: _Worker) -> Iterator[tuple[int, Result | Lost]]:
+        number = worker.task
+        if number is None and worker.ready:
+            return
+        message: tuple[str, Any] | None = None
+        ended = False
+        try:
+            if worker.pipe.poll():
+                message = worker.pipe.recv()
+        except (EOFError, OSError):
+            ended = True
+        if message is None:
+            reason = self._lost(worker, ended)
+            if reason is None:
+                return
+            self._workers.remove(worker)
+            self._end(worker)
+            if number is not None:
+                yield number, Lost(reason)
+            elif not worker.ready:
+                raise RuntimeError(f"a solver process did not start: it {reason}")
+            return
+        if message[0] == "ready":
+            worker.ready = True
+            return
+        worker.task, worker.done = None, worker.done + 1
+        if worker.done >= self.tasks or message[0] == "lost":
+            self._workers.remove(worker)
+            self._end(worker)
+        assert number is not None
+        yield number, Lost(message[1]) if message[0] == "lost" else message[1]
+
+    def _lost(self, worker: _Worker, ended: bool) -> str | None:
+        """Why a worker will not answer; None where it still may."""
+        if ended:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(5)
+            code = worker.process.poll()
+            return f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with exit status {code}"
+        if time.monotonic() >= worker.deadline:
+            return f"took more than {self.seconds:g} s" if worker.ready else f"took more than {STARTING:g} s"
+        return None
+
+    def _end(self, worker: _Worker) -> None:
+        worker.process.kill()
+        worker.process.wait()
+        worker.pipe.close()
+
+
+def serve(descriptor: int) -> None:
+    """A worker's life, on its end of the socket: what to do, then tasks."""
+    pipe = Connection(descriptor)
+    try:
+        function, seconds, memory = pipe.recv()
+        _limit(memory)
+        pipe.send(("ready", None))
+        while True:
+            task = pipe.recv()
+            signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # in case that the parent is no more
+            answer = _answer(function, task, memory)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            pipe.send(answer)
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _answer(function: Callable[[Any], Any], task: Any, memory: int) -> tuple[str, Any]:
+    try:
+        return "answer", function(task)
+    except Exception as error:
+        if not isinstance(error, MemoryError) and "out of memory" not in str(error):
+            return "lost", f"failed: {type(error).__name__}: {error}"
+        return "lost", f"needed more than {memory >> 20} MiB"
+
+
+def _limit(memory: int) -> None:
+    """Limit the address space to so many bytes more than it has now, where the system tells how much that is."""
+    try:
+        with open("/proc/self/statm") as status:
+            used = int(status.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    wanted = used + memory
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

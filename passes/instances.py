@@ -1,0 +1,170 @@
+"""One question of the re-check, from two plain terms to an answer: made small, expanded at elements, posed to Z3."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from random import Random
+
+from hlo_verify.passes.reduce import reduce
+from hlo_verify.solver.backend import Different, Equal, Query, decide
+from hlo_verify.solver.expand import Expansion
+from hlo_verify.solver.formulas import Graph
+from hlo_verify.solver.guess import Guess
+from hlo_verify.solver.plain import BudgetError, Expr, tensors_of
+from hlo_verify.solver.z3_terms import operands, script
+from hlo_verify.terms.padding import KIND as PADDING
+
+ELEMENTS = 24
+"""The most elements of a small instance that are looked at."""
+
+
+FEWEST = 4
+"""So many elements are looked at however long they are to write out; others only up to `ENOUGH` steps."""
+
+ENOUGH = 4000
+
+
+def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Every element of a box, or if there are many: its corner, a step along every dimension, its end and some others."""
+    if prod(sizes) <= ELEMENTS:
+        return list(product(*map(range, sizes)))
+    generator = Random(len(sizes))
+    found = {tuple(0 for _ in sizes): None, tuple(n - 1 for n in sizes): None}
+    for k, n in enumerate(sizes):
+        found[tuple(min(1, n - 1) if i == k else 0 for i in range(len(sizes)))] = None
+        found[tuple(n - 1 if i == k else 0 for i in range(len(sizes)))] = None
+    while len(found) < ELEMENTS:
+        found[tuple(generator.randrange(n) for n in sizes)] = None
+    return list(found)[: max(ELEMENTS, 2 * len(sizes) + 2)]
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """A question at a small instance. Without a query both sides are the same formulas at every element."""
+
+    query: Query | None
+    where: tuple[str, ...]
+    """The element of every pair of the query."""
+    differs: bool
+    """Whether a quick look says that they differ."""
+    expanded: bool
+    """Whether they are equal by multiplying out alone."""
+    kept: tuple[int, ...]
+
+
+def pose(sides: tuple[Expr, Expr], *, shrink: bool = True, least: int = 2) -> Posed:
+    """The question whether two terms are equal at a small instance.
+
+    Raises `BudgetError` where it would grow too large.
+    """
+    instance = reduce(sides, shrink=shrink, least=least)
+    graph = Graph()
+    expansion = Expansion(instance, graph)
+    variables = list(dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])]))
+    fresh = {t for t in tensors_of([sides[1]]) - tensors_of([sides[0]]) if t.kind == PADDING}
+    pairs, where = [], []
+    for n, values in enumerate(elements([instance.size(v) for v in variables])):
+        if n >= FEWEST and expansion.steps > ENOUGH:
+            break
+        env = dict(zip(variables, values, strict=True))
+        a, b = (expansion.term(side, env) for side in sides)
+        if a != b and not (fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh})):
+            pairs.append((a, b))
+            where.append(", ".join(f"{v}={n}" for v, n in env.items()))
+    if not pairs:
+        return Posed(None, (), False, True, instance.kept)
+    guess = Guess(graph)
+    differs = any(guess.differ(a, b) for a, b in pairs)
+    expanded = not differs and all(graph.same_multiplied_out(a, b) for a, b in pairs)
+    text = script(graph, pairs)
+    return Posed(Query(text, text.count("(assert ") - len(pairs), len(pairs)), tuple(where), differs, expanded, instance.kept)
+
+
+def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
+    todo, seen = [n], set()
+    while todo:
+        m = todo.pop()
+        if m not in seen:
+            seen.add(m)
+            if graph.nodes[m][0] == "read" and graph.nodes[m][1] in names:
+                return True
+            todo.extend(operands(graph, m))
+    return False
+
+
+class Outcome(enum.StrEnum):
+    """What became of a question."""
+
+    SAME = "same"
+    """Both sides are one formula at every element."""
+    EQUAL = "equal"
+    """Z3 shows that they are equal."""
+    EXPANDED = "expanded"
+    """They are one polynomial when multiplied out, and Z3 found no answer."""
+    DIFFERENT = "different"
+    """There are values for which they differ."""
+    UNDECIDED = "undecided"
+    """Neither was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question for a worker. `model` asks for values where a quick look says that the sides differ."""
+
+    sides: tuple[Expr, Expr]
+    model: bool
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a question: of a difference, the element and the values; else why there is no answer."""
+
+    outcome: Outcome
+    why: str = ""
+    kept: tuple[int, ...] = ()
+    """Large sizes that the small instance keeps."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two sides were shown to be equal."""
+        return self.outcome in (Outcome.SAME, Outcome.EQUAL, Outcome.EXPANDED)
+
+
+SHORT = 1000
+"""Milliseconds for Z3 where the exact normal form has an answer already."""
+
+
+def answer(task: Task) -> Finding:
+    """Pose a question and have it decided; what differs is looked at again at full size where that can be afforded."""
+    found = _answer(task, shrink=True)
+    if found.outcome is Outcome.DIFFERENT and task.model:
+        again = _answer(task, shrink=False)
+        if again.agrees:
+            return Finding(Outcome.UNDECIDED, "the small instance differs, and elements at full size do not")
+    return found
+
+
+def _answer(task: Task, *, shrink: bool) -> Finding:
+    try:
+        posed = pose(task.sides, shrink=shrink)
+    except BudgetError as error:
+        return Finding(Outcome.UNDECIDED, str(error))
+    if posed.query is None:
+        return Finding(Outcome.SAME, kept=posed.kept)
+    if posed.differs and not task.model:
+        return Finding(Outcome.DIFFERENT)
+    found = decide(posed.query, min(task.milliseconds, SHORT) if posed.expanded else task.milliseconds)
+    if isinstance(found, Equal):
+        return Finding(Outcome.EQUAL, kept=posed.kept)
+    if isinstance(found, Different):
+        return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
+    if posed.expanded:
+        return Finding(Outcome.EXPANDED, kept=posed.kept)
+    if posed.differs:
+        return Finding(Outcome.DIFFERENT, "at pseudo-random values (Z3 gave no model)")
+    return Finding(Outcome.UNDECIDED, found.reason)

@@ -1,0 +1,88 @@
+"""Worker processes: one that is killed, hangs, dies or eats memory loses its own task, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from hlo_verify.solver.workers import Lost, Pool
+
+MEMORY = 1 << 28
+
+
+def work(task: tuple[str, int]) -> int:
+    """What the workers run here."""
+    kind, n = task
+    if kind == "hang":
+        while True:
+            time.sleep(60)
+    if kind == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "leave":
+        os._exit(7)
+    if kind == "eat":
+        return len(bytearray(n))
+    if kind == "fail":
+        raise ValueError(f"no {n}")
+    if kind == "pid":
+        return os.getpid()
+    return n * n
+
+
+def test_answers_are_in_order_for_any_number_of_jobs() -> None:
+    tasks = [("square", n) for n in range(20)]
+    for jobs in (1, 3):
+        with Pool(work, jobs=jobs, seconds=20, memory=MEMORY) as pool:
+            assert pool.map(tasks) == [n * n for n in range(20)]
+
+
+def test_what_goes_wrong_is_one_lost_task() -> None:
+    tasks = [("square", 1), ("hang", 0), ("die", 0), ("eat", 1 << 30), ("leave", 0), ("fail", 3), ("square", 2)]
+    with Pool(work, jobs=2, seconds=1, memory=MEMORY) as pool:
+        found = pool.map(tasks)
+    assert (found[0], found[6]) == (1, 4)
+    reasons = [lost.reason for lost in found if isinstance(lost, Lost)]
+    assert reasons == [
+        "took more than 1 s",
+        "was ended by signal 9",
+        "needed more than 256 MiB",
+        "ended with exit status 7",
+        "failed: ValueError: no 3",
+    ]
+
+
+def test_kill_a_worker_in_the_middle() -> None:
+    with Pool(work, jobs=1, seconds=20, memory=MEMORY) as pool:
+        answers = pool.answers([("square", 1), ("hang", 0), ("square", 3)])
+        assert next(answers) == (0, 1)
+        (victim,) = pool.processes
+        # the worker is given its next task as the generator goes on: end it from beside, once it hangs
+        killer = os.fork()
+        if killer == 0:
+            time.sleep(0.5)
+            os.kill(victim, signal.SIGKILL)
+            os._exit(0)
+        assert next(answers) == (1, Lost("was ended by signal 9"))
+        assert next(answers) == (2, 9)
+        assert pool.processes != (victim,)
+        os.waitpid(killer, 0)
+
+
+def test_workers_are_replaced_after_so_many_tasks() -> None:
+    with Pool(work, jobs=1, seconds=20, memory=MEMORY, tasks=2) as pool:
+        first, second, third = pool.map([("pid", 0)] * 3)
+    assert first == second != third
+
+
+def test_leaving_ends_every_process() -> None:
+    with pytest.raises(KeyboardInterrupt), Pool(work, jobs=2, seconds=60, memory=MEMORY) as pool:
+        for n, _ in pool.answers([("square", 1), ("hang", 0), ("hang", 0)]):
+            assert n == 0
+            processes = pool.processes
+            raise KeyboardInterrupt
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
