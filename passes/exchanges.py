@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hlo_verify.index import expr
 from hlo_verify.ops.groups import channel
 from hlo_verify.passes.meanings import Meaning, Site, UnwrittenError, reducer
-from hlo_verify.solver.plain import Affine, Expr, Gate, Reduce, digit, plus, sum_of, table, times, whole
+from hlo_verify.solver.plain import Affine, Expr, Gate, OfIndex, Reduce, digit, sum_of, table, times, whole
 
 
 def _device(site: Site) -> Affine:
@@ -55,9 +55,7 @@ def _rank(site: Site, groups: Sequence[Sequence[int]]) -> Affine:
 
 def _reduced(site: Site, groups: Sequence[Sequence[int]], where: Sequence[Affine]) -> Expr:
     v = expr.fresh("f", len(groups[0]))
-    return Reduce(
-        reducer(site.op.regions[0]), (v,), site.read_on(site.result, where, _member(site, groups, whole(v)))
-    )
+    return Reduce(reducer(site.op.regions[0]), (v,), site.read_on(site.result, where, _member(site, groups, whole(v))))
 
 
 def _all_reduce(site: Site) -> Expr:
@@ -113,14 +111,10 @@ def _collective_permute(site: Site) -> Expr:
 
 
 def _partition_id(site: Site) -> Expr:
-    from hlo_verify.solver.plain import OfIndex
-
     return OfIndex(digit(_device(site), 1, site.partitions))
 
 
 def _replica_id(site: Site) -> Expr:
-    from hlo_verify.solver.plain import OfIndex
-
     return OfIndex(digit(_device(site), site.partitions))
 
 
@@ -135,5 +129,3 @@ MEANINGS: dict[str, Meaning] = {
     "collective_permute": _collective_permute,
 }
 """Meanings by operation name."""
-
-_ = plus

@@ -29,7 +29,7 @@ ENOUGH = 4000
 
 
 def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Every element of a box, or if there are many: its corner, a step along every dimension, its end and some others."""
+    """Every element of a box, or if there are many: its corner, a step along every dimension, its end, and others."""
     if prod(sizes) <= ELEMENTS:
         return list(product(*map(range, sizes)))
     generator = Random(len(sizes))
@@ -81,7 +81,9 @@ def pose(sides: tuple[Expr, Expr], *, shrink: bool = True, least: int = 2) -> Po
     differs = any(guess.differ(a, b) for a, b in pairs)
     expanded = not differs and all(graph.same_multiplied_out(a, b) for a, b in pairs)
     text = script(graph, pairs)
-    return Posed(Query(text, text.count("(assert ") - len(pairs), len(pairs)), tuple(where), differs, expanded, instance.kept)
+    return Posed(
+        Query(text, text.count("(assert ") - len(pairs), len(pairs)), tuple(where), differs, expanded, instance.kept
+    )
 
 
 def _mentions(graph: Graph, n: int, names: set[str]) -> bool:

@@ -24,7 +24,6 @@ from hlo_verify.solver.plain import (
     Gate,
     Num,
     OfIndex,
-    Power,
     Reduce,
     add,
     as_affine,
@@ -117,8 +116,10 @@ def rearranged(source: Sequence[int], result: Sequence[int], where: Sequence[Aff
     groups: list[tuple[list[int], list[int]]] = []
     a, b = list(range(len(source))), list(range(len(result)))
     while a or b:
-        left, right, m, n = [], [], 1, 1
-        while not left and not right or m != n:
+        left: list[int] = []
+        right: list[int] = []
+        m = n = 1
+        while not (left or right) or m != n:
             if (m <= n and a) or not b:
                 left.append(a.pop(0))
                 m *= source[left[-1]]
@@ -190,7 +191,8 @@ def _start(site: Site, n: int, where: Sequence[Affine], size: int, width: int) -
 def _dynamic_slice(site: Site) -> Expr:
     shape = site.operands[0].shape
     return site.read(
-        0, [sum_of((_start(site, 1 + k, [], n, site.kind.shape[k]), 1), (site.where[k], 1)) for k, n in enumerate(shape)]
+        0,
+        [sum_of((_start(site, 1 + k, [], n, site.kind.shape[k]), 1), (site.where[k], 1)) for k, n in enumerate(shape)],
     )
 
 
@@ -303,7 +305,9 @@ def _function(site: Site) -> Expr:
     real = all(is_real(kind.dtype) for kind in site.operands) and name != "next_after"
     source = "real" if real else ",".join(kind.dtype for kind in site.operands)
     target = "real" if is_real(site.kind.dtype) and name != "next_after" else site.kind.dtype
-    extra = "".join(f",{k}={site.op.attributes[k]}" for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes)
+    extra = "".join(
+        f",{k}={site.op.attributes[k]}" for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes
+    )
     return Call(f"{name}:{source}->{target}{extra}", tuple(_at(site, n) for n in range(len(site.operands))))
 
 
@@ -438,7 +442,9 @@ def _convolution(site: Site) -> Expr:
         if stretch > 1:
             tests.append(Gate(digit(at, 1, stretch), 0, 0))
         left[dim] = digit(at, stretch)
-        right[kernel] = sum_of((whole(window), -1), const=size - 1) if attributes["window_reversal"][k] else whole(window)
+        right[kernel] = (
+            sum_of((whole(window), -1), const=size - 1) if attributes["window_reversal"][k] else whole(window)
+        )
     batch = site.where[numbers["output_batch_dimension"]]
     per_group = lhs.shape[numbers["input_batch_dimension"]] // batch_groups
     left[numbers["input_batch_dimension"]] = sum_of((batch, 1), (digit(feature, features // batch_groups), per_group))
@@ -599,5 +605,3 @@ MEANINGS: dict[str, Meaning] = {
     **dict.fromkeys(FUNCTIONS, _function),
 }
 """Meanings by operation name."""
-
-_ = Power

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -106,9 +106,7 @@ def _term(p: Poly) -> Side:
     return lambda opening: opening.term(p, {})
 
 
-def _meaning_of(
-    meaning: Meaning, op: Op, n: int, operands: list[Value], context: Context, opening: Opening
-) -> Expr:
+def _meaning_of(meaning: Meaning, op: Op, n: int, operands: list[Value], context: Context, opening: Opening) -> Expr:
     device = context.device
 
     def read(k: int, where: Sequence[Affine], elsewhere: Affine | None) -> Expr:
@@ -178,8 +176,8 @@ class Nesting:
         return outer | self.inside(t) == outer
 
     def to_open(self, first: set[Tensor], second: set[Tensor]) -> set[Tensor]:
-        """What to take apart so that two sides become about the same definitions: what only one of them reads, or if the
-        other one has it inside of something, the newest thing that it is a part of."""
+        """What to take apart so that two sides become about the same definitions: what only one of them reads, or if
+        the other one has it inside of something, the newest thing that it is a part of."""
         here, there = self.of(first), self.of(second)
         unlike = first ^ second
         apart = {t for t in unlike if not self.holds(there if t in first else here, t)}
@@ -273,8 +271,8 @@ def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder,
     else:
         for argument, value, sharding in zip(arguments, shards, _shardings(logical, partitioned), strict=True):
             if argument.addends is None and sharding is not None and _is_plain(sharding):
-                side = shard(argument.whole, sharding, device)
-                recorder.claims.append(Claim(f"argument {argument.name}", "", side, _term(value.term)))
+                whole_side = shard(argument.whole, sharding, device)
+                recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, _term(value.term)))
     found = recorder.run(partitioned.main, shards, local)
     open_ = False
     for n, name in enumerate(logical.result_names):
@@ -330,8 +328,12 @@ class Recheck:
     interrupted: bool = False
 
 
-LEVELS = 3
+LEVELS = 6
 """How many levels of definitions that both sides read are taken apart before a difference is one."""
+
+
+Answers = Callable[[Sequence[Task]], Iterable[tuple[int, "Finding | Lost"]]]
+"""Gives every task's number and answer, in any order."""
 
 
 @dataclass(slots=True)
@@ -357,6 +359,21 @@ def recheck(
     `jobs` worker processes have `seconds` and `memory` (bytes) for each question; a question that needs more counts as
     not checked. The result does not depend on `jobs`. An interrupt ends the workers and gives what is known so far.
     """
+    with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
+        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress)
+
+
+def recheck_with(
+    answers: Answers,
+    logical: Module,
+    partitioned: Module,
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recheck:
+    """As `recheck`, with something else than worker processes to answer questions.
+
+    Z3 has so many milliseconds for each.
+    """
     started = time.perf_counter()
     with without_collector():
         forget()
@@ -364,10 +381,8 @@ def recheck(
     states: dict[str, _State] = {}
     lost: Counter[str] = Counter({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
     interrupted = False
-    milliseconds = int(seconds * 250)
     try:
-        with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
-            _decide(recorder, states, lost, pool, milliseconds, progress)
+        _decide(recorder, states, lost, answers, milliseconds, progress)
     except KeyboardInterrupt:
         interrupted = True
     return _summary(recorder, states, lost, time.perf_counter() - started, interrupted)
@@ -377,7 +392,7 @@ def _decide(
     recorder: Recorder,
     states: dict[str, _State],
     lost: Counter[str],
-    pool: Pool[Task, Finding],
+    answers: Answers,
     milliseconds: int,
     progress: Callable[[int, int], None] | None,
 ) -> None:
@@ -398,8 +413,10 @@ def _decide(
             tasks.append(Task(asked.sides, asked.final, milliseconds))
     todo = list(states.values())
     for level in range(1, LEVELS + 2):
-        for n, found in pool.answers(tasks):
-            todo[n].finding = Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
+        for n, found in answers(tasks):
+            todo[n].finding = (
+                Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
+            )
             if progress is not None:
                 progress(sum(state.finding is not None for state in states.values()), len(states))
         todo = [s for s in todo if s.finding and s.finding.outcome is Outcome.DIFFERENT and not s.final]
@@ -408,7 +425,7 @@ def _decide(
             try:
                 asked = question(state.claims[0], nesting, level)
             except BudgetError as error:
-                state.finding = Finding(Outcome.UNDECIDED, str(error))
+                state.finding = Finding(Outcome.UNDECIDED, f"differs as far as it is taken apart; {error}")
                 todo.remove(state)
                 continue
             state.final = asked.final or level == LEVELS

@@ -161,7 +161,7 @@ class _Rulers:
         self._spread(survey.uses)
 
     def add(self, ruler: Ruler, mark: int) -> bool:
-        """Put a mark on a ruler; False where it does not divide what lies above, or is not divided by what lies below."""
+        """Put a mark on a ruler; False where it does not divide the next one, or is not divided by the one below."""
         marks = self.marks.setdefault(ruler, [1])
         if mark in marks:
             return False
@@ -251,7 +251,7 @@ class Instance:
 
 
 def _digits(n: int, marks: Sequence[int]) -> list[int]:
-    """`n >= 0` as multiples of marks, the last one of any size, each other at most half of its stretch, by magnitude."""
+    """`n >= 0` as multiples of marks: the last one is of any size, each other at most half of its stretch."""
     digits = []
     for low, high in pairwise(marks):
         radix = high // low
@@ -265,19 +265,13 @@ def _digits(n: int, marks: Sequence[int]) -> list[int]:
     return digits
 
 
-def reduce(
-    terms: Sequence[Expr], *, shrink: bool = True, least: int = LEAST, whole: frozenset[Var] = frozenset()
-) -> Instance:
-    """The smallest instance of a question that keeps what its terms distinguish; at full size without `shrink`.
-
-    Digits of variables in `whole` keep their size.
-    """
+def reduce(terms: Sequence[Expr], *, shrink: bool = True, least: int = LEAST) -> Instance:
+    """The smallest instance of a question that keeps what its terms distinguish; at full size without `shrink`."""
     if not shrink:
         return Instance({}, {})
     survey = _Survey()
     survey.term(terms)
     rulers = _Rulers(survey)
-    rulers.rigid |= whole
     classes = _Classes()
     touched: set[tuple[Ruler, int]] = set()
     rigid: set[tuple[Ruler, int]] = set()

@@ -1,4 +1,4 @@
-"""A term at one element of a small instance: sums are written out, and every index that depends on no tensor is a number."""
+"""A term at one element of a small instance: sums are written out, and indices that depend on no tensor are numbers."""
 
 from __future__ import annotations
 

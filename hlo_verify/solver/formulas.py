@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
+from typing import Any
 
 from hlo_verify.solver.plain import BudgetError
 from hlo_verify.terms.term import BOOLEAN_FUNCTIONS, Number
@@ -47,14 +48,14 @@ class Graph:
     """Nodes are numbers; equal ones have the same. A node's operation and operands are `nodes[n]`."""
 
     def __init__(self) -> None:
-        self.nodes: list[tuple[object, ...]] = []
-        self._known: dict[tuple[object, ...], Node] = {}
+        self.nodes: list[tuple[Any, ...]] = []
+        self._known: dict[tuple[Any, ...], Node] = {}
         self._expanded: dict[Node, Polynomial | None] = {}
         self._made_of: dict[Node, frozenset[Node]] = {}
         self.zero, self.one = self.number(0), self.number(1)
         self.infinity = self._node(("symbol", "infinity"))
 
-    def _node(self, key: tuple[object, ...]) -> Node:
+    def _node(self, key: tuple[Any, ...]) -> Node:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = len(self.nodes)
@@ -69,7 +70,7 @@ class Graph:
     def value(self, n: Node) -> Number | None:
         """The value of a number, else None."""
         node = self.nodes[n]
-        return node[1] if node[0] == "number" else None  # type: ignore[return-value]
+        return node[1] if node[0] == "number" else None
 
     # integers
 
@@ -82,8 +83,8 @@ class Graph:
                 continue
             node = self.nodes[e.node]
             if node[0] == "affine":
-                const += c * node[1]  # type: ignore[operator]
-                for n, k in node[2]:  # type: ignore[attr-defined]
+                const += c * node[1]
+                for n, k in node[2]:
                     sums[n] = sums.get(n, 0) + k * c
             else:
                 sums[e.node] = sums.get(e.node, 0) + c
@@ -126,10 +127,10 @@ class Graph:
         for n, c in parts:
             node = self.nodes[n]
             if node[0] == "number":
-                const += c * node[1]  # type: ignore[operator]
+                const += c * node[1]
             elif node[0] == "sum":
-                const += c * node[1]  # type: ignore[operator]
-                for m, k in node[2]:  # type: ignore[attr-defined]
+                const += c * node[1]
+                for m, k in node[2]:
                     sums[m] = sums.get(m, 0) + c * k
             else:
                 sums[n] = sums.get(n, 0) + c
@@ -150,24 +151,23 @@ class Graph:
             n = todo.pop()
             node = self.nodes[n]
             if node[0] == "number":
-                coefficient *= node[1]  # type: ignore[operator]
+                coefficient *= node[1]
             elif node[0] == "product":
-                for m, k in node[1]:  # type: ignore[attr-defined]
+                for m, k in node[1]:
                     todo.extend([m] * k)
-            elif node[0] == "sum" and not node[1] and len(node[2]) == 1:  # type: ignore[arg-type]
-                ((m, c),) = node[2]  # type: ignore[misc]
+            elif node[0] == "sum" and not node[1] and len(node[2]) == 1:
+                ((m, c),) = node[2]
                 coefficient *= c
                 todo.append(m)
             elif node[0] == "exp":
-                m = node[1]  # type: ignore[assignment]
-                exponents[m] = exponents.get(m, 0) + node[2]  # type: ignore[operator]
+                exponents[node[1]] = exponents.get(node[1], Fraction(0)) + node[2]
             else:
                 powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + 1
         if not coefficient:
             return self.zero
-        for m, c in exponents.items():
-            if c:
-                powers[self._node(("exp", m, c))] = 1
+        for m, exponent in exponents.items():
+            if exponent:
+                powers[self._node(("exp", m, exponent))] = 1
         return self._scaled(self._product(powers), coefficient)
 
     def _product(self, powers: dict[Node, int]) -> Node:
@@ -220,8 +220,8 @@ class Graph:
         if n == self.infinity:
             return 1
         node = self.nodes[n]
-        if node[0] == "sum" and len(node[2]) == 1 and node[2][0][0] == self.infinity:  # type: ignore
-            return 1 if node[2][0][1] > 0 else -1  # type: ignore[index]
+        if node[0] == "sum" and len(node[2]) == 1 and node[2][0][0] == self.infinity:
+            return 1 if node[2][0][1] > 0 else -1
         return 0
 
     def power(self, n: Node, exponent: Number) -> Node:
@@ -229,9 +229,9 @@ class Graph:
             return self.multiply([n] * exponent)
         node = self.nodes[n]
         if node[0] == "exp":
-            return self.multiply([self._node(("exp", node[1], node[2] * Fraction(exponent)))])  # type: ignore[operator]
-        if node[0] == "product" and all(self.nodes[m][0] == "exp" for m, _ in node[1]):  # type: ignore
-            return self.multiply([self.power(m, Fraction(exponent) * k) for m, k in node[1]])  # type: ignore
+            return self.multiply([self._node(("exp", node[1], node[2] * Fraction(exponent)))])
+        if node[0] == "product" and all(self.nodes[m][0] == "exp" for m, _ in node[1]):
+            return self.multiply([self.power(m, Fraction(exponent) * k) for m, k in node[1]])
         return self._node(("call", "power", (n, self.number(exponent))))
 
     # functions
@@ -246,11 +246,11 @@ class Graph:
         node = self.nodes[n]
         total: Polynomial = {}
         if node[0] == "number":
-            return {(): node[1]} if node[1] else {}  # type: ignore[dict-item]
+            return {(): node[1]} if node[1] else {}
         if node[0] == "sum":
             if node[1]:
-                total[()] = node[1]  # type: ignore[assignment]
-            for m, c in node[2]:  # type: ignore[attr-defined]
+                total[()] = node[1]
+            for m, c in node[2]:
                 part = self.expand(m)
                 if part is None:
                     return None
@@ -258,7 +258,7 @@ class Graph:
                     total[mono] = total.get(mono, 0) + c * k
         elif node[0] == "product":
             total = {(): 1}
-            for m, k in node[1]:  # type: ignore[attr-defined]
+            for m, k in node[1]:
                 part = self.expand(m)
                 if part is None:
                     return None
@@ -284,7 +284,7 @@ class Graph:
         if node == self.one:
             return ()
         found = self.nodes[node]
-        return found[1] if found[0] == "product" else ((node, 1),)  # type: ignore[return-value]
+        return found[1] if found[0] == "product" else ((node, 1),)
 
     def common(self, a: Node, b: Node) -> Node:
         """What two sums have in common when they are multiplied out.
@@ -312,7 +312,7 @@ class Graph:
             node = self.nodes[n]
             if node[0] in ("sum", "product"):
                 parts = node[2] if node[0] == "sum" else node[1]
-                found = frozenset().union(*(self._leaves(m) for m, _ in parts))  # type: ignore[attr-defined]
+                found = frozenset().union(*(self._leaves(m) for m, _ in parts))
             else:
                 found = frozenset((n,))
             self._made_of[n] = found
@@ -327,18 +327,18 @@ class Graph:
         total: Polynomial = {}
         if node[0] == "sum":
             if node[1]:
-                total[()] = node[1]  # type: ignore[assignment]
-            for m, c in node[2]:  # type: ignore[attr-defined]
+                total[()] = node[1]
+            for m, c in node[2]:
                 for mono, k in self._within(m, shared, memo).items():
                     total[mono] = total.get(mono, 0) + c * k
         elif node[0] == "product":
             total = {(): 1}
-            for m, k in node[1]:  # type: ignore[attr-defined]
+            for m, k in node[1]:
                 part = self._within(m, shared, memo)
                 for _ in range(k):
                     total = self._multiplied(total, part)
         elif node[0] == "number":
-            total = {(): node[1]}  # type: ignore[dict-item]
+            total = {(): node[1]}
         elif n in shared or node[0] == "exp":
             total = {((n, 1),): 1}
         total = {mono: c for mono, c in total.items() if c}
@@ -357,7 +357,7 @@ class Graph:
             node = self.nodes[n]
             if node[0] == "choose":
                 a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
-                return self.choose(node[1], self.call(function, a), self.call(function, b))  # type: ignore
+                return self.choose(node[1], self.call(function, a), self.call(function, b))
         if function == "exponential":
             return self._exponential(args[0])
         if function == "inverse":
@@ -374,8 +374,10 @@ class Graph:
             return self.positive(args[0])
         if function == "zero":
             return self.is_zero(args[0])
-        if function.startswith("power:real") and (k := self.value(args[1])) is not None and k in range(5):
-            return self.power(args[0], int(k))
+        if function.startswith("power:real"):
+            exponent = self.value(args[1])
+            if exponent is not None and exponent in range(5):
+                return self.multiply([args[0]] * int(exponent))
         if function.partition(":")[0] in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]
@@ -406,7 +408,9 @@ class Graph:
             factors += [self._node(("call", "inverse", (m,))) for m, k in mono for _ in range(k)]
         else:
             c = rest[min(rest)]
-            factors.append(self._node(("call", "inverse", (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),))))
+            factors.append(
+                self._node(("call", "inverse", (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),)))
+            )
         return self.multiply([self.number(Fraction(1) / c), *factors])
 
     def _common(self, p: Polynomial) -> list[Node]:
@@ -424,7 +428,7 @@ class Graph:
             return self._node(("call", "log", (n if p is None else self.of_monomials(p),)))
         rest = self.multiply([n, *(self.power(e, -1) for e in common)])
         parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
-        return self.add([*parts, (self.call("log", [rest]), 1)])  # type: ignore
+        return self.add([*parts, (self.call("log", [rest]), 1)])
 
 
 def common_measure(values: Iterable[Fraction]) -> Fraction:

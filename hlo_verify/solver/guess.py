@@ -6,6 +6,7 @@ Nothing is concluded from it but what to do next.
 from __future__ import annotations
 
 import math
+from typing import Any
 from zlib import crc32
 
 from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole
@@ -44,51 +45,53 @@ class Guess:
                     self.values[m] = self._value(m)
         return self.values[n]
 
-    def _value(self, n: Node) -> float:
+    def _value(self, n: Node) -> Any:
         node, values = self.graph.nodes[n], self.values
         kind = node[0]
         if kind == "number":
-            return float(node[1])  # type: ignore[arg-type]
+            return float(node[1])
         if kind == "symbol":
             return 1e9
         if kind == "read":
-            where = [int(self._whole(e)) for e in node[2]]  # type: ignore[attr-defined]
+            where = [int(self._whole(e)) for e in node[2]]
             noise = self._noise(f"{node[1]} {where}")
-            return float(round(noise * 3)) if node[3] == "Int" else float(noise > 0.5) if node[3] == "i1" else noise + 0.5
+            return (
+                float(round(noise * 3)) if node[3] == "Int" else float(noise > 0.5) if node[3] == "i1" else noise + 0.5
+            )
         if kind == "sum":
-            return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])  # type: ignore
+            return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
         if kind == "product":
-            return math.prod(values[m] ** k for m, k in node[1])  # type: ignore[attr-defined]
+            return math.prod(values[m] ** k for m, k in node[1])
         if kind == "choose":
-            return values[node[2]] if values[node[1]] == 1 else values[node[3]]  # type: ignore[index]
+            return values[node[2]] if values[node[1]] == 1 else values[node[3]]
         if kind == "greater":
-            return float(values[node[1]] > 0)  # type: ignore[index]
+            return float(values[node[1]] > 0)
         if kind == "is_zero":
-            return float(values[node[1]] == 0)  # type: ignore[index]
+            return float(values[node[1]] == 0)
         if kind in ("max", "min"):
-            return (max if kind == "max" else min)(values[m] for m in node[1])  # type: ignore[attr-defined]
+            return (max if kind == "max" else min)(values[m] for m in node[1])
         if kind == "exp":
-            return math.exp(float(node[2]) * values[node[1]] / 16)  # type: ignore
+            return math.exp(float(node[2]) * values[node[1]] / 16)
         if kind == "call":
-            value = self._call(str(node[1]), [values[m] for m in node[2]])  # type: ignore[attr-defined]
+            value = self._call(str(node[1]), [values[m] for m in node[2]])
             return float(value > 1.3) if self.graph.is_boolean(n) else value
         return self._integral(kind, node)
 
-    def _integral(self, kind: object, node: tuple[object, ...]) -> float:
+    def _integral(self, kind: str, node: tuple[Any, ...]) -> Any:
         values = self.values
         if kind == "affine":
-            return node[1] + sum(c * values[m] for m, c in node[2])  # type: ignore
+            return node[1] + sum(c * values[m] for m, c in node[2])
         if kind in ("real", "integer"):
-            return values[node[1]]  # type: ignore[index]
+            return values[node[1]]
         if kind == "between":
-            e = values[node[1]]  # type: ignore[index]
-            return float((node[2] is None or node[2] <= e) and (node[3] is None or e <= node[3]))  # type: ignore
-        e = self._whole(node[2] if kind == "table" else node[1])  # type: ignore[arg-type]
+            e = values[node[1]]
+            return float((node[2] is None or node[2] <= e) and (node[3] is None or e <= node[3]))
+        e = self._whole(node[2] if kind == "table" else node[1])
         if kind == "digit":
-            return e // node[2] if node[3] is None else e // node[2] % node[3]  # type: ignore
+            return e // node[2] if node[3] is None else e // node[2] % node[3]
         if kind == "clamp":
-            return max(node[2], min(e, node[3]))  # type: ignore
-        return node[1][min(max(int(e), 0), len(node[1]) - 1)]  # type: ignore
+            return max(node[2], min(e, node[3]))
+        return node[1][min(max(int(e), 0), len(node[1]) - 1)]
 
     def _whole(self, e: Whole) -> float:
         return self.values[e.node] if isinstance(e, Unknown) else e

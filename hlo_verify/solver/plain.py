@@ -472,7 +472,9 @@ class Names:
         if isinstance(node, Num):
             return str(node.value)
         if isinstance(node, Element):
-            name = self._tensors.setdefault(node.tensor, f"t{len(self._tensors)}:{node.tensor.dtype}:{node.tensor.kind}")
+            name = self._tensors.setdefault(
+                node.tensor, f"t{len(self._tensors)}:{node.tensor.dtype}:{node.tensor.kind}"
+            )
             return f"{name}[{inside}]"
         if isinstance(node, Entry):
             return f"entry{hash(node.values.tobytes())}[{inside}]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole, common_measure
 
@@ -29,7 +30,7 @@ class _Script:
         exponents: dict[Node, set[Fraction]] = {}
         for n in live:
             if graph.nodes[n][0] == "exp":
-                exponents.setdefault(graph.nodes[n][1], set()).add(graph.nodes[n][2])  # type: ignore[arg-type]
+                exponents.setdefault(graph.nodes[n][1], set()).add(graph.nodes[n][2])
         for m, found in exponents.items():
             self.measures[m] = common_measure(found)
 
@@ -77,31 +78,31 @@ class _Script:
         node = self.graph.nodes[n]
         kind = node[0]
         if kind == "number":
-            return number(node[1])  # type: ignore[arg-type]
+            return number(node[1])
         if kind == "symbol":
             return self._declare(str(node[1]), (), "Real")
         if kind == "read":
-            return self._read(n, str(node[1]), node[2], str(node[3]))  # type: ignore[arg-type]
+            return self._read(n, str(node[1]), node[2], str(node[3]))
         if kind == "sum":
-            parts = [number(node[1])] if node[1] else []  # type: ignore[arg-type]
-            parts += [self.done[m] if c == 1 else f"(* {number(c)} {self.done[m]})" for m, c in node[2]]  # type: ignore
+            parts = [number(node[1])] if node[1] else []
+            parts += [self.done[m] if c == 1 else f"(* {number(c)} {self.done[m]})" for m, c in node[2]]
             return self._define(n, f"(+ {' '.join(parts)})" if len(parts) > 1 else parts[0], "Real")
         if kind == "product":
-            factors = [self.done[m] for m, k in node[1] for _ in range(k)]  # type: ignore[attr-defined]
+            factors = [self.done[m] for m, k in node[1] for _ in range(k)]
             return self._define(n, f"(* {' '.join(factors)})", "Real")
         if kind == "choose":
-            c, a, b = (self.done[m] for m in node[1:])  # type: ignore[index]
+            c, a, b = (self.done[m] for m in node[1:])
             return self._define(n, f"(ite (= {c} 1.0) {a} {b})", "Real")
         if kind == "greater":
-            return self._define(n, f"(ite (> {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")  # type: ignore[index]
+            return self._define(n, f"(ite (> {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
         if kind == "is_zero":
-            return self._define(n, f"(ite (= {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")  # type: ignore[index]
+            return self._define(n, f"(ite (= {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
         if kind in ("max", "min"):
-            return self._extremum(n, str(kind), [self.done[m] for m in node[1]])  # type: ignore[attr-defined]
+            return self._extremum(n, str(kind), [self.done[m] for m in node[1]])
         if kind == "exp":
-            return self._exponential(n, node[1], node[2])  # type: ignore[arg-type]
+            return self._exponential(n, node[1], node[2])
         if kind == "call":
-            args = [self.done[m] for m in node[2]]  # type: ignore[attr-defined]
+            args = [self.done[m] for m in node[2]]
             name = self._declare(f"|{node[1]}|", ["Real"] * len(args), "Real")
             text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
             if self.graph.is_boolean(n):
@@ -109,32 +110,32 @@ class _Script:
             return text
         return self._integral(n, node)
 
-    def _integral(self, n: Node, node: tuple[object, ...]) -> str:
+    def _integral(self, n: Node, node: tuple[Any, ...]) -> str:
         kind = node[0]
         if kind == "affine":
-            parts = [str(node[1]) if node[1] >= 0 else f"(- {-node[1]})"]  # type: ignore[operator]
-            parts += [f"(* {c if c >= 0 else f'(- {-c})'} {self.done[m]})" for m, c in node[2]]  # type: ignore
+            parts = [str(node[1]) if node[1] >= 0 else f"(- {-node[1]})"]
+            parts += [f"(* {c if c >= 0 else f'(- {-c})'} {self.done[m]})" for m, c in node[2]]
             return self._define(n, f"(+ {' '.join(parts)})", "Int")
         if kind == "real":
-            return f"(to_real {self.done[node[1]]})"  # type: ignore[index]
+            return f"(to_real {self.done[node[1]]})"
         if kind == "integer":
-            inner = self.graph.nodes[node[1]]  # type: ignore[index]
+            inner = self.graph.nodes[node[1]]
             if inner[0] == "read" and inner[3] == "Int":
-                return self.done[node[1]].removeprefix("(to_real ").removesuffix(")")  # type: ignore[index]
-            return f"(to_int {self.done[node[1]]})"  # type: ignore[index]
+                return self.done[node[1]].removeprefix("(to_real ").removesuffix(")")
+            return f"(to_int {self.done[node[1]]})"
         if kind == "between":
-            e = self.done[node[1]]  # type: ignore[index]
-            bounds = [f"(>= {e} {whole(node[2])})"] if node[2] is not None else []  # type: ignore[arg-type]
-            bounds += [f"(<= {e} {whole(node[3])})"] if node[3] is not None else []  # type: ignore[arg-type]
+            e = self.done[node[1]]
+            bounds = [f"(>= {e} {whole(node[2])})"] if node[2] is not None else []
+            bounds += [f"(<= {e} {whole(node[3])})"] if node[3] is not None else []
             return self._define(n, f"(ite (and {' '.join(bounds)}) 1.0 0.0)", "Real")
-        e = self._whole(node[2] if kind == "table" else node[1])  # type: ignore[arg-type]
+        e = self._whole(node[2] if kind == "table" else node[1])
         if kind == "digit":
             quotient = e if node[2] == 1 else f"(div {e} {node[2]})"
             return self._define(n, quotient if node[3] is None else f"(mod {quotient} {node[3]})", "Int")
         if kind == "clamp":
-            lo, hi = whole(node[2]), whole(node[3])  # type: ignore[arg-type]
+            lo, hi = whole(node[2]), whole(node[3])
             return self._define(n, f"(ite (< {e} {lo}) {lo} (ite (> {e} {hi}) {hi} {e}))", "Int")
-        values: Sequence[int] = node[1]  # type: ignore[assignment]
+        values: Sequence[int] = node[1]
         text = whole(values[-1])
         for k in range(len(values) - 2, -1, -1):
             text = f"(ite (<= {e} {k}) {whole(values[k])} {text})"
@@ -187,26 +188,26 @@ def operands(graph: Graph, n: Node) -> list[Node]:
     if kind in ("number", "symbol"):
         return []
     if kind == "read":
-        return [e.node for e in node[2] if isinstance(e, Unknown)]  # type: ignore[attr-defined]
+        return [e.node for e in node[2] if isinstance(e, Unknown)]
     if kind in ("sum", "affine"):
-        return [m for m, _ in node[2]]  # type: ignore[attr-defined]
+        return [m for m, _ in node[2]]
     if kind == "product":
-        return [m for m, _ in node[1]]  # type: ignore[attr-defined]
+        return [m for m, _ in node[1]]
     if kind in ("max", "min"):
-        return list(node[1])  # type: ignore[call-overload,no-any-return]
+        return list(node[1])
     if kind == "call":
-        return list(node[2])  # type: ignore[call-overload,no-any-return]
+        return list(node[2])
     if kind == "choose":
-        return list(node[1:])  # type: ignore[arg-type]
+        return list(node[1:])
     if kind in ("digit", "clamp"):
         return [node[1].node] if isinstance(node[1], Unknown) else []
     if kind == "table":
         return [node[2].node] if isinstance(node[2], Unknown) else []
-    return [node[1]]  # type: ignore[list-item]
+    return [node[1]]
 
 
-def _has_unknown(where: object) -> bool:
-    return any(isinstance(e, Unknown) for e in where)  # type: ignore[attr-defined]
+def _has_unknown(where: Sequence[Whole]) -> bool:
+    return any(isinstance(e, Unknown) for e in where)
 
 
 def whole(value: int) -> str:
@@ -217,5 +218,7 @@ def whole(value: int) -> str:
 def number(value: Fraction | int) -> str:
     """An exact real number."""
     value = Fraction(value)
-    text = f"{abs(value.numerator)}.0" if value.denominator == 1 else f"(/ {abs(value.numerator)}.0 {value.denominator}.0)"
+    text = (
+        f"{abs(value.numerator)}.0" if value.denominator == 1 else f"(/ {abs(value.numerator)}.0 {value.denominator}.0)"
+    )
     return text if value >= 0 else f"(- {text})"

@@ -1,0 +1,202 @@
+"""The re-check agrees with sound proofs, and finds what is wrong with a prover that has a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from hlo_verify.index import expr
+from hlo_verify.ops import RULES
+from hlo_verify.ops import collectives as collective_rules
+from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.instances import Finding, Task, answer
+from hlo_verify.passes.load import load
+from hlo_verify.passes.recheck import Recheck, recheck, recheck_with
+from hlo_verify.terms import algebra, functions, guards, sums
+from hlo_verify.terms.term import Poly
+
+DEVICES = "mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32"
+
+
+def _module(signature: str, body: str, n: int) -> str:
+    attributes = DEVICES.format(n=n)
+    return f"module @m attributes {{{attributes}}} {{\n  func.func public @main{signature} {{\n{body}\n  }}\n}}\n"
+
+
+def _on(sharding: str) -> str:
+    return f'{{mhlo.sharding = "{sharding}"}}'
+
+
+LOGICAL = _module(
+    f"""(%x: tensor<512x1024xf32> {_on("{devices=[1,4]<=[4]}")}, %w: tensor<1024x256xf32> {_on("{devices=[4,1]<=[4]}")})
+      -> (tensor<512x256xf32> {_on("{replicated}")}, tensor<512xf32> {_on("{replicated}")},
+          tensor<514x256xf32> {_on("{replicated}")}, tensor<1024x512xf32> {_on("{devices=[4,1]<=[4]}")})""",
+    """
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x1024xf32>, tensor<1024x256xf32>) -> tensor<512x256xf32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %m = stablehlo.reduce(%y init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<512xf32>) -> tensor<512x256xf32>
+    %c = stablehlo.subtract %y, %mb : tensor<512x256xf32>
+    %e = stablehlo.exponential %c : tensor<512x256xf32>
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
+    %p = stablehlo.pad %y, %zero, low = [1, 0], high = [1, 0], interior = [0, 0] : (tensor<512x256xf32>, tensor<f32>) -> tensor<514x256xf32>
+    %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<512x1024xf32>) -> tensor<1024x512xf32>
+    return %y, %s, %p, %t : tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<1024x512xf32>""",
+    4,
+)
+PARTITIONED = _module(
+    "(%x: tensor<512x256xf32>, %w: tensor<256x256xf32>) -> "
+    "(tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<256x512xf32>)",
+    """
+    %part = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x256xf32>, tensor<256x256xf32>) -> tensor<512x256xf32>
+    %y = "stablehlo.all_reduce"(%part) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %sum = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %sum : tensor<f32>
+    }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<512x256xf32>) -> tensor<512x256xf32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %m = stablehlo.reduce(%y init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<512xf32>) -> tensor<512x256xf32>
+    %c = stablehlo.subtract %y, %mb : tensor<512x256xf32>
+    %e = stablehlo.exponential %c : tensor<512x256xf32>
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
+    %p = stablehlo.pad %y, %zero, low = [1, 0], high = [1, 0], interior = [0, 0] : (tensor<512x256xf32>, tensor<f32>) -> tensor<514x256xf32>
+    %all = "stablehlo.all_gather"(%x) {all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids} : (tensor<512x256xf32>) -> tensor<512x1024xf32>
+    %id = stablehlo.partition_id : tensor<ui32>
+    %d = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
+    %n = stablehlo.constant dense<256> : tensor<i32>
+    %at = stablehlo.multiply %d, %n : tensor<i32>
+    %o = stablehlo.constant dense<0> : tensor<i32>
+    %mine = stablehlo.dynamic_slice %all, %o, %at, sizes = [512, 256] : (tensor<512x1024xf32>, tensor<i32>, tensor<i32>) -> tensor<512x256xf32>
+    %t = stablehlo.transpose %mine, dims = [1, 0] : (tensor<512x256xf32>) -> tensor<256x512xf32>
+    return %y, %s, %p, %t : tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<256x512xf32>""",
+    4,
+)
+
+
+def _inline(tasks: Sequence[Task]) -> Iterator[tuple[int, Finding]]:
+    for n, task in enumerate(tasks):
+        yield n, answer(task)
+
+
+def _checked() -> Recheck:
+    return recheck_with(_inline, load(LOGICAL), load(PARTITIONED), 5000)
+
+
+def test_agrees_with_a_sound_prover() -> None:
+    found = _checked()
+    assert (found.disagreements, found.unchecked) == ((), ())
+    assert found.agreed == found.steps > 30
+    assert found.by_solver > 0
+
+
+def _twice(op: Any, args: list[Value], context: Context) -> list[Value]:
+    (value,) = ORIGINAL["dot_general"](op, args, context)
+    return [Value(value.type, algebra.scale(value.term, 2))]
+
+
+ORIGINAL = dict(RULES)
+
+
+def _exp_of_sum(args: tuple[Poly, ...]) -> Poly | None:
+    """exp(a + b) = exp(a) + exp(b)"""
+    (p,) = args
+    if len(p.items) < 2:
+        return None
+    parts = [algebra.build({mono: c}) for mono, c in p.items]
+    return algebra.add(*(functions.apply("exponential", (part,)) for part in parts))
+
+
+def _dropped(op: Any, args: list[Value], context: Context) -> list[Value]:
+    """No communication at all."""
+    return list(args)
+
+
+def _no_guard(inside: Poly, a: Poly, b: Poly) -> Poly:
+    return a
+
+
+FLOOR_DIVMOD = expr.floor_divmod
+
+
+def _off_by_one(e: expr.Index, m: int) -> tuple[expr.Index, expr.Index]:
+    quotient, remainder = FLOOR_DIVMOD(e, m)
+    return (expr.shift(quotient, 1), remainder) if quotient.items else (quotient, remainder)
+
+
+def _wide_guard(form: expr.Index, lo: int | None, hi: int | None) -> Poly:
+    return INTERVAL(form, lo, None if hi is None else hi + 1)
+
+
+INTERVAL = guards.interval
+EXTREMUM = sums.reduce_extremum
+
+
+def _least_for_greatest(kind: str, bound: Sequence[Any], p: Poly) -> Poly:
+    return EXTREMUM("min", bound, p)
+
+
+def _transposed_not(op: Any, args: list[Value], context: Context) -> list[Value]:
+    (kind,) = op.types
+    where = [expr.of_var(expr.var("p", k, n)) for k, n in enumerate(kind.shape)]
+    return [Value(kind, args[0].at([expr.constant(0), where[0]]))]
+
+
+Seed = Callable[[pytest.MonkeyPatch], None]
+
+SEEDS: dict[str, tuple[Seed, str]] = {
+    "dot_general twice": (lambda patch: patch.setitem(RULES, "dot_general", _twice), "dot_general"),
+    "exp of a sum": (lambda patch: patch.setitem(functions.LAWS, "exponential", _exp_of_sum), "exponential"),
+    "all_reduce dropped": (lambda patch: patch.setitem(RULES, "all_reduce", _dropped), "all_reduce"),
+    "pad without guards": (
+        lambda patch: patch.setattr("hlo_verify.ops.movement.guarded_select", _no_guard),
+        "pad",
+    ),
+    "floor_divmod off by one": (lambda patch: patch.setattr(expr, "floor_divmod", _off_by_one), "all_gather"),
+    "guard one too wide": (lambda patch: patch.setattr(guards, "interval", _wide_guard), "pad"),
+    "least for greatest": (lambda patch: patch.setattr(sums, "reduce_extremum", _least_for_greatest), "reduce"),
+    "transpose reads one row": (lambda patch: patch.setitem(RULES, "transpose", _transposed_not), "transpose"),
+    "groups of one": (
+        lambda patch: patch.setattr(collective_rules, "reduce_over_group", lambda kind, term, groups, device: term),
+        "all_reduce",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_finds_a_mistake_of_the_prover(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed, operation = SEEDS[name]
+    logical, partitioned = load(LOGICAL), load(PARTITIONED)
+    seed(monkeypatch)
+    found = recheck_with(_inline, logical, partitioned, 300)
+    wrong = {disagreement.operation for disagreement in found.disagreements}
+    assert operation in wrong, (wrong, found.unchecked)
+
+
+def test_does_not_depend_on_the_number_of_jobs() -> None:
+    here = _checked()
+    found = recheck(load(LOGICAL), load(PARTITIONED), jobs=2, seconds=20, memory=2 << 30)
+    assert (found.steps, found.questions, found.agreed, found.by_solver) == (
+        here.steps,
+        here.questions,
+        here.agreed,
+        here.by_solver,
+    )
+    assert (found.unchecked, found.disagreements) == (here.unchecked, here.disagreements)
+
+
+def test_an_interrupt_gives_what_is_known() -> None:
+    def interrupted(tasks: Sequence[Task]) -> Iterator[tuple[int, Finding]]:
+        for n, task in enumerate(tasks):
+            if n == 5:
+                raise KeyboardInterrupt
+            yield n, answer(task)
+
+    found = recheck_with(interrupted, load(LOGICAL), load(PARTITIONED), 5000)
+    assert found.interrupted
+    assert 5 <= found.agreed < found.steps
+    assert found.agreed + sum(n for _, n in found.unchecked) == found.steps
