@@ -143,17 +143,20 @@ SHORT = 1000
 
 def answer(task: Task) -> Finding:
     """Pose a question and have it decided; what differs is looked at again at full size where that can be afforded."""
-    found = _answer(task, shrink=True)
+    found = _answer(task)
     if found.outcome is Outcome.DIFFERENT and task.model:
-        again = _answer(task, shrink=False)
-        if again.agrees:
+        try:
+            again = pose(task.sides, shrink=False)
+        except BudgetError:
+            return found
+        if not again.differs:
             return Finding(Outcome.UNDECIDED, "the small instance differs, and elements at full size do not")
     return found
 
 
-def _answer(task: Task, *, shrink: bool) -> Finding:
+def _answer(task: Task) -> Finding:
     try:
-        posed = pose(task.sides, shrink=shrink)
+        posed = pose(task.sides)
     except BudgetError as error:
         return Finding(Outcome.UNDECIDED, str(error))
     if posed.query is None:

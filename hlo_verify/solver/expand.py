@@ -131,9 +131,7 @@ class Expansion:
 
     def _read(self, source: Symbol, where: list[Whole]) -> Node:
         name = self.tensors.setdefault(source, f"t{len(self.tensors)}")
-        dtype = source.dtype
-        sort = "i1" if dtype == "i1" else "Int" if dtype in INTEGER_RANGES else "Real"
-        return self.graph.read(name, where, sort)
+        return self.graph.read(name, where, source.dtype if source.dtype in INTEGER_RANGES else "Real")
 
     def _product(self, node: Times, env: Env) -> Node:
         factors = []

@@ -98,7 +98,7 @@ class Graph:
         return Unknown(self._node((kind, *args)))
 
     def read(self, name: str, where: Sequence[Whole], sort: str) -> Node:
-        """An element of a tensor."""
+        """An element of a tensor; `sort` is Real, or an integer type, whose range it then has."""
         return self._node(("read", name, tuple(where), sort))
 
     def of_integer(self, e: Whole) -> Node:

@@ -7,6 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole, common_measure
+from hlo_verify.terms.algebra import INTEGER_RANGES
+
+
+INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
 
 
 def script(graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> str:
@@ -120,7 +124,7 @@ class _Script:
             return f"(to_real {self.done[node[1]]})"
         if kind == "integer":
             inner = self.graph.nodes[node[1]]
-            if inner[0] == "read" and inner[3] == "Int":
+            if inner[0] == "read" and inner[3] in INTEGERS:
                 return self.done[node[1]].removeprefix("(to_real ").removesuffix(")")
             return f"(to_int {self.done[node[1]]})"
         if kind == "between":
@@ -145,7 +149,7 @@ class _Script:
         return whole(e) if isinstance(e, int) else self.done[e.node]
 
     def _read(self, n: Node, name: str, where: Sequence[Whole], sort: str) -> str:
-        target = "Int" if sort == "Int" else "Real"
+        target = "Int" if sort in INTEGERS else "Real"
         if name in self.symbolic:
             self._declare(name, ["Int"] * len(where), target)
             text = f"({name} {' '.join(map(self._whole, where))})" if where else name
@@ -153,7 +157,11 @@ class _Script:
             text = self._declare("_".join([name, *map(str, where)]).replace("-", "m"), (), target)
         if sort == "i1":
             self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
-        return f"(to_real {text})" if sort == "Int" else text
+        if sort not in INTEGERS:
+            return text
+        lo, hi = INTEGER_RANGES[sort]
+        self.axioms.append(f"(assert (and (<= {whole(lo)} {text}) (<= {text} {whole(hi)})))")
+        return f"(to_real {text})"
 
     def _extremum(self, n: Node, kind: str, args: list[str]) -> str:
         sign = ">=" if kind == "max" else "<="
