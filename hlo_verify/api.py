@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hlo_verify import config, custom_calls
-from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics import Input, Internal
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
 from hlo_verify.report import Verdict
@@ -52,6 +52,8 @@ def verify(
     refute: bool = True,
     witness: str | Path | None = None,
     progress: Progress | None = None,
+    recheck: bool = False,
+    jobs: int = 1,
 ) -> Report:
     """Prove that `partitioned` computes what `logical` does, on every device, for all inputs, or that it does not.
 
@@ -66,19 +68,22 @@ def verify(
     Where a result is not proved, inputs are searched for that make it differ, unless `refute` is false; `witness` is a
     file to save them to, for `replay`.
 
+    With `recheck`, every step of a proof is checked a second time by a solver, in `jobs` worker processes; see
+    `Report.recheck`. A verdict does not depend on it.
+
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
     given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
-    refuting = _Refuting(refute, None if witness is None else Path(witness))
+    asked = _Asked(refute, None if witness is None else Path(witness), jobs if recheck else 0)
     if partitioned is None:
-        return _verify_one(logical, devices, given, keep, refuting, progress)
+        return _verify_one(logical, devices, given, keep, asked, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
     whole, parts = _module(logical, devices), _module(partitioned, devices)
     if given is not None:
         whole = given.apply(whole)
-    return _decide(whole, parts, refuting, lambda: (_bytes(logical), _bytes(partitioned)), progress)
+    return _decide(whole, parts, asked, lambda: (_bytes(logical), _bytes(partitioned)), progress)
 
 
 def replay(
@@ -117,8 +122,9 @@ def _verify_one(
     devices: int | None,
     given: config.Shardings | None,
     keep: str | Path | None,
-    refuting: _Refuting,
+    asked: _Asked,
     progress: Progress | None,
+    jobs: int,
 ) -> Report:
     contents = _contents(source)
     with partition(contents, devices=devices, shardings=given) as job:
@@ -132,7 +138,7 @@ def _verify_one(
     path = str(contents) if isinstance(contents, Path) else ""
     whole = _named(replace(whole, path=path), halves)
     whole, left = _complete(whole if given is None else given.apply(whole), parts)
-    report = _decide(whole, parts, refuting, lambda: files, progress)
+    report = _decide(whole, parts, asked, lambda: files, progress)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
         report = replace(report, assumptions=(*report.assumptions, assumption))
@@ -140,42 +146,71 @@ def _verify_one(
 
 
 @dataclass(frozen=True, slots=True)
-class _Refuting:
-    """Whether to look for witnesses, and where to save one."""
+class _Asked:
+    """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time."""
 
-    wanted: bool
-    path: Path | None
+    refute: bool
+    witness: Path | None
+    jobs: int
 
     def __post_init__(self) -> None:
-        if self.path is not None and not self.wanted:
+        if self.witness is not None and not self.refute:
             raise InputError("a witness is found by refuting: give witness without refute=False", Input.USAGE)
-        if self.path is not None and not self.path.absolute().parent.is_dir():
-            raise InputError(f"cannot write {self.path}: there is no such folder", Input.UNWRITABLE)
+        if self.witness is not None and not self.witness.absolute().parent.is_dir():
+            raise InputError(f"cannot write {self.witness}: there is no such folder", Input.UNWRITABLE)
 
 
 def _decide(
     logical: Module,
     partitioned: Module,
-    refuting: _Refuting,
+    asked: _Asked,
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
 ) -> Report:
-    from hlo_verify.passes.prove import examine
+    from hlo_verify.passes.prove import prove
 
-    if not refuting.wanted:
-        report = examine(logical, partitioned, progress=progress).report
+    if asked.refute:
+        report = _refuted(logical, partitioned, asked.witness, contents, progress)
     else:
-        from hlo_verify.passes.refute import refuter, save
-
-        with refuter(logical, partitioned) as refutes:
-            examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
-            report = examination.report
-            if report.verdict is not Verdict.PROVED:
-                refutation = refutes.refute(examination)
-                report = refutation.report
-                if refuting.path is not None and refutation.counterexamples:
-                    save(refuting.path, refutation.counterexamples[0], *contents())
+        report = prove(logical, partitioned, progress=progress)
+    if asked.jobs and report.verdict is Verdict.PROVED:
+        report = _rechecked(report, logical, partitioned, asked.jobs, progress)
     return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
+
+
+def _refuted(
+    logical: Module,
+    partitioned: Module,
+    witness: Path | None,
+    contents: Callable[[], tuple[bytes, bytes]],
+    progress: Progress | None,
+) -> Report:
+    """The proof, or the refutation of what is not proved."""
+    from hlo_verify.passes.prove import examine
+    from hlo_verify.passes.refute import refuter, save
+
+    with refuter(logical, partitioned) as refutes:
+        examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
+        if examination.report.verdict is Verdict.PROVED:
+            return examination.report
+        refutation = refutes.refute(examination)
+    if witness is not None and refutation.counterexamples:
+        save(witness, refutation.counterexamples[0], *contents())
+    return refutation.report
+
+
+def _rechecked(report: Report, logical: Module, partitioned: Module, jobs: int, progress: Progress | None) -> Report:
+    """The report of a proof with a second check of it, in so many processes."""
+    from hlo_verify.passes.recheck import recheck
+
+    found = recheck(logical, partitioned, jobs=jobs, progress=progress)
+    results = report.results
+    if found.disagreements:  # nothing is proved by a prover that is wrong somewhere
+        reason = "internal error: a second check of the proof disagrees with it"
+        results = tuple(
+            replace(result, verdict=Verdict.UNKNOWN, reason=reason, code=Internal.DISAGREEMENT) for result in results
+        )
+    return replace(report, recheck=found, results=results)
 
 
 def _bytes(source: Source) -> bytes:

@@ -31,7 +31,7 @@ exit status:
   1   REFUTED  some result is shown to differ
   2            usage or input error
   3   UNKNOWN  neither; the report says where and why
-  70           internal error of hlo-verify: nothing was decided
+  70           internal error of hlo-verify: nothing was decided, or --recheck disagrees with the proof
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
 Defaults for --color, --devices, --format, --progress and --verbose may stand in pyproject.toml under [tool.hlo-verify].
@@ -96,6 +96,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
     add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
+    add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
+    add("--jobs", type=_positive, metavar="N", default=1, help="processes for --recheck (default: 1)")
     add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
     add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
     add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
@@ -264,6 +266,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         refute=arguments.refute,
         witness=arguments.witness,
         progress=bar,
+        **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
     )
 
 
@@ -302,10 +305,11 @@ def _write(text: str, output: Path | None) -> None:
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:
     """The worst: a refutation, then broken input, then a defect of ours, then what is unknown."""
-    from hlo_verify.render import Failure, overall
+    from hlo_verify.render import Failure, disagrees, overall
     from hlo_verify.report import Verdict
 
     failures = {outcome.internal for outcome in outcomes if isinstance(outcome, Failure)}
+    failures |= {True for outcome in outcomes if not isinstance(outcome, Failure) and disagrees(outcome)}
     verdict = overall(outcomes)
     if verdict is Verdict.REFUTED:
         return REFUTED

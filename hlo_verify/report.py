@@ -106,6 +106,37 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A step of a proof that is wrong, which is a defect of hlo-verify: the operation, where it is from, and an
+    element with values for which the step does not hold."""
+
+    operation: str
+    location: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What became of the steps of a proof when they were checked a second time.
+
+    A step is the meaning of one result of an operation, an argument or a result of the module. Of `steps`, `agreed`
+    were shown again (`by_solver` by the solver, the others had the same formulas on both sides; `bounded` at an
+    instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `questions` is
+    how many steps differ from one another, `interrupted` whether it ended early.
+    """
+
+    steps: int
+    questions: int
+    agreed: int
+    by_solver: int
+    bounded: int
+    unchecked: tuple[tuple[str, int], ...]
+    disagreements: tuple[Disagreement, ...]
+    seconds: float
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a renderer needs. `seconds` is wall time from loaded modules to verdict."""
 
@@ -117,6 +148,8 @@ class Report:
     stages: tuple[Stage, ...] = ()
     unsupported: tuple[Diagnostic, ...] = ()
     """Operations that were treated as opaque, each once, with its location and why."""
+    recheck: Recheck | None = None
+    """What a second check of the proof found, where one was asked for."""
 
     @property
     def verdict(self) -> Verdict:

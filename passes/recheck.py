@@ -27,6 +27,7 @@ from hlo_verify.passes.lineage import obligations, placements
 from hlo_verify.passes.meanings import Meaning, Site, UnwrittenError
 from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
 from hlo_verify.passes.stages import Stages, reads
+from hlo_verify.report import Disagreement, Recheck
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver.plain import (
     TRANSPARENT,
@@ -298,34 +299,6 @@ def _shardings(logical: Module, partitioned: Module) -> list[Sharding | None]:
 
 def _is_plain(sharding: Sharding) -> bool:
     return sharding.addends is None and sharding.only is None
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A step of a proof that is wrong: the operation, its place, an element with values for which it is."""
-
-    operation: str
-    location: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
-class Recheck:
-    """What became of the steps of a proof.
-
-    `steps` counts them, `questions` those that differ from one another; `agreed` and `unchecked` (with operation and
-    reason) count steps. `bounded` counts agreed steps whose small instance keeps a large size.
-    """
-
-    steps: int
-    questions: int
-    agreed: int
-    by_solver: int
-    bounded: int
-    unchecked: tuple[tuple[str, int], ...]
-    disagreements: tuple[Disagreement, ...]
-    seconds: float
-    interrupted: bool = False
 
 
 LEVELS = 6

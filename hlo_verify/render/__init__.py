@@ -28,3 +28,8 @@ Outcome = Report | Failure
 def overall(outcomes: Sequence[Outcome]) -> Verdict:
     """The worst verdict. A module without a report is neither proved nor refuted."""
     return worst(o.verdict if isinstance(o, Report) else Verdict.UNKNOWN for o in outcomes)
+
+
+def disagrees(report: Report) -> bool:
+    """Whether a second check of the proof found a step of it to be wrong: a defect of hlo-verify."""
+    return report.recheck is not None and bool(report.recheck.disagreements)

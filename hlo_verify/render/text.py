@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import Report, Result, Verdict, diagnostic
+from hlo_verify.report import Recheck, Report, Result, Verdict, diagnostic
 
 FOLD = 20
 """With more proved results than this, they share a line."""
@@ -75,6 +75,8 @@ def _report(report: Report, style: Style) -> Iterator[str]:
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
     if report.assumptions:
         yield "Assumed: " + "; ".join(report.assumptions)
+    if report.recheck is not None:
+        yield from _recheck(report.recheck, style)
     yield _summary(report, style)
 
 
@@ -120,6 +122,23 @@ def _stages(report: Report, style: Style) -> Iterator[str]:
         shared = style.faint("  (as before)") if stage.shared else ""
         yield f"  {stage.lineage}{shared}"
         yield style.faint(f"      {stage.operation}  ({stage.location})")
+
+
+def _recheck(found: Recheck, style: Style) -> Iterator[str]:
+    unchecked = sum(count for _, count in found.unchecked)
+    early = ", interrupted" if found.interrupted else ""
+    yield (
+        f"Checked again: {found.agreed} of {_plural(found.steps, 'step')} agree "
+        f"({found.by_solver} by the solver, {found.bounded} at sizes that could not all be made small), "
+        f"{unchecked} not checked, {_plural(found.questions, 'question')}{early}, {found.seconds:.1f} s"
+    )
+    if style.verbose:
+        yield from (f"  not checked: {count} x {_shorten(reason, style)}" for reason, count in found.unchecked)
+    for wrong in found.disagreements:
+        yield f"INTERNAL ERROR: the proof is wrong at {wrong.operation} ({wrong.location or 'no source line'}): "
+        yield f"  {_shorten(_one_line(wrong.model), style)}"
+    if found.disagreements:
+        yield "This is a defect of hlo-verify, not of your module. Please report it with the two modules."
 
 
 def _summary(report: Report, style: Style) -> str:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (modules as MLIR prints them)
 """The re-check agrees with sound proofs, and finds what is wrong with a prover that has a mistake."""
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from hlo_verify.ops import collectives as collective_rules
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.instances import Finding, Task, answer
 from hlo_verify.passes.load import load
-from hlo_verify.passes.recheck import Recheck, recheck, recheck_with
+from hlo_verify.passes.recheck import recheck, recheck_with
+from hlo_verify.report import Recheck
 from hlo_verify.terms import algebra, functions, guards, sums
 from hlo_verify.terms.term import Poly
 
