@@ -9,7 +9,6 @@ from typing import Any
 from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole, common_measure
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
-
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
 
 

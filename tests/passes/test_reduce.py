@@ -50,8 +50,8 @@ def outcome(first: Expr, second: Expr) -> Outcome:
     return answer(Task((first, second), True, 5000)).outcome
 
 
-I, J = variable(), variable()
-i, j = whole(I), whole(J)
+ROW, COLUMN = variable(), variable()
+i, j = whole(ROW), whole(COLUMN)
 D, K = variable(8), variable(512)
 d, k = whole(D), whole(K)
 
@@ -62,7 +62,7 @@ def _sum(body: Callable[[Affine], Expr], size: int = N) -> Expr:
 
 
 def _blocks(shared: bool) -> Expr:
-    """`X_i . A_i` on each of 8 devices, or X . A: rows of x on the device, contracted with all of a or its own block."""
+    """X . A of which every device contracts all blocks of x with its own block of a, or each with its own."""
     g, v = variable(8), variable(512)
     block = d if shared else whole(g)
     body = times(x(i, sum_of((whole(g), 512), (whole(v), 1))), a(sum_of((block, 512), (whole(v), 1)), j))
@@ -79,7 +79,10 @@ ALIKE: dict[str, tuple[Expr, Expr]] = {
         times(_sum(lambda v: x(v)), Num(Fraction(1, 2))),
         times(_sum(lambda v: x(v)), Num(Fraction(1, N))),
     ),
-    "a sum with two of b, with one each": (_sum(lambda v: add(x(v), a())), add(_sum(lambda v: x(v)), times(Num(2), a()))),
+    "a sum with two of b, with one each": (
+        _sum(lambda v: add(x(v), a())),
+        add(_sum(lambda v: x(v)), times(Num(2), a())),
+    ),
     "block-diagonal, whole": (_blocks(True), _blocks(False)),
     "interior pad, none": (
         Choose(times(Gate(digit(i, 1, 2), 0, 0), Gate(i, 0, N - 2)), x(digit(i, 2)), Num(0)),
@@ -133,13 +136,13 @@ def test_sizes_are_least() -> None:
 def test_an_offset_keeps_its_value_and_makes_room() -> None:
     shifted = x(plus(i, 3))
     instance = reduce((shifted, Gate(i, 3, None)))
-    assert instance.size(I) == 2 + 2 * 3
-    assert reduce((x(sum_of((i, -1), const=N - 1)),)).size(I) == 4
+    assert instance.size(ROW) == 2 + 2 * 3
+    assert reduce((x(sum_of((i, -1), const=N - 1)),)).size(ROW) == 4
 
 
 def test_what_cannot_be_made_smaller_is_kept_and_said() -> None:
     instance = reduce((OfIndex(i), x(i)))
-    assert (instance.size(I), instance.kept) == (N, (N,))
+    assert (instance.size(ROW), instance.kept) == (N, (N,))
     instance = reduce((x(table([3, 1, 2, 0, 7, 5, 6, 4], d)),))
     assert (instance.size(D), instance.kept) == (8, (8,))
     uneven = variable(1000)
