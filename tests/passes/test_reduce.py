@@ -9,7 +9,7 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.passes.instances import Outcome, Task, answer, pose
+from hlo_verify.passes.instances import Outcome, Task, answer, differs_at_full_size
 from hlo_verify.passes.reduce import reduce
 from hlo_verify.solver.plain import (
     Affine,
@@ -149,7 +149,8 @@ def test_what_cannot_be_made_smaller_is_kept_and_said() -> None:
     assert reduce((x(digit(whole(uneven), 16)), x(digit(whole(uneven), 1, 16)))).kept == (1000,)
 
 
-def test_an_instance_without_reduction_is_the_question_itself() -> None:
-    assert pose((x(i), x(plus(i, 0))), shrink=False).query is None
-    found = pose((x(i), x(plus(i, 1))), shrink=False)
-    assert found.query is not None and found.differs
+def test_a_question_at_full_size() -> None:
+    assert differs_at_full_size((x(i), x(plus(i, 0)))) is False
+    assert differs_at_full_size((x(i), x(plus(i, 1)))) is True
+    assert differs_at_full_size((_split(), _sum(lambda v: x(v)))) is False
+    assert differs_at_full_size((_sum(lambda v: _sum(lambda w: x(v, w))), Num(0))) is None
