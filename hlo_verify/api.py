@@ -124,7 +124,6 @@ def _verify_one(
     keep: str | Path | None,
     asked: _Asked,
     progress: Progress | None,
-    jobs: int,
 ) -> Report:
     contents = _contents(source)
     with partition(contents, devices=devices, shardings=given) as job:
