@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,7 +159,12 @@ SEEDS: dict[str, tuple[Seed, str]] = {
         lambda patch: patch.setattr("hlo_verify.ops.movement.guarded_select", _no_guard),
         "pad",
     ),
-    "floor_divmod off by one": (lambda patch: patch.setattr(expr, "floor_divmod", _off_by_one), "all_gather"),
+    "floor_divmod off by one": (
+        lambda patch: patch.setattr(
+            "hlo_verify.ops.collectives.expr", SimpleNamespace(**{**vars(expr), "floor_divmod": _off_by_one})
+        ),
+        "all_gather",
+    ),
     "guard one too wide": (lambda patch: patch.setattr(guards, "interval", _wide_guard), "pad"),
     "least for greatest": (lambda patch: patch.setattr(sums, "reduce_extremum", _least_for_greatest), "reduce"),
     "transpose reads one row": (lambda patch: patch.setitem(RULES, "transpose", _transposed_not), "transpose"),
