@@ -24,7 +24,7 @@ from tools.mutate.truth import Judge, Truth, cut, distance
 from tools.mutate.worker import Worker
 
 FIXTURES = ("mlp_tp", "embedding_gather_scatter", "shardmap_fsdp")
-PROVING, REFUTING = 18, 9
+PROVING, REFUTING = 15, 6
 """Mutants of the sample that are only tried to be proved, and those that are refuted too."""
 
 
