@@ -94,6 +94,8 @@ def place_of(op: Op, run: Run, place: Place) -> Place:
     text = op.attributes.get("sharding")
     if place.partitions is not None or not isinstance(text, str) or "manual" not in text or text.startswith("#sdy."):
         return place
+    if run.mesh_devices == 1:
+        raise UnknownError("on each device by itself, outside of any manual region")
     numbers = automatic(text, run.mesh_devices)
     if numbers is None:
         return place

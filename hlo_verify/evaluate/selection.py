@@ -176,7 +176,8 @@ def _gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     # Axes of the working array: the devices, the batch dimensions, the window dimensions that are kept.
     rank = 1 + len(batch_axes) + len(kept)
     place_of = {k: 1 + len(batch_axes) + n for n, k in enumerate(kept)}
-    vectors = np.moveaxis(indices.values, vector + 1, -1)
+    components = indices.classes[vector + 1]
+    vectors = np.moveaxis(np.take(indices.values, components, axis=vector + 1), vector + 1, -1)
     maps = [indices.classes[0], *(indices.classes[k] for k in batch_axes)]
     shared = numbers["start_indices_batching_dims"]
     takes: list[Array | None] = [None] * (vectors.ndim - 1)

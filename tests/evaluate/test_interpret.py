@@ -136,6 +136,20 @@ def test_loops_that_do_not_end_are_unknown() -> None:
     assert found.results == (None,) and "turns" in found.unknown[0]
 
 
+def test_components_of_start_indices_may_be_of_one_class() -> None:
+    body = """%a = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [],
+      collapsed_slice_dims = [0, 1, 2], start_index_map = [0, 1, 2], index_vector_dim = 1>,
+      slice_sizes = array<i64: 1, 1, 1>, indices_are_sorted = false} :
+      (tensor<3x3x3xi32>, tensor<2x3xi32>) -> tensor<2xi32>
+    return %a : tensor<2xi32>"""
+    module = module_of(body, "%x: tensor<3x3x3xi32>, %i: tensor<2x3xi32>", "tensor<2xi32>")
+    x = np.arange(27, dtype=np.int32).reshape(3, 3, 3)
+    indices = Blocks((np.zeros(1, np.int64), np.arange(2), np.array([0, 0, 1])), np.array([[[1, 2], [2, 0]]], np.int32))
+    (found,) = evaluate(module, [of_dense(x), indices], 1).results
+    assert found is not None
+    np.testing.assert_array_equal(dense(found, 0), [x[1, 1, 2], x[2, 2, 0]])
+
+
 def test_watched_values_are_kept() -> None:
     module = module_of(COSTLY, "%x: tensor<8xi32>", "tensor<8x8xi32>, tensor<i32>")
     wanted = module.main.ops[0].results[0]
