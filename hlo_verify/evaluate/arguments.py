@@ -48,8 +48,8 @@ def random_argument(
     `share` below 1, that part of the dimensions is cut, and the others are of one class; which ones depends on the
     generator and on the number of shards, or on the size where there is 1.
 
-    Floats are ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given), positive ones if asked;
-    integers are in [0, integers).
+    Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
+    positive ones if asked; integers are in [0, integers).
     """
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
@@ -66,10 +66,21 @@ def random_argument(
     if is_integer(dtype):
         return Blocks(tuple(maps), _integers(counts, min(integers, bounds(dtype)[1] + 1), generator).astype(kind))
     size = default_scale(shape) if scale is None else scale
-    values = _floats(counts, size, positive, generator)
+    values = _rounded(_floats(counts, size, positive, generator), dtype)
     if is_complex(dtype):
         return Blocks(tuple(maps), (values + 1j * _floats(counts, size, positive, generator)).astype(kind))
     return Blocks(tuple(maps), values.astype(kind))
+
+
+DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
+"""Bits of the significand."""
+
+
+def _rounded(values: Array, dtype: str) -> Array:
+    """Floats that are exact in their type, so that the same arguments can be given to other evaluators."""
+    significand, exponent = np.frexp(values)
+    digits = DIGITS.get(dtype, 24 if is_complex(dtype) else 2)
+    return np.asarray(np.ldexp(np.round(np.ldexp(significand, digits)), exponent - digits))
 
 
 def _floats(counts: Sequence[int], scale: float, positive: bool, generator: np.random.Generator) -> Array:

@@ -94,8 +94,8 @@ def place_of(op: Op, run: Run, place: Place) -> Place:
     text = op.attributes.get("sharding")
     if place.partitions is not None or not isinstance(text, str) or "manual" not in text or text.startswith("#sdy."):
         return place
-    if run.mesh_devices == 1:
-        raise UnknownError("on each device by itself, outside of any manual region")
+    if run.mesh_devices == 1:  # of no mesh that is known: what asks for the device is unknown then
+        return place
     numbers = automatic(text, run.mesh_devices)
     if numbers is None:
         return place
