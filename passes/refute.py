@@ -14,7 +14,7 @@ import numpy as np
 from hlo_verify import witness
 from hlo_verify.diagnostics import Input, Internal, Mismatch
 from hlo_verify.errors import DisagreementError, InputError
-from hlo_verify.evaluate import Blocks, Difference
+from hlo_verify.evaluate import Blocks, Difference, Limits
 from hlo_verify.execute import Executor
 from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
@@ -144,7 +144,7 @@ def _conclude(
         by_finding.setdefault(results[n].finding, []).append(n)
     for finding, together in by_finding.items():
         lead = leads.get(finding) if finding is not None else None
-        lost = lost_value(found, lead) if lead is not None else None
+        lost = lost_value(found, lead, Limits(seconds=SECONDS)) if lead is not None else None
         repair = suggest(found, lead, together, lost, deadline) if lead is not None else None
         if finding is not None and repair is not None:
             finding = replace(finding, suggestion=repair.text, code=repair.code)

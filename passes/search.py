@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hlo_verify.evaluate import Blocks, Difference, Limits, default_scale, random_argument
+from hlo_verify.evaluate import Blocks, Difference, Limits, default_scale, index_limits, random_argument
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import is_float
 from hlo_verify.passes import trial as trials
@@ -23,10 +23,10 @@ SECONDS = 20.0
 
 SHRINKING = 3.0
 
-LEAST = 1.0
-"""The least that one evaluation may take, in seconds."""
+LEAST = 30.0
+"""What one evaluation may take in any case, in seconds: a search that stops early has only begun fewer of them."""
 
-FEW = 3
+FEW = 2
 """After so many draws, a difference need not be clear."""
 
 CLEAR = 1e-2
@@ -35,23 +35,26 @@ CLEAR = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below `integers`."""
+    """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
+    `integers`; `share` of the dimensions are cut in up to `detail` classes."""
 
     scale: float
     detail: int
     integers: int
     positive: bool = False
+    share: float = 1.0
 
 
 DRAWS = (
-    Draw(1.0, 4, 8),
-    Draw(1.0, 8, 40, positive=True),
-    Draw(1e-2, 4, 8),
-    Draw(4.0, 8, 3),
-    Draw(1e-3, 4, 40, positive=True),
+    Draw(1.0, 2, 8, share=0.5),
+    Draw(1.0, 4, 40, positive=True),
+    Draw(1e-2, 4, 8, share=0.5),
+    Draw(4.0, 4, 3),
+    Draw(1e-3, 4, 40, positive=True, share=0.5),
     Draw(16.0, 3, 2, positive=True),
-    Draw(1e-4, 16, 8),
-    Draw(1.0, 64, 1000),
+    Draw(1e-4, 8, 8),
+    Draw(1.0, 8, 1000),
+    Draw(1.0, 32, 8, share=0.5),
 )
 """Tried in turn. Small values tell the constants apart that are added to a variance; large ones what saturates."""
 
@@ -110,6 +113,7 @@ class Search:
     def draw(self, draw: Draw, seed: int) -> Inputs:
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
+        limits = index_limits(logical)
         shardings = self.pair.arguments or logical.argument_shardings
         return tuple(
             random_argument(
@@ -118,11 +122,12 @@ class Search:
                 generator,
                 tiles=None if sharding is None else sharding.tiles,
                 scale=draw.scale * default_scale(kind.shape),
-                integers=draw.integers,
+                integers=limit or draw.integers,
                 detail=draw.detail,
                 positive=draw.positive,
+                share=draw.share,
             )
-            for kind, sharding in zip(logical.main.argument_types, shardings, strict=True)
+            for kind, sharding, limit in zip(logical.main.argument_types, shardings, limits, strict=True)
         )
 
     def _shrunk(self, found: Counterexample, deadline: float) -> Counterexample:
