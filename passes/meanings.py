@@ -22,6 +22,7 @@ from hlo_verify.solver.plain import (
     Entry,
     Expr,
     Gate,
+    Integer,
     Num,
     OfIndex,
     Reduce,
@@ -283,23 +284,23 @@ def _divide(site: Site) -> Expr:
     if not is_integral(site.kind.dtype):
         return times(_at(site, 0), Call("inverse", (_at(site, 1),)))
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
-    if bottom.items or bottom.const <= 0:
-        raise UnwrittenError("division of integers by what is no positive constant")
+    if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
+        raise UnwrittenError("division of integers that are no index, or by what is no positive constant")
     back = times(Num(-1), OfIndex(digit(sum_of((top, -1)), bottom.const)))
     return Choose(Gate(top, 0, None), OfIndex(digit(top, bottom.const)), back)
 
 
 def _remainder(site: Site) -> Expr:
     if not is_integral(site.kind.dtype):
-        return _function(site)
+        return free_function(site)
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
-    if bottom.items or bottom.const <= 0:
-        raise UnwrittenError("remainder of integers by what is no positive constant")
+    if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
+        raise UnwrittenError("remainder of integers that are no index, or by what is no positive constant")
     back = times(Num(-1), OfIndex(digit(sum_of((top, -1)), 1, bottom.const)))
     return Choose(Gate(top, 0, None), OfIndex(digit(top, 1, bottom.const)), back)
 
 
-def _function(site: Site) -> Expr:
+def free_function(site: Site) -> Expr:
     """A function known by its name, attributes and types."""
     name = site.op.name.removeprefix("chlo.").removeprefix("mhlo.")
     real = all(is_real(kind.dtype) for kind in site.operands) and name != "next_after"
@@ -314,7 +315,7 @@ def _function(site: Site) -> Expr:
 def _named(name: str) -> Meaning:
     def meaning(site: Site) -> Expr:
         if not is_real(site.kind.dtype):
-            return _function(site)
+            return free_function(site)
         return Call(name, tuple(_at(site, n) for n in range(len(site.operands))))
 
     return meaning
@@ -370,7 +371,9 @@ def _convert(site: Site) -> Expr:
 
 
 def _power(site: Site) -> Expr:
-    return _function(site)
+    if not is_real(site.kind.dtype):
+        raise UnwrittenError("power of integers")
+    return free_function(site)
 
 
 def _is_finite(site: Site) -> Expr:
@@ -602,6 +605,6 @@ MEANINGS: dict[str, Meaning] = {
     "reduce": _reduce,
     "reduce_window": _reduce_window,
     "scatter": _scatter,
-    **dict.fromkeys(FUNCTIONS, _function),
+    **dict.fromkeys(FUNCTIONS, free_function),
 }
 """Meanings by operation name."""

@@ -163,7 +163,7 @@ class _Rulers:
     def add(self, ruler: Ruler, mark: int) -> bool:
         """Put a mark on a ruler; False where it does not divide the next one, or is not divided by the one below."""
         marks = self.marks.setdefault(ruler, [1])
-        if mark in marks:
+        if mark in marks or mark < 1:
             return False
         if isinstance(ruler, Var) and not is_unbounded(ruler) and mark > ruler.size:
             return False

@@ -1,0 +1,61 @@
+"""The second transcription of every operation agrees with the first on random small programs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from hlo_verify.ops.control import LoopBook
+from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.passes.instances import Outcome, Task, answer
+from hlo_verify.passes.load import load
+from hlo_verify.passes.meanings import UnwrittenError
+from hlo_verify.passes.recheck import MEANINGS, Nesting, Recorder, question
+from hlo_verify.solver.plain import BudgetError
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import tensor
+from tests.ops.cases import CASES
+from tests.ops.cases.drawing import Case
+
+
+@pytest.mark.parametrize("name", sorted(set(MEANINGS) & set(CASES)))
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_meanings_agree_with_rules(name: str, data: st.DataObject) -> None:
+    case = data.draw(CASES[name])
+    for what, outcome, why in _outcomes(case):
+        assert outcome is not Outcome.DIFFERENT, f"{what}: {why}\n{case.program.text}"
+
+
+def _outcomes(case: Case) -> list[tuple[str, Outcome, str]]:
+    """What becomes of the claim about each result of each operation of a program."""
+    module = load(case.program.text)
+    devices = case.partitions * case.replicas
+    device = expr.var("d", "", devices) if devices else None
+    recorder = Recorder()
+    arguments = []
+    for name, kind in zip(module.argument_names, module.main.argument_types, strict=True):
+        where = positions(kind.shape)
+        at = where if device is None else (expr.of_var(device), *where)
+        arguments.append(Value(kind, algebra.read(tensor("argument", name, kind.dtype, kind.shape), at)))
+    context = Context(
+        device,
+        max(1, case.partitions),
+        case.replicas,
+        recorder.run,
+        loops=LoopBook(lambda *_: []),
+        observe=lambda op, values: values,
+    )
+    recorder.run(module.main, arguments, context)
+    found = []
+    for claim in recorder.claims:
+        try:
+            asked = question(claim, Nesting())
+        except (UnwrittenError, BudgetError):
+            continue
+        finding = answer(Task(asked.sides, asked.final, 300))
+        if finding.outcome is not Outcome.DIFFERENT or (asked.final and not claim.may_wrap):
+            found.append((claim.what, finding.outcome, finding.why))
+    return found
