@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Opaque, Var
@@ -37,6 +38,7 @@ from hlo_verify.solver.plain import (
     Gate,
     Names,
     Opening,
+    digit,
     sum_of,
     table,
     tensors_of,
@@ -96,6 +98,9 @@ class Recorder:
 
     def note(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
         """The claims about the results of one operation."""
+        if op.name == "sdy.manual_computation":
+            self.note_region(op, operands, values, context)
+            return
         meaning = MEANINGS.get(op.name)
         if meaning is None:
             self.unwritten[op.name] += len(values)
@@ -116,6 +121,24 @@ class Recorder:
                 self.claims.append(
                     Claim(op.name, str(op.location), build, _term(value.term), op.name == "constant", wraps)
                 )
+
+    def note_region(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about what a manual region is handed, and what it gives back."""
+        device, body = context.mesh, op.regions[0]
+        within = [context.environment[v] for v in body.arguments]
+        given = [context.environment[v] for v in body.results]
+        place = str(op.location)
+        for value, local, sharding in zip(operands, within, op.attributes["in_shardings"], strict=True):
+            if device is None or sharding is None or not _is_plain(sharding):
+                self.unwritten[op.name] += 1
+            else:
+                self.claims.append(Claim(f"{op.name} enters", place, shard(value, sharding, device), _term(local.term)))
+        for value, local, sharding in zip(values, given, op.attributes["out_shardings"], strict=True):
+            if device is None or sharding is None or not _is_plain(sharding):
+                self.unwritten[op.name] += 1
+            else:
+                side = assembled(local, value.shape, sharding, device)
+                self.claims.append(Claim(f"{op.name} leaves", place, side, _term(value.term)))
 
 
 def _may_wrap(value: Value) -> bool:
@@ -164,6 +187,33 @@ def shard(value: Value, sharding: Sharding, device: Var) -> Side:
         where.append(e)
     env = {position_var(k, size): e for k, (size, e) in enumerate(zip(value.shape, where, strict=True)) if size > 1}
     return lambda opening: times(*tests, opening.term(value.term, env))
+
+
+def assembled(local: Value, shape: Sequence[int], sharding: Sharding, device: Var) -> Side:
+    """The whole tensor made of every device's block: each from the device that owns it, of those the one that has
+    everything else in common with this one."""
+    spread = sharding.spread(device.size)
+    counts = list(spread.tiles)
+    count = prod(counts)
+    owners = [0] * (device.size * count)
+    block_of = {}
+    for d in range(device.size):
+        block = 0
+        for k, n in enumerate(counts):
+            block = block * n + int(spread.coordinates[d, k])
+        block_of[int(spread.others[d]), block] = d
+    for d in range(device.size):
+        for block in range(count):
+            owners[d * count + block] = block_of[int(spread.others[d]), block]
+    wanted = Affine(0)
+    env: dict[Var, Affine] = {}
+    for k, (n, size) in enumerate(zip(counts, local.shape, strict=True)):
+        e = whole(position_var(k, shape[k]))
+        wanted = sum_of((wanted, n), (digit(e, size), 1))
+        if size > 1:
+            env[position_var(k, size)] = digit(e, 1, size)
+    env[device] = table(owners, sum_of((whole(device), count), (wanted, 1)))
+    return lambda opening: opening.term(local.term, env)
 
 
 ROUNDS = 60

@@ -33,7 +33,7 @@ from hlo_verify.solver.plain import (
 )
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
-STEPS = 400_000
+STEPS = 100_000
 """The most terms looked at for one question."""
 
 

@@ -26,7 +26,7 @@ EXPANSION = 100
 LONGEST = 1500
 """The most monomials of a sum that is looked at for what does not depend on its variable."""
 
-LIMIT = 60_000
+LIMIT = 25_000
 """The most nodes of a question."""
 
 BOOLEAN = frozenset({"between", "greater", "is_zero"})
