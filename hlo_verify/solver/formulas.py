@@ -109,6 +109,14 @@ class Graph:
         """1 where an integer lies between two bounds."""
         if isinstance(e, int):
             return self.one if (lo is None or lo <= e) and (hi is None or e <= hi) else self.zero
+        node = self.nodes[e.node]
+        if node[0] == "affine":  # lo <= c + e <= hi is lo - c <= e <= hi - c, and c - hi <= -e <= c - lo
+            const, sign = node[1], 1 if node[2][0][1] > 0 else -1
+            rest = self.affine([(e, sign)], -sign * const)
+            assert isinstance(rest, Unknown)
+            ends = (None if lo is None else sign * (lo - const)), (None if hi is None else sign * (hi - const))
+            lo, hi = ends if sign > 0 else ends[::-1]
+            e = rest
         return self._node(("between", e.node, lo, hi))
 
     # reals

@@ -36,6 +36,7 @@ class _Script:
                 exponents.setdefault(graph.nodes[n][1], set()).add(graph.nodes[n][2])
         for m, found in exponents.items():
             self.measures[m] = common_measure(found)
+        self.inverted = {m for m, found in exponents.items() if min(found) < 0}
 
     def _live(self) -> set[Node]:
         found: set[Node] = set()
@@ -106,7 +107,7 @@ class _Script:
             return self._exponential(n, node[1], node[2])
         if kind == "call":
             args = [self.done[m] for m in node[2]]
-            name = self._declare(f"|{node[1]}|", ["Real"] * len(args), "Real")
+            name = self._declare(f"|f {node[1]}|", ["Real"] * len(args), "Real")
             text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
             if self.graph.is_boolean(n):
                 self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
@@ -176,12 +177,13 @@ class _Script:
         measure = self.measures[m]
         base = f"e{m}"
         if base not in self.declared:
-            self._declare("|exp|", ["Real"], "Real")
+            self._declare("|f exp|", ["Real"], "Real")
             self.declared.add(base)
             arg = self.done[m] if measure == 1 else f"(* {number(measure)} {self.done[m]})"
-            self.lines.append(f"(define-fun {base} () Real (|exp| {arg}))")
-            self.lines.append(f"(define-fun r{base} () Real (|exp| (- {arg})))")
-            self.axioms.append(f"(assert (= (* {base} r{base}) 1.0))")
+            self.lines.append(f"(define-fun {base} () Real (|f exp| {arg}))")
+            if m in self.inverted:
+                self.lines.append(f"(define-fun r{base} () Real (|f exp| (- {arg})))")
+                self.axioms.append(f"(assert (= (* {base} r{base}) 1.0))")
             self.axioms.append(f"(assert (> {base} 0.0))")
         count = exponent / measure
         factors = [base if count > 0 else f"r{base}"] * abs(int(count))

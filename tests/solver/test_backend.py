@@ -1,0 +1,90 @@
+"""Formulas and Z3: the laws prove what they should, what differs has a model, and a limit is no answer."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hlo_verify.solver.backend import Answer, Different, Equal, Query, Unknown, decide
+from hlo_verify.solver.formulas import Graph, Node
+from hlo_verify.solver.guess import Guess
+from hlo_verify.solver.z3_terms import script
+
+
+def ask(graph: Graph, *pairs: tuple[Node, Node], milliseconds: int = 5000) -> Answer:
+    text = script(graph, pairs)
+    return decide(Query(text, text.count("(assert ") - len(pairs), len(pairs)), milliseconds)
+
+
+def symbols(graph: Graph, count: int, sort: str = "Real") -> list[Node]:
+    return [graph.read("x", (n,), sort) for n in range(count)]
+
+
+def test_arithmetic_is_the_solvers() -> None:
+    graph = Graph()
+    a, b = symbols(graph, 2)
+    square = graph.multiply([graph.add([(a, 1), (b, 1)])] * 2)
+    long = graph.add([(graph.multiply([a, a]), 1), (graph.multiply([a, b]), 2), (graph.multiply([b, b]), 1)])
+    assert square != long
+    assert ask(graph, (square, long)) == Equal()
+    assert graph.same_multiplied_out(square, long)
+    found = ask(graph, (square, long), (square, a))
+    assert isinstance(found, Different) and found.pair == 1 and "x_0" in found.model
+    guess = Guess(graph)
+    assert guess.differ(square, a) and not guess.differ(square, long)
+
+
+def test_laws_of_functions() -> None:
+    graph = Graph()
+    a, b, c = symbols(graph, 3)
+
+    def exp(n: Node) -> Node:
+        return graph.call("exponential", [n])
+
+    def inverse(n: Node) -> Node:
+        return graph.call("inverse", [n])
+
+    sums = exp(graph.add([(a, 1), (b, Fraction(-1, 2))]))
+    products = graph.multiply([exp(a), graph.power(exp(b), Fraction(-1, 2))])
+    assert ask(graph, (sums, products)) == Equal()
+    assert ask(graph, (graph.multiply([exp(a), inverse(exp(a))]), graph.one)) == Equal()
+    assert exp(graph.add([(a, 1), (graph.infinity, -1)])) == graph.zero
+    part = graph.multiply([graph.number(2), a, exp(b)])
+    assert inverse(part) == graph.multiply([graph.number(Fraction(1, 2)), inverse(a), exp(graph.add([(b, -1)]))])
+    assert graph.call("log", [graph.multiply([exp(a), c])]) == graph.add([(a, 1), (graph.call("log", [c]), 1)])
+    assert isinstance(ask(graph, (exp(a), exp(b))), Different)
+    assert isinstance(ask(graph, (graph.multiply([a, inverse(a)]), graph.one)), Different)  # 0/0 never cancels
+
+
+def test_extrema_and_choices_mean_what_they_say() -> None:
+    graph = Graph()
+    a, b, c = symbols(graph, 3)
+    left = graph.extremum("max", [graph.extremum("max", [a, b]), c])
+    right = graph.extremum("max", [a, graph.extremum("max", [c, b])])
+    assert ask(graph, (left, right)) == Equal()
+    assert isinstance(ask(graph, (left, graph.extremum("min", [a, b, c]))), Different)
+    assert graph.extremum("max", [a, graph.add([(graph.infinity, -1)])]) == a
+    test = graph.positive(graph.add([(a, 1), (b, -1)]))
+    assert ask(graph, (graph.choose(test, a, b), graph.extremum("max", [a, b]))) == Equal()
+    assert ask(graph, (graph.multiply([test, test]), test)) == Equal()
+
+
+def test_integers_that_tensors_hold() -> None:
+    graph = Graph()
+    (i,) = (graph.operation("integer", n) for n in symbols(graph, 1, "i32"))
+    row = graph.read("w", (i,), "Real")
+    inside = graph.between(i, 0, 3)
+    one_point = graph.add(
+        (graph.multiply([graph.between(graph.affine([(i, 1)], -v), 0, 0), graph.read("w", (v,), "Real")]), 1)
+        for v in range(4)
+    )
+    assert ask(graph, (one_point, graph.multiply([inside, row]))) == Equal()
+    assert isinstance(ask(graph, (one_point, row)), Different)
+    assert graph.between(graph.affine([(i, -1)], 2), 0, 1) == graph.between(i, 1, 2)
+
+
+def test_a_limit_is_no_answer() -> None:
+    graph = Graph()
+    a, b, c = symbols(graph, 3)
+    cubes = graph.add([(graph.multiply([n, n, n]), 1) for n in (a, b, c)])
+    hard = graph.extremum("max", [cubes, graph.multiply([a, b, c]), graph.number(42)])
+    assert isinstance(ask(graph, (graph.call("f", [hard]), graph.call("f", [cubes])), milliseconds=0), Unknown)
