@@ -27,6 +27,7 @@ from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.lineage import obligations, placements
 from hlo_verify.passes.meanings import Meaning, Site, UnwrittenError
 from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
+from hlo_verify.passes.prove import _one_at_a_time
 from hlo_verify.passes.stages import Stages, reads
 from hlo_verify.report import Disagreement, Recheck
 from hlo_verify.sharding import Sharding
@@ -424,10 +425,20 @@ def recheck_with(
 
     Z3 has so many milliseconds for each.
     """
+    with _one_at_a_time, without_collector():
+        return _recheck(answers, logical, partitioned, milliseconds, progress)
+
+
+def _recheck(
+    answers: Answers,
+    logical: Module,
+    partitioned: Module,
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None,
+) -> Recheck:
     started = time.perf_counter()
-    with without_collector():
-        forget()
-        recorder = record(logical, partitioned)
+    forget()
+    recorder = record(logical, partitioned)
     states: dict[str, _State] = {}
     lost: Counter[str] = Counter({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
     interrupted = False
