@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import islice
 
+from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
@@ -56,6 +57,9 @@ class Fault:
     missing: Step | None = None
     meant: Step | None = None
     """The logical operation that the value is most likely meant to be."""
+    kind: Mismatch | None = None
+    """What is wrong, where the terms alone do not say it; `why` says it in words."""
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -247,7 +251,7 @@ class Blame:
     def _unfinished(self, name: Name, partial: Match, lost: list[Name]) -> Fault:
         """A partial sum: the collective that should have completed it, or the sum where there is none."""
         at, still = name, partial
-        users = [user for user in lost if at in self.values.flow.sources(user)]
+        users = self._users(at, lost)
         while users:
             user = users[0]
             if self.values.flow.op(user).name in REDUCTIONS:
@@ -259,8 +263,14 @@ class Blame:
             if more is None:
                 return Fault(name, self._call(name, user), partial)
             at, still = user, more
-            users = [user for user in lost if at in self.values.flow.sources(user)]
+            users = self._users(at, lost)
         return Fault(at, self.values.flow.line(at), still)
+
+    def _users(self, name: Name, lost: list[Name]) -> list[Name]:
+        """The lost values that follow from a value, within the region that it is in."""
+        flow = self.values.flow
+        users = (user for user in lost if name in flow.sources(user))
+        return [user for user in users if flow.op(user).name != "sdy.manual_computation"]
 
     def _call(self, name: Name, user: Name) -> Location:
         """Where a value that is never completed is computed.

@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr, tables
-from hlo_verify.ir import Op
+from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes import kinds
 from hlo_verify.passes.blame import Blame, Fault
+from hlo_verify.passes.byhand import ByHand
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.notation import number, variable
@@ -55,10 +56,12 @@ class Diagnosis:
     values: Values
     blame: Blame = field(init=False)
     leads: dict[Finding, Lead] = field(default_factory=dict)
-    _findings: dict[Name, Finding] = field(default_factory=dict)
+    by_hand: ByHand | None = field(init=False)
+    _findings: dict[tuple[Name, Location], Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.blame = Blame(self.values)
+        self.by_hand = ByHand(self.values) if self.values.by_hand else None
 
     def finding(self, logical: Name, partitioned: Name, found: Poly, expected: Poly) -> Finding:
         """The finding for one result."""
@@ -67,9 +70,12 @@ class Diagnosis:
         if not lost:
             return self._misplaced(start, self.values.logical.origin(logical), found, expected)
         fault = self.blame.fault(lost)
-        if fault.name not in self._findings:
-            self._findings[fault.name] = self._explain(fault)
-        return self._findings[fault.name]
+        if self.by_hand is not None:
+            fault = self.by_hand.aim(fault, lost, logical)
+        key = fault.name, fault.location
+        if key not in self._findings:
+            self._findings[key] = self._explain(fault)
+        return self._findings[key]
 
     def _misplaced(self, start: Name, logical: Name, found: Poly, expected: Poly) -> Finding:
         """The shard of another value, or another shard: what was left out, or where the wrong index comes in."""
@@ -115,6 +121,9 @@ class Diagnosis:
         value = self.values.flow.value(fault.name)
         op = self.values.flow.op(fault.name)
         wanted, step, said, code = self._nearest(fault, value)
+        if fault.why:
+            wanted, step, said = None, None, fault.why
+        code = fault.kind or code
         shown = self._show(value.term), "" if wanted is None else self._show(wanted)
         finding = Finding(statement(op), str(fault.location), *shown, said, code)
         self.leads[finding] = self._lead(fault.name, value, step, wanted)

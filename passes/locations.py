@@ -15,21 +15,23 @@ Frames = tuple[tuple[str, int], ...]
 class Locations:
     """Reads locations; each is read once. They hash by identity in the bindings, their attributes by value.
 
-    Inside a function that was called, JAX's names are relative: `inside` puts the call's in front of them.
+    Inside a function that was called, JAX's names are relative: `inside` puts the call's in front of them. An operation
+    without frames, in a function of JAX's own, has those of the call.
     """
 
     def __init__(self, path: str = "") -> None:
         self.path = path or "<text>"
         self.prefix = ""
-        self.cache: dict[tuple[str, Any], Location] = {}
+        self.caller: Frames = ()
+        self.cache: dict[tuple[str, Frames, Any], Location] = {}
         self.stacks: dict[Any, Frames] = {}
 
     def of(self, location: Any) -> Location:
-        key = (self.prefix, location.attr)
+        key = (self.prefix, self.caller, location.attr)
         found = self.cache.get(key)
         if found is None:
             name, frames = self._read(location)
-            found = self.cache[key] = Location(self.join(name), frames)
+            found = self.cache[key] = Location(self.join(name), frames or self.caller)
         return found
 
     def join(self, name: str) -> str:
@@ -41,10 +43,11 @@ class Locations:
     @contextlib.contextmanager
     def inside(self, call: Any) -> Iterator[None]:
         """Read locations as those of the body of a function that is called at `call`."""
-        outer = self.prefix
-        self.prefix = self.of(call).name
+        outer = self.prefix, self.caller
+        here = self.of(call)
+        self.prefix, self.caller = here.name, here.frames
         yield
-        self.prefix = outer
+        self.prefix, self.caller = outer
 
     def _read(self, location: Any) -> tuple[str, Frames]:
         """The outermost name, and the frames, innermost first."""

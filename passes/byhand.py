@@ -1,0 +1,248 @@
+"""Where the author of a program for each device went wrong, given the operation at which a meaning is lost.
+
+Such a program computes things on its way that are no shard of anything, and its collectives make them one: so what
+is lost first is often right, and what should have given it a meaning is not. The line is the innermost one that the
+logical module has not run too: what both call is right in one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.index import expr
+from hlo_verify.ir import Location, Op
+from hlo_verify.ir import Value as Name
+from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
+from hlo_verify.passes.flow import Flow
+from hlo_verify.passes.kinds import SCALES
+from hlo_verify.passes.lost import Values
+from hlo_verify.passes.shards import indices
+
+COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "collective_broadcast"}
+"""Operations that communicate."""
+
+SUMS = frozenset({"add", "subtract", "convert", "reshape", "broadcast_in_dim"})
+"""Operations that a sum over devices may be taken after as well as before."""
+
+LOOKUPS = frozenset({"gather", "dynamic_slice"})
+"""Operations that read where computed indices say."""
+
+DEEP = 12
+"""How many operations back two values are compared."""
+
+
+@dataclass(slots=True)
+class ByHand:
+    """Aims faults in a program that was written for each device."""
+
+    values: Values
+    _shared: set[tuple[str, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ops = (step.op for step in self.values.stages.logical)
+        self._shared = {frame for op in ops for frame in op.location.frames}
+
+    def aim(self, fault: Fault, lost: list[Name], logical: Name) -> Fault:
+        """The fault to report, for one found among lost values; `logical` is what the last of them should be."""
+        for rule in (self._other_scale, self._summed_after, self._other_constant, self._unexplained, self._moved):
+            found = rule(fault, lost)
+            if found is not None:
+                return self._at_own_line(found)
+        constant = self._constant_instead(lost, logical)
+        return self._at_own_line(constant or self._other_offset(fault, lost))
+
+    # Rules: each says of a fault where it rather is
+
+    def _other_scale(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """Only a factor is lost in the end, and another than first: the last constant that scales is wrong.
+
+        The mean over a shard is off by the number of shards, and right if what follows makes up for that.
+        """
+        factor, first = self._factor(lost[-1]), self._factor(fault.name)
+        if factor in (None, 1) or factor == first:
+            return None
+        for name in reversed(lost):
+            if self._factor(name) != factor:
+                return None
+            op = self.values.flow.op(name)
+            if op.name in SCALES and any(self._is_constant(operand) for operand in op.operands):
+                return Fault(name, self.values.flow.line(name), kind=Mismatch.WRONG_FACTOR)
+        return None
+
+    def _summed_after(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """A partial value that something complete is added to before the collective: that is summed once too often."""
+        flow = self.values.flow
+        if fault.partial is None or flow.op(fault.name).name in REDUCTIONS:
+            return None
+        at, mixed = fault.name, False
+        while True:
+            user = next((user for user in lost if at in flow.sources(user)), None)
+            if user is None:
+                return None
+            op = flow.op(user)
+            if op.name in REDUCTIONS:
+                return Fault(user, flow.line(user), kind=Mismatch.REDUCED_TWICE, why=TWICE) if mixed else None
+            if op.name not in SUMS:
+                return None
+            mixed = mixed or any(
+                source in flow and not self._is_constant(source) and not self.values.is_lost(source)
+                for source in map(flow.origin, op.operands)
+            )
+            at = user
+
+    def _other_constant(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """A factor is wrong where a value with a meaning is multiplied by a constant: where that was computed."""
+        flow = self.values.flow
+        op = flow.op(fault.name)
+        if op.name not in SCALES or self._factor(fault.name) in (None, 1):
+            return None
+        constants = [name for name in map(flow.origin, op.operands) if self._is_constant(name)]
+        if len(constants) != 1 or len(op.operands) != 2:
+            return None
+        return replace(fault, location=flow.line(constants[0]))
+
+    def _unexplained(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """What is like no logical value may be on its way to be one: the first collective, if it does not make it one.
+
+        So is a partial value that is gathered or sent.
+        """
+        flow = self.values.flow
+        if fault.offset is not None or fault.missing is not None or flow.op(fault.name).name in COLLECTIVES:
+            return None
+        explained = next(self.values.candidates(fault.name, flow.value(fault.name)), None) is not None
+        if fault.partial is None and explained:
+            return None
+        after = {fault.name}
+        for name in lost:
+            if after.isdisjoint(flow.sources(name)):
+                continue
+            after.add(name)
+            op = flow.op(name)
+            if op.name in COLLECTIVES and op.regions == () and fault.partial is not None:
+                return replace(fault, name=name, location=flow.line(name))
+            if fault.partial is not None and op.name not in MOVES:
+                return None
+            if op.name in COLLECTIVES:
+                return Fault(name, flow.line(name), kind=_kind(op))
+        return None
+
+    def _moved(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """Only the shape is other than that of what a collective moved: it moved it elsewhere."""
+        flow = self.values.flow
+        if flow.op(fault.name).name not in MOVES or fault.partial is not None:
+            return None
+        at = fault.name
+        while flow.op(at).name in MOVES and flow.sources(at):
+            at = flow.sources(at)[0]
+        op = flow.op(at)
+        if op.name in COLLECTIVES - REDUCTIONS:
+            return replace(fault, location=flow.line(at), kind=_kind(op))
+        return None
+
+    def _other_offset(self, fault: Fault, lost: list[Name]) -> Fault:
+        """Where an index comes in that is some shards off; else the line that uses what was looked up."""
+        flow = self.values.flow
+        if flow.op(fault.name).name not in LOOKUPS or fault.partial is not None:
+            return fault
+        inside = (at for at in flow.back(fault.name) if at != fault.name)
+        near = list(takewhile(lambda at: flow.value(at).type.dtype[-2:] in ("32", "64"), inside))
+        odd = [at for at in near if flow.value(at).type.dtype[0] in "iu" and _is_shards_off(self.values, at)]
+        if odd:
+            return replace(fault, location=flow.line(min(odd, key=flow.order)), kind=Mismatch.WRONG_PLACE)
+        user = next((user for user in lost if fault.name in flow.sources(user)), None)
+        if user is None or flow.op(user).name not in COLLECTIVES:
+            return fault
+        return replace(fault, location=_common(flow.line(fault.name), flow.line(user)), kind=Mismatch.WRONG_PLACE)
+
+    def _constant_instead(self, lost: list[Name], logical: Name) -> Fault | None:
+        """A constant where the logical module computes something, both results being computed alike but for it."""
+        flow, whole = self.values.flow, self.values.logical
+        mine, theirs = self._bare(flow, lost[-1]), self._bare(whole, logical)
+        for _ in range(DEEP):
+            if mine not in flow or theirs not in whole or flow.op(mine).name != whole.op(theirs).name:
+                return None
+            pairs = list(zip(flow.op(mine).operands, whole.op(theirs).operands, strict=False))
+            bare = [(self._bare(flow, x), self._bare(whole, y)) for x, y in pairs]
+            apart = [(x, y) for x, y in bare if not self._agree(x, y)]
+            if len(apart) != 1:
+                return None
+            (mine, theirs), given = apart[0], bare
+            constant = mine in flow and flow.value(mine).term.constant
+            if constant is not None and constant is not False and theirs in whole:
+                if whole.value(theirs).term.constant is not None:
+                    return None
+                outer = next(x for (x, _), (y, _) in zip(pairs, given, strict=True) if y == mine)
+                why = f"a constant where {whole.op(theirs).name} ({whole.op(theirs).location}) is expected"
+                return Fault(flow.origin(outer), flow.line(flow.origin(outer)), kind=Mismatch.WRONG_VALUE, why=why)
+        return None
+
+    # Lines
+
+    def _at_own_line(self, fault: Fault) -> Fault:
+        """The innermost frame that the logical module does not run too, where there is one."""
+        frames = fault.location.frames
+        own = [n for n, frame in enumerate(frames) if frame not in self._shared]
+        if not own or own[0] == 0:
+            return fault
+        return replace(fault, location=Location(fault.location.name, frames[own[0] :]))
+
+    # Values
+
+    def _factor(self, name: Name) -> object:
+        match = self.values.shards.match(self.values.flow.value(name)) if name in self.values.flow else None
+        return None if match is None else match.factor
+
+    def _is_constant(self, name: Name) -> bool:
+        flow = self.values.flow
+        name = flow.origin(name)
+        return name in flow and flow.value(name).term.constant is not None
+
+    def _bare(self, flow: Flow, name: Name) -> Name:
+        """The value, but for shape and order, and the region that it comes from."""
+        name = flow.origin(name)
+        while name in flow and flow.op(name).name in MOVES | {"sdy.manual_computation"} and flow.sources(name):
+            name = flow.sources(name)[0]
+        return name
+
+    def _agree(self, mine: Name, theirs: Name) -> bool:
+        """Whether a value is a shard of a logical one."""
+        flow, whole = self.values.flow, self.values.logical
+        if mine not in flow or theirs not in whole:
+            return mine not in flow and theirs not in whole
+        term, value = whole.value(theirs).term, flow.value(mine)
+        if term.constant is not None or value.term.constant is not None:
+            return term is value.term
+        match = self.values.shards.match(value)
+        return match is not None and match.factor == 1 and match.whole.term is term
+
+
+TWICE = "what is added to a part before it is summed over devices is summed too"
+
+
+def _kind(op: Op) -> Mismatch:
+    """What is wrong with a collective that gives a value no meaning."""
+    if op.name == "collective_permute":
+        return Mismatch.WRONG_DEVICES
+    return Mismatch.REDUCED_TWICE if op.name in REDUCTIONS else Mismatch.WRONG_PLACE
+
+
+def _common(inner: Location, outer: Location) -> Location:
+    """Where the function that `outer` is in calls the one that `inner` is in."""
+    frames, others = inner.frames, outer.frames
+    shared = 0
+    while shared < min(len(frames), len(others)) - 1 and frames[-1 - shared] == others[-1 - shared]:
+        shared += 1
+    return Location(inner.name, frames[len(frames) - 1 - shared :]) if frames else inner
+
+
+def _is_shards_off(values: Values, name: Name) -> bool:
+    """Whether an index starts some whole shards before or after the device's own."""
+    device = values.stages.device
+
+    def off(e: expr.Index) -> bool:
+        sizes = [abs(c) for atom, c in e.items if device in atom.free]
+        return bool(e.const) and any(size > 1 and e.const % size == 0 for size in sizes)
+
+    return any(map(off, indices(values.flow.value(name).term)))
