@@ -8,7 +8,6 @@ logical module has not run too: what both call is right in one of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr
@@ -18,7 +17,8 @@ from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values
-from hlo_verify.passes.shards import indices
+from hlo_verify.passes.shards import indices, is_computed
+from hlo_verify.terms.algebra import INTEGER_RANGES
 
 COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "collective_broadcast"}
 """Operations that communicate."""
@@ -28,6 +28,9 @@ SUMS = frozenset({"add", "subtract", "convert", "reshape", "broadcast_in_dim"})
 
 LOOKUPS = frozenset({"gather", "dynamic_slice"})
 """Operations that read where computed indices say."""
+
+SLICES = frozenset({"slice", "dynamic_slice"})
+"""Operations that take a part."""
 
 DEEP = 12
 """How many operations back two values are compared."""
@@ -46,7 +49,17 @@ class ByHand:
 
     def aim(self, fault: Fault, lost: list[Name], logical: Name) -> Fault:
         """The fault to report, for one found among lost values; `logical` is what the last of them should be."""
-        for rule in (self._other_scale, self._summed_after, self._other_constant, self._unexplained, self._moved):
+        rules = (
+            self._chosen,
+            self._other_scale,
+            self._summed_after,
+            self._scattered,
+            self._left_unreduced,
+            self._other_constant,
+            self._unexplained,
+            self._moved,
+        )
+        for rule in rules:
             found = rule(fault, lost)
             if found is not None:
                 return self._at_own_line(found)
@@ -71,6 +84,36 @@ class ByHand:
                 return Fault(name, self.values.flow.line(name), kind=Mismatch.WRONG_FACTOR)
         return None
 
+    def _chosen(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """A device chooses among values by its number, or elements are chosen by a mask that is computed."""
+        flow = self.values.flow
+        op = flow.op(fault.name)
+        if op.name != "select" or fault.partial is not None or fault.offset is not None:
+            return None
+        by = flow.origin(op.operands[0])
+        if by not in flow or not self._depends(by):
+            return None
+        if not is_computed(flow.value(fault.name).term):
+            scales = any(flow.op(user).name in SCALES for user in lost if fault.name in flow.sources(user))
+            return replace(fault, kind=Mismatch.WRONG_FACTOR if scales else Mismatch.DIFFERS, why=NUMBERS)
+        if is_computed(flow.value(by).term):
+            return replace(fault, kind=Mismatch.WRONG_PLACE)
+        free = {v for e in indices(flow.value(by).term) for atom, _ in e.items for v in atom.free}
+        explained = next(self.values.candidates(fault.name, flow.value(fault.name)), None) is not None
+        return replace(fault, kind=Mismatch.WRONG_VALUE) if explained and free == {self.values.stages.device} else None
+
+    def _scattered(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """A sum that is completed later, and lies elsewhere then: it was scattered in another order."""
+        flow = self.values.flow
+        if fault.partial is None or flow.op(fault.name).name != "reduce_scatter":
+            return None
+        for name in lost:
+            value = flow.value(name)
+            if name != fault.name and flow.op(name).name in REDUCTIONS:
+                if any(whole.term.skey == value.term.skey for _, whole in self.values.shards.alike(value)):
+                    return replace(fault, kind=Mismatch.WRONG_PLACE, why=ORDER)
+        return None
+
     def _summed_after(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """A partial value that something complete is added to before the collective: that is summed once too often."""
         flow = self.values.flow
@@ -86,11 +129,26 @@ class ByHand:
                 return Fault(user, flow.line(user), kind=Mismatch.REDUCED_TWICE, why=TWICE) if mixed else None
             if op.name not in SUMS:
                 return None
-            mixed = mixed or any(
-                source in flow and not self._is_constant(source) and not self.values.is_lost(source)
-                for source in map(flow.origin, op.operands)
-            )
+            mixed = mixed or any(map(self._is_complete, op.operands))
             at = user
+
+    def _left_unreduced(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """Of a sum that devices are to agree on, an addend that was reduced and one that was not, which is wrong."""
+        flow = self.values.flow
+        at = self._bare(flow, lost[-1])
+        for _ in range(DEEP):
+            if at not in flow or flow.op(at).name not in SUMS | SCALES:
+                return None
+            own = [x for x in map(flow.origin, flow.op(at).operands) if x in flow and not self._is_constant(x)]
+            open_ = [x for x in own if self._depends(x)]
+            if len(open_) != 1:
+                return None
+            at = open_[0]
+            if len(own) == 2:
+                other = self._bare(flow, next(x for x in own if x != at))
+                if flow.op(other).name == "all_reduce":
+                    return Fault(at, flow.line(at), kind=Mismatch.NEVER_REDUCED, why=UNREDUCED)
+        return None
 
     def _other_constant(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """A factor is wrong where a value with a meaning is multiplied by a constant: where that was computed."""
@@ -101,7 +159,8 @@ class ByHand:
         constants = [name for name in map(flow.origin, op.operands) if self._is_constant(name)]
         if len(constants) != 1 or len(op.operands) != 2:
             return None
-        return replace(fault, location=flow.line(constants[0]))
+        line = flow.line(constants[0])
+        return replace(fault, location=line) if line.frames else None
 
     def _unexplained(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """What is like no logical value may be on its way to be one: the first collective, if it does not make it one.
@@ -111,10 +170,11 @@ class ByHand:
         flow = self.values.flow
         if fault.offset is not None or fault.missing is not None or flow.op(fault.name).name in COLLECTIVES:
             return None
-        explained = next(self.values.candidates(fault.name, flow.value(fault.name)), None) is not None
+        term = flow.value(fault.name).term
+        explained = not is_computed(term) or next(self.values.candidates(fault.name, flow.value(fault.name)), None)
         if fault.partial is None and explained:
             return None
-        after = {fault.name}
+        after, gathered = {fault.name}, False
         for name in lost:
             if after.isdisjoint(flow.sources(name)):
                 continue
@@ -124,8 +184,11 @@ class ByHand:
                 return replace(fault, name=name, location=flow.line(name))
             if fault.partial is not None and op.name not in MOVES:
                 return None
-            if op.name in COLLECTIVES:
+            gathered |= op.name == "all_gather"  # that alone puts nothing in a wrong place
+            if op.name in COLLECTIVES and op.name != "all_gather":
                 return Fault(name, flow.line(name), kind=_kind(op))
+            if gathered and op.name in SLICES:
+                return Fault(name, flow.line(name), kind=Mismatch.WRONG_PLACE)
         return None
 
     def _moved(self, fault: Fault, lost: list[Name]) -> Fault | None:
@@ -146,9 +209,8 @@ class ByHand:
         flow = self.values.flow
         if flow.op(fault.name).name not in LOOKUPS or fault.partial is not None:
             return fault
-        inside = (at for at in flow.back(fault.name) if at != fault.name)
-        near = list(takewhile(lambda at: flow.value(at).type.dtype[-2:] in ("32", "64"), inside))
-        odd = [at for at in near if flow.value(at).type.dtype[0] in "iu" and _is_shards_off(self.values, at)]
+        inside = [at for at in flow.back(fault.name) if flow.value(at).type.dtype in INTEGER_RANGES]
+        odd = [at for at in inside if _is_shards_off(self.values, at)]
         if odd:
             return replace(fault, location=flow.line(min(odd, key=flow.order)), kind=Mismatch.WRONG_PLACE)
         user = next((user for user in lost if fault.name in flow.sources(user)), None)
@@ -199,6 +261,18 @@ class ByHand:
         name = flow.origin(name)
         return name in flow and flow.value(name).term.constant is not None
 
+    def _depends(self, name: Name) -> bool:
+        """Whether devices have different values."""
+        device = self.values.stages.device
+        return any(device in atom.free for e in indices(self.values.flow.value(name).term) for atom, _ in e.items)
+
+    def _is_complete(self, name: Name) -> bool:
+        flow = self.values.flow
+        name = flow.origin(name)
+        if name not in flow or self._is_constant(name):
+            return False
+        return not self.values.is_lost(name) or not self._depends(name)
+
     def _bare(self, flow: Flow, name: Name) -> Name:
         """The value, but for shape and order, and the region that it comes from."""
         name = flow.origin(name)
@@ -219,6 +293,12 @@ class ByHand:
 
 
 TWICE = "what is added to a part before it is summed over devices is summed too"
+
+NUMBERS = "devices have different numbers here"
+
+ORDER = "the sum is completed later, and its elements are on other devices then: it is scattered in another order"
+
+UNREDUCED = "it is not summed over devices, and what it is added to is"
 
 
 def _kind(op: Op) -> Mismatch:
@@ -241,8 +321,7 @@ def _is_shards_off(values: Values, name: Name) -> bool:
     """Whether an index starts some whole shards before or after the device's own."""
     device = values.stages.device
 
-    def off(e: expr.Index) -> bool:
-        sizes = [abs(c) for atom, c in e.items if device in atom.free]
-        return bool(e.const) and any(size > 1 and e.const % size == 0 for size in sizes)
-
-    return any(map(off, indices(values.flow.value(name).term)))
+    term = values.flow.value(name).term
+    by = next((c for mono, c in term.items if not mono), 0)
+    sizes = [abs(c) for e in indices(term) for atom, c in e.items if device in atom.free]
+    return bool(by) and any(size > 1 and by % size == 0 for size in sizes)

@@ -7,8 +7,9 @@ from hlo_verify.ir import Op
 from hlo_verify.passes.blame import REDUCTIONS, Fault
 from hlo_verify.passes.differences import Difference
 from hlo_verify.passes.lost import Values
-from hlo_verify.passes.shards import Match, tensors
+from hlo_verify.passes.shards import Match, indices, tensors
 from hlo_verify.passes.stages import Step
+from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import Guard, Monomial, Poly, Read
 
 SCALES = frozenset({"multiply", "divide"})
@@ -40,18 +41,33 @@ def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
 
 def of_value(values: Values, fault: Fault, expected: Poly, step: Step | None, said: Difference) -> Mismatch:
     """The kind where a value differs from the one that was expected."""
-    op, value = values.flow.op(fault.name), values.flow.value(fault.name)
-    if op.name in REDUCTIONS:
-        match = values.shards.match(value)
-        if any(values.shards.is_shard(values.flow.value(source)) for source in values.flow.sources(fault.name)):
-            return Mismatch.REDUCED_TWICE
-        if match is not None and match.term is expected and match.factor > 1:
-            return Mismatch.WRONG_FACTOR
+    name = fault.name
+    op, value = values.flow.op(name), values.flow.value(name)
+    match = values.shards.match(value)
+    if op.name in REDUCTIONS and match is not None and match.term is expected and match.factor > 1:
+        complete = (values.shards.is_shard(values.flow.value(source)) for source in values.flow.sources(fault.name))
+        return Mismatch.REDUCED_TWICE if any(complete) else Mismatch.WRONG_FACTOR
+    if op.name in REDUCTIONS and all(values.shards.is_shard(values.flow.value(s)) for s in values.flow.sources(name)):
+        return Mismatch.REDUCED_TWICE
     if fault.missing is not None:
         return without(fault.missing, said)
     if op.name in MOVES and step is not None and _is_made_of(values, fault, step):
         return Mismatch.WRONG_PLACE
-    return at(op, value.term, expected, said)
+    found = at(op, value.term, expected, said)
+    return Mismatch.NEVER_REDUCED if found is Mismatch.DIFFERS and _is_part(values, value.term) else found
+
+
+def _is_part(values: Values, term: Poly) -> bool:
+    """Whether a term is a sum over the part of a dimension that the device holds, and no more."""
+    atom = term.atom if term.atom is not None else term.items[0][0][0][0] if term.items and term.items[0][0] else None
+    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or not atom.tensor.bodies:
+        return False
+    bound, bodies = unfold(atom)
+    for e in (e for body in bodies for e in indices(body)):
+        parts = {abs(c) for part, c in e.items if values.stages.device in part.free}
+        if any(c == 1 and v.size in parts for part, c in e.items for v in bound if v in part.free):
+            return True
+    return False
 
 
 def _is_made_of(values: Values, fault: Fault, step: Step) -> bool:

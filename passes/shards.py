@@ -172,6 +172,8 @@ class Shards:
 
     def open_sum(self, value: Value) -> Match | None:
         """What a partial value is a part of: the logical value that it becomes when summed over some device digits."""
+        if not is_computed(value.term):
+            return None  # numbers that devices choose among
         digits = self._digits(value.term)
         atom = value.term.atom
         kind = atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in ("max", "min") else "sum"
@@ -268,6 +270,11 @@ def indices(term: Poly) -> Iterator[Index]:
             continue
         for atom, _ in mono:
             yield from atom_indices(atom)
+
+
+def is_computed(term: Poly) -> bool:
+    """Whether a term reads a tensor or applies a function: whether it is more than numbers and indices."""
+    return any(isinstance(atom, Read | Apply) for mono, _ in term.items for atom, _ in mono)
 
 
 def tensors(term: Poly) -> set[Tensor]:
