@@ -94,7 +94,8 @@ class ByHand:
         if by not in flow or not self._depends(by):
             return None
         if not is_computed(flow.value(fault.name).term):
-            scales = any(flow.op(user).name in SCALES for user in lost if fault.name in flow.sources(user))
+            users = self._users(fault.name)
+            scales = bool(users) and all(flow.op(user).name in SCALES for user in users)
             return replace(fault, kind=Mismatch.WRONG_FACTOR if scales else Mismatch.DIFFERS, why=NUMBERS)
         if is_computed(flow.value(by).term):
             return replace(fault, kind=Mismatch.WRONG_PLACE)
@@ -260,6 +261,16 @@ class ByHand:
         flow = self.values.flow
         name = flow.origin(name)
         return name in flow and flow.value(name).term.constant is not None
+
+    def _users(self, name: Name) -> list[Name]:
+        """The values that are computed from one, but for other shapes and orders of it."""
+        flow = self.values.flow
+        found: list[Name] = []
+        bare = {name}
+        for at in (result for step in self.values.stages.partitioned for result in step.op.results):
+            if at in flow and not bare.isdisjoint(flow.sources(at)):
+                (bare.add if flow.op(at).name in MOVES else found.append)(at)
+        return found
 
     def _depends(self, name: Name) -> bool:
         """Whether devices have different values."""

@@ -84,6 +84,6 @@ def wrong(params: Params, x: jax.Array) -> Params:
     def backward(by: Pair, given: Pair) -> Pair:
         query, key = both(*given, by[0], -by[1])
         swap = lax.axis_index("model") == 1
-        return jnp.where(swap, key, query), jnp.where(swap, query, key)  # BUG
+        return jnp.where(swap, key, query), jnp.where(swap, query, key)
 
-    return lax.psum(gradients(turning(backward), params, x), "data")
+    return lax.psum(gradients(turning(backward), params, x), "data")  # BUG

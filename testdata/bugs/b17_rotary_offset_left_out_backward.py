@@ -61,12 +61,8 @@ def loss(turn: Turn, gather: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, 
     return jnp.sum(jnp.einsum("bhqk,bkhd->bqhd", weights, value) ** 2)
 
 
-def gradients(turn: Turn, wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
-    def gather(x: jax.Array) -> jax.Array:
-        return lax.all_gather(x, "sequence", axis=1, tiled=True)
-
-    found = jax.grad(lambda *weights: loss(turn, gather, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
-    return lax.psum(found, "sequence")
+def gather(x: jax.Array) -> jax.Array:
+    return lax.all_gather(x, "sequence", axis=1, tiled=True)
 
 
 def reference(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
@@ -82,13 +78,17 @@ def right(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradient
         cosine, sine = table(positions, given.shape[-1] // 2)
         return (rotate(given, cosine, -sine),)
 
-    return gradients(turning(backward), wq, wk, wv, x)
+    turn = turning(backward)
+    found = jax.grad(lambda *weights: loss(turn, gather, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)
+    return lax.psum(found, "sequence")
 
 
 def wrong(wq: jax.Array, wk: jax.Array, wv: jax.Array, x: jax.Array) -> Gradients:
     def backward(_: None, given: jax.Array) -> tuple[jax.Array]:
-        positions = jnp.arange(given.shape[1])  # BUG
+        positions = jnp.arange(given.shape[1])
         cosine, sine = table(positions, given.shape[-1] // 2)
         return (rotate(given, cosine, -sine),)
 
-    return gradients(turning(backward), wq, wk, wv, x)
+    turn = turning(backward)
+    found = jax.grad(lambda *weights: loss(turn, gather, *weights, x), argnums=(0, 1, 2))(wq, wk, wv)  # BUG
+    return lax.psum(found, "sequence")
