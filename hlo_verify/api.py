@@ -192,10 +192,20 @@ def _refuted(
         examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
         if examination.report.verdict is Verdict.PROVED:
             return examination.report
-        refutation = refutes.refute(examination)
+        try:
+            refutation = refutes.refute(examination)
+        except KeyboardInterrupt:
+            return _interrupted(examination.report)
     if witness is not None and refutation.counterexamples:
         save(witness, refutation.counterexamples[0], *contents())
     return refutation.report
+
+
+def _interrupted(report: Report) -> Report:
+    """What was known of results when somebody had waited long enough for witnesses."""
+    left = "; interrupted while inputs were searched for that make it differ"
+    results = (r if r.verdict is Verdict.PROVED else replace(r, reason=r.reason + left) for r in report.results)
+    return replace(report, results=tuple(results))
 
 
 def _rechecked(report: Report, logical: Module, partitioned: Module, jobs: int, progress: Progress | None) -> Report:

@@ -161,9 +161,22 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError("--witness goes with one pair of modules; a folder may hold several", Input.USAGE)
     _register_custom_calls()
     if arguments.replay is not None:
-        outcomes: list[Outcome] = [_replay(arguments)]
-    else:
-        outcomes = list(_verify_all(_jobs(arguments.paths), arguments, verify, several))
+        return _finish([_replay(arguments)], arguments, several)
+    jobs = _jobs(arguments.paths)
+    outcomes: list[Outcome] = []
+    try:
+        for outcome in _verify_all(jobs, arguments, verify, several):
+            outcomes.append(outcome)  # one by one: an interruption keeps them
+    except KeyboardInterrupt:
+        if not outcomes:
+            raise
+        _finish(outcomes, arguments, several)
+        print(f"hlo-verify: interrupted after {len(outcomes)} of {len(jobs)} modules", file=sys.stderr)
+        return INTERRUPTED
+    return _finish(outcomes, arguments, several)
+
+
+def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
     _write(_render(outcomes, arguments, several), arguments.output)
     return exit_status(outcomes)
 

@@ -277,3 +277,22 @@ def test_a_reader_who_has_seen_enough() -> None:
     os.close(write)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
+
+
+def test_an_interruption_keeps_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of several modules, those that were verified are reported."""
+    done: list[str] = []
+
+    def verify(logical: Path, partitioned: Path, **options: object) -> Report:
+        if done:
+            raise KeyboardInterrupt
+        done.append(logical.name)
+        return report(P)
+
+    pairs = [cli.Job("a", Path("a"), Path("a")), cli.Job("b", Path("b"), Path("b"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "_jobs", lambda paths: pairs)
+        assert cli.main([str(tmp_path)], verify=verify) == 130
+    out, err = capsys.readouterr()
+    assert "PROVED" in out
+    assert "interrupted after 1 of 2 modules" in err
