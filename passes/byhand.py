@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.index import expr
 from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
@@ -110,9 +109,9 @@ class ByHand:
             return None
         for name in lost:
             value = flow.value(name)
-            if name != fault.name and flow.op(name).name in REDUCTIONS:
-                if any(whole.term.skey == value.term.skey for _, whole in self.values.shards.alike(value)):
-                    return replace(fault, kind=Mismatch.WRONG_PLACE, why=ORDER)
+            later = name != fault.name and flow.op(name).name in REDUCTIONS
+            if later and any(whole.term.skey == value.term.skey for _, whole in self.values.shards.alike(value)):
+                return replace(fault, kind=Mismatch.WRONG_PLACE, why=ORDER)
         return None
 
     def _summed_after(self, fault: Fault, lost: list[Name]) -> Fault | None:

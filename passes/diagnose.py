@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -47,6 +47,7 @@ class Lead:
     name: Name
     logical: Name | None = None
     starts: npt.NDArray[np.int64] | None = None
+    kind: Mismatch = Mismatch.DIFFERS
 
 
 @dataclass(slots=True)
@@ -126,7 +127,7 @@ class Diagnosis:
         code = fault.kind or code
         shown = self._show(value.term), "" if wanted is None else self._show(wanted)
         finding = Finding(statement(op), str(fault.location), *shown, said, code)
-        self.leads[finding] = self._lead(fault.name, value, step, wanted)
+        self.leads[finding] = replace(self._lead(fault.name, value, step, wanted), kind=code)
         return finding
 
     def _lead(self, name: Name, value: Value, step: Step | None, wanted: Poly | None) -> Lead:

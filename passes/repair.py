@@ -2,6 +2,7 @@
 
     a value        all_reduce it over mesh axes; multiply it by the size of some, or its inverse; move it on by a shard
     a collective   leave it out; let it work over other axes
+    a choice       take the same value on all devices
     an offset      start at the device's own shard of an axis
 
 A repair is only ever suggested where the edited module was proved; evaluation at a witness's inputs says which are
@@ -50,7 +51,8 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """`text` says what the repaired module has; `code` is the code of what is wrong without it."""
+    """`text` says what the repaired module has; `code` is the code of what is wrong without it, `DIFFERS` where that is
+    not known."""
 
     text: str
     code: Mismatch
@@ -89,6 +91,8 @@ def repairs(pair: Pair, name: Name, factor: float | None = None) -> Iterator[Rep
     what = f"{op.name} at {op.location}"
     if op.name in COLLECTIVES:
         yield from _other_communication(pair, op, what, groups)
+    if op.name == "select":
+        yield from _either(pair, op)
     if is_float(kind.dtype):
         for axes, members in groups:
             yield Repair(
@@ -120,6 +124,17 @@ def repairs(pair: Pair, name: Name, factor: float | None = None) -> Iterator[Rep
             )
     if op.name == "dynamic_slice":
         yield from _other_starts(pair, op, what)
+
+
+def _either(pair: Pair, op: Op) -> Iterator[Repair]:
+    """One of the two values that are chosen from, everywhere."""
+    for which, operand in zip(("first", "second"), op.operands[1:], strict=True):
+
+        def edit(_: Editor, operand: Name = operand) -> tuple[list[Op], dict[Name, Name]]:
+            return [], {op.results[0]: operand}
+
+        text = f"always taking the {which} of the values that {op.name} at {op.location} chooses from"
+        yield Repair(text, Mismatch.DIFFERS, _rewritten(pair.partitioned, op, edit))
 
 
 def _other_communication(

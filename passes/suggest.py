@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate import Difference, Limits, difference
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes import trial as trials
@@ -44,7 +45,7 @@ def suggest(
         proofs += 1
         report = prove(found.trial.pair.logical, repair.module)
         if all(report.results[n].verdict is Verdict.PROVED for n in results):
-            return repair
+            return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
     return None
 
 

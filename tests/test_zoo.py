@@ -8,16 +8,11 @@ from hlo_verify import Verdict
 from tools.zoo.case import load, names
 from tools.zoo.judge import judge
 
-WITNESSES_ARE_FOUND = False
-"""Whether the prover refutes: until it does, a wrong program is only not proved. To be deleted with its branch."""
-
 
 @pytest.mark.parametrize("name", names())
-def test_right_is_proved_and_wrong_is_not(name: str) -> None:
+def test_right_is_proved_and_wrong_is_refuted_at_its_line(name: str) -> None:
     judged = judge(load(name))
     assert judged.right.verdict is Verdict.PROVED
-    assert judged.wrong.verdict is not Verdict.PROVED
-    if WITNESSES_ARE_FOUND:
-        assert judged.wrong.verdict is Verdict.REFUTED
-        assert judged.case.code in judged.codes
-        assert judged.names_the_line, judged.locations
+    assert judged.wrong.verdict is Verdict.REFUTED
+    assert judged.case.code in judged.codes, judged.codes
+    assert judged.names_the_line, judged.locations

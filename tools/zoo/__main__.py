@@ -30,7 +30,8 @@ def row(judged: Judged) -> str:
     line = "yes" if judged.names_the_line else f"{case.line}, not {', '.join(judged.locations) or 'none'}"
     right = f"{judged.right.verdict} {judged.right_seconds:.2f}"
     wrong = f"{judged.wrong.verdict} {judged.wrong_seconds:.2f}"
-    return f"{case.name:52} {case.code}  {right:13} {wrong:13} line {line}"
+    code = "yes" if case.code in judged.codes else f"{case.code}, not {', '.join(judged.codes) or 'none'}"
+    return f"{case.name:52} {right:13} {wrong:13} code {code}; line {line}"
 
 
 def main() -> None:
@@ -47,7 +48,8 @@ def main() -> None:
     fine = True
     for case in cases:
         judged = judge(case)
-        fine &= judged.right.verdict is Verdict.PROVED and judged.wrong.verdict is not Verdict.PROVED
+        fine &= judged.right.verdict is Verdict.PROVED and judged.wrong.verdict is Verdict.REFUTED
+        fine &= judged.names_the_line and case.code in judged.codes
         text = row(judged)
         if case.name in computed:
             near, far = computed[case.name]
@@ -58,7 +60,7 @@ def main() -> None:
         if arguments.findings:
             print_findings(judged)
     if not fine:
-        sys.exit("not as it should be: every right program is to be proved, and no wrong one")
+        sys.exit("not as it should be: right programs are to be proved, wrong ones refuted with their code and line")
 
 
 def print_findings(judged: Judged) -> None:
@@ -71,6 +73,8 @@ def print_findings(judged: Judged) -> None:
                 print(
                     f"        {at.operation}\n        found    {at.found[:300]}\n        expected {at.expected[:300]}"
                 )
+                if at.suggestion:
+                    print(f"        repair   {at.suggestion}")
         for text in report.unsupported:
             print(f"    {label} unsupported {text}")
 

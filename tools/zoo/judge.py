@@ -30,8 +30,8 @@ class Judged:
     @property
     def codes(self) -> list[str]:
         """The codes of the findings on the wrong program, each once."""
-        found = (getattr(result.finding, "code", "") for result in self.wrong.results if result.finding is not None)
-        return list(dict.fromkeys(found))
+        found = (result.finding.code for result in self.wrong.results if result.finding is not None)
+        return list(dict.fromkeys(map(str, found)))
 
     @property
     def names_the_line(self) -> bool:
