@@ -152,7 +152,9 @@ def _other_communication(
         return
     for axes, members in groups:
         if members.shape[1] == _width(op) or op.name == "all_reduce":
-            yield _changed(pair, op, f"{axes} as the axes of {what}", replica_groups=members, **_FLAT)
+            changed = _changed(pair, op, f"{axes} as the axes of {what}", replica_groups=members, **_FLAT)
+            more = any(_adds_axes(op, fewer, members) for _, fewer in groups)
+            yield replace(changed, code=Mismatch.NEVER_REDUCED) if more else changed
     if _type_of(pair.partitioned, op.operands[0]) == op.types[0]:
         dropped = _rewritten(pair.partitioned, op, lambda _: ([], {op.results[0]: op.operands[0]}))
         yield Repair(f"leaving out {what}", Mismatch.REDUCED_TWICE, dropped)
@@ -160,6 +162,14 @@ def _other_communication(
 
 _FLAT = {"use_global_device_ids": True, "channel_id": 1}
 """Replica groups of device numbers."""
+
+
+def _adds_axes(op: Op, fewer: npt.NDArray[np.int64], more: npt.NDArray[np.int64]) -> bool:
+    """Whether a collective works over whole axes, `fewer`, which are some of those of the groups `more`."""
+    own = {frozenset(row) - {-1} for row in np.asarray(op.attributes["replica_groups"]).tolist()}
+    wide = {frozenset(row) for row in more.tolist()}
+    whole = own == {frozenset(row) for row in fewer.tolist()} and own != wide
+    return whole and min(map(len, own)) > 1 and all(any(row <= other for other in wide) for row in own)
 
 
 def _width(op: Op) -> int:
