@@ -45,6 +45,9 @@ class ByHand:
     def __post_init__(self) -> None:
         ops = (step.op for step in self.values.stages.logical)
         self._shared = {frame for op in ops for frame in op.location.frames}
+        for step in self.values.stages.partitioned:  # what calls the program is no part of it
+            if step.op.name == "sdy.manual_computation":
+                self._shared.update(step.op.location.frames)
 
     def aim(self, fault: Fault, lost: list[Name], logical: Name) -> Fault:
         """The fault to report, for one found among lost values; `logical` is what the last of them should be."""
@@ -170,6 +173,8 @@ class ByHand:
         flow = self.values.flow
         if fault.offset is not None or fault.missing is not None or flow.op(fault.name).name in COLLECTIVES:
             return None
+        if fault.partial is None and flow.op(fault.name).name in ("reduce", "dot_general"):
+            return None  # a right one would be a part of a sum
         term = flow.value(fault.name).term
         explained = not is_computed(term) or next(self.values.candidates(fault.name, flow.value(fault.name)), None)
         if fault.partial is None and explained:
