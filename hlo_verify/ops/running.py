@@ -157,14 +157,19 @@ class Closing:
         return True
 
     def _place(self, term: Poly, value: Value) -> list[Index] | None:
-        """The one element of an arbitrary value that a term reads."""
+        """The one element of an arbitrary value that a term reads, the same in every iteration.
+
+        The units of one iteration and the next cancel only where they are made of one element.
+        """
         source = value.term.atom
         assert isinstance(source, Read)
         found = {read.indices for read in cases.reads(cases.opened(term)) if read.tensor is source.tensor}
         outer = len(self.at)
         if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:
             return None
-        return list(indices[outer:])
+        place = list(indices[outer:])
+        fixed = term.free - {self.t, self.before}
+        return place if all(e.free <= fixed for e in place) else None
 
 
 def rotation(source: Index, device: Var) -> Callable[[Index], Index] | None:
