@@ -62,8 +62,11 @@ class Trial:
     def differences(self, results: Collection[int]) -> dict[int, Difference]:
         """Where each of those results differs most; without those that agree, or could not be evaluated.
 
-        NaN in either module's result is no difference: that there is none is assumed.
+        NaN in either module's result is no difference: that there is none is assumed. Nor is anything where rounding
+        may have decided a comparison of either module: what is equal in real arithmetic may then look different.
         """
+        if self.whole.unclear or self.local.unclear:
+            return {}
         found = {}
         for n in results:
             whole, local = self.whole.results[n], self.local.results[n]

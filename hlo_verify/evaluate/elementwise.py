@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import functions
+from hlo_verify.evaluate import functions, jumps
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import storage, width, wrapped
@@ -32,7 +32,12 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
     classes, values = aligned([broadcast(a, shape, run.maps) for a in args], run.maps)
     wide = max(storage(op.types[0].dtype, run.real).itemsize, *(v.itemsize if v.size > 1 else 1 for v in values), 1)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))) * wide / 8)
-    return Blocks(classes, filled(functions.apply(op, kinds, values, run.real), len(classes)))
+    return Blocks(classes, filled(_applied(op, kinds, values, run), len(classes)))
+
+
+def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
+    run.unclear = run.unclear or jumps.is_unclear(op, functions.plain_name(op.name), kinds, values)
+    return functions.apply(op, kinds, values, run.real)
 
 
 def filled(values: Array, rank: int) -> Array:
@@ -92,7 +97,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
             elif op.types and op.types[0].shape == () and functions.plain_name(op.name) in names:
                 operands = [read(v) for v in op.operands]
                 types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
-                environment[op.results[0]] = functions.apply(op, types, operands, run.real)
+                environment[op.results[0]] = _applied(op, types, operands, run)
             elif (
                 op.name in ("reshape", "broadcast_in_dim", "transpose", "optimization_barrier")
                 and not op.types[0].shape

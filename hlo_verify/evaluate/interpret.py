@@ -64,6 +64,8 @@ class Evaluation:
     work: float
     largest: int
     """Elements of the values of the largest tensor."""
+    unclear: bool = False
+    """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
 
 
 def evaluate(
@@ -101,6 +103,7 @@ def evaluate(
         tuple(run.unknown),
         run.work,
         run.largest,
+        run.unclear,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import scalar_function
+from hlo_verify.evaluate.jumps import is_order_unclear
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
@@ -40,6 +41,7 @@ def _order(region: Function, arrays: Sequence[Array], run: Run) -> Array:
     size = len(arrays[0])
     simple = _key(region, arrays)
     if simple is not None:
+        run.unclear = run.unclear or is_order_unclear(simple)
         return np.argsort(simple, axis=0, kind="stable")
 
     def before(a: Array, b: Array) -> Array:
@@ -103,6 +105,7 @@ def top_k(op: Op, a: Blocks, largest: bool, run: Run) -> list[Blocks]:
     if x.dtype.kind == "f" and np.isnan(x).any():
         raise UnknownError("NaN among what is ordered")
     key = x if not largest else -x if x.dtype.kind == "f" else ~x
+    run.unclear = run.unclear or is_order_unclear(key)
     order = np.argsort(key, axis=0, kind="stable")[: op.types[0].shape[-1]]
     maps = (*classes[:-1], run.maps.distinct(op.types[0].shape[-1]))
     found = [np.take_along_axis(x, order, axis=0), wrapped(order, op.types[1].dtype, run.real)]

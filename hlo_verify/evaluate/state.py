@@ -66,6 +66,8 @@ class Run:
     last_uses: dict[int, tuple[Function, dict[int, list[Value]]]] = field(default_factory=dict)
     watched: dict[Value, Blocks | None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    unclear: bool = False
+    """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
     work: float = 0.0
     largest: int = 0
     started: float = field(default_factory=time.monotonic)
