@@ -292,7 +292,14 @@ def axes_of(pair: Pair) -> list[Axis]:
             cuts.update((digit.low, digit.low * digit.radix))
     chain = [cut for cut in sorted(cuts) if pair.devices % cut == 0]
     parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
-    return [Axis(f"the {size} devices that are {low} apart", low, size) for low, size in parts]
+    return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]
+
+
+def _apart(low: int, size: int, devices: int) -> str:
+    """A name for an axis without one."""
+    if size == devices:
+        return f"all {size} devices"
+    return f"groups of {size} neighbouring devices" if low == 1 else f"groups of {size} devices {low} apart"
 
 
 def _named_axes(op: Op) -> list[Axis]:

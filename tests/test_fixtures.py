@@ -47,13 +47,18 @@ def test_good_pair_is_proved(name: str) -> None:
     assert report.verdict == manifest(name)["expect"]
 
 
+SMALL = ("embedding_", "gspmd_mlp", "mlp_", "shardmap_fsdp", "shardmap_megatron", "shardmap_vocab")
+"""Modules that are evaluated in a second or two, and so refuted in passing; the others only take longer."""
+
+
 @pytest.mark.parametrize(("name", "file"), TWINS)
 def test_broken_twin_is_not_proved(name: str, file: str) -> None:
-    """No broken twin is proved, and the report names the line that was broken."""
+    """No broken twin is proved, and the report names the line that was broken; where that is quick, it is refuted."""
     folder = TESTDATA / name
     (twin,) = (twin for twin in manifest(name)["broken"] if twin["file"] == file)
-    report = hlo_verify.verify(folder / manifest(name)["logical"], folder / file)
-    assert report.verdict != hlo_verify.Verdict.PROVED, twin["what"]
+    is_small = name.startswith(SMALL)
+    report = hlo_verify.verify(folder / manifest(name)["logical"], folder / file, refute=is_small)
+    assert report.verdict == (hlo_verify.Verdict.REFUTED if is_small else hlo_verify.Verdict.UNKNOWN), twin["what"]
     assert locations(report), "no source line at all"
     assert twin["source"] in locations(report), twin["what"]
 
