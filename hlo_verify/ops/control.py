@@ -288,12 +288,13 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: _Shape) -> 
     t = expr.fresh("t", shape.trips)
     known = {k: args[k] for k in shape.invariant}
     known |= {k: _at(shape, k, expr.of_var(t), op.types[k]) for k in shape.counters}
-    pure = replace(context, observe=None, unsupported={})
+    pure = replace(context, observe=None, unsupported={}, iterations=[*context.iterations, expr.of_var(t)])
     ends = Closing(t, context.device, args, known, lambda state: _iterate(op, state, pure)).last_values()
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        Closing(t, context.device, args, known, lambda state: _iterate(op, state, context)).last_values()
+        seen = replace(context, iterations=pure.iterations)
+        Closing(t, context.device, args, known, lambda state: _iterate(op, state, seen)).last_values()
     last = {k: _at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(kind, (ends | known | last)[k].term) for k, kind in enumerate(op.types)]
 
@@ -321,7 +322,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
             elif k in shape.counters:
                 state.append(_at(shape, k, now, kind))
             else:
-                arbitrary = algebra.read(unknown[k], (*_devices(context), now, *positions(kind.shape)))
+                arbitrary = algebra.read(unknown[k], (*_outside(context), now, *positions(kind.shape)))
                 state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
         after = _iterate(op, state, context)
         wrong = [
@@ -341,7 +342,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: _Shape, loop: Lo
             results.append(_at(shape, k, expr.constant(shape.trips), kind))
         else:
             end = tensor("opaque", f"loop result {k}", kind.dtype, kind.shape, location=op.location)
-            arbitrary = algebra.read(end, (*_devices(context), *positions(kind.shape)))
+            arbitrary = algebra.read(end, (*_outside(context), *positions(kind.shape)))
             results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
     lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
     return lost, results
@@ -362,8 +363,10 @@ def _agreeing(
     return (place for place in candidates if _agrees(initial.term, loop.initial[k], place, effort))
 
 
-def _devices(context: Context) -> tuple[Index, ...]:
-    return () if context.device is None else (expr.of_var(context.device),)
+def _outside(context: Context) -> tuple[Index, ...]:
+    """What an arbitrary value may depend on: the device, and the iterations of loops around that are taken as one."""
+    device = () if context.device is None else (expr.of_var(context.device),)
+    return (*device, *context.iterations)
 
 
 def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:

@@ -115,6 +115,38 @@ def test_what_is_not_understood_is_not_the_same_in_every_step() -> None:
     assert verdict(lambda x: 0 * x[0], local) is Verdict.UNKNOWN
 
 
+def test_what_a_loop_inside_leaves_open_is_not_the_same_in_every_step() -> None:
+    """81 * sum(t * u) = sum(t) * sum(u) over t < 81 if u, which a loop of another meaning leaves, were one value."""
+
+    def inner(x: jax.Array, z: Any, step: Body) -> tuple[jax.Array, jax.Array]:
+        def both(_: Any, carried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            return jnp.sin(carried[0] + 1), step(carried[1] * z)
+
+        return lax.fori_loop(0, 7, both, (x, x))
+
+    def reference(x: jax.Array, z: jax.Array) -> jax.Array:
+        return jnp.add(*inner(x, z, jnp.abs))
+
+    def local(x: jax.Array, z: jax.Array) -> jax.Array:
+        def step(t: Any, sums: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            unknown = inner(x, t.astype(jnp.float32), jnp.tanh)[1]
+            return sums[0] + unknown, sums[1] + t * unknown, sums[2] + t.astype(jnp.float32)
+
+        first, second, counted = lax.fori_loop(0, 81, step, (0 * x, 0 * x, jnp.float32(0)))
+        return reference(x, z) + 81 * second - first * counted
+
+    mesh = AbstractMesh((4,), ("x",))
+    arguments = jax.ShapeDtypeStruct((4, 6), jnp.float32), jax.ShapeDtypeStruct((), jnp.float32)
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"), check_vma=False)
+    split, whole_ = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+
+    def text(function: Callable[..., jax.Array]) -> str:
+        jitted: Any = jax.jit(function, in_shardings=(split, whole_), out_shardings=split)
+        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
+
+    assert hlo_verify.verify(text(reference), text(mapped), refute=False).verdict is Verdict.UNKNOWN
+
+
 def test_integers() -> None:
     def local(x: jax.Array) -> jax.Array:
         count = lax.fori_loop(0, 3, lambda t, n: n + 2 * t + 1, jnp.int32(0))
