@@ -36,8 +36,12 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
 
 
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
-    run.unclear = run.unclear or jumps.is_unclear(op, functions.plain_name(op.name), kinds, values)
-    return functions.apply(op, kinds, values, run.real)
+    name = functions.plain_name(op.name)
+    result = functions.apply(op, kinds, values, run.real)
+    run.saturated = run.saturated or jumps.is_saturated(name, values, result)
+    run.tied = run.tied or jumps.is_tied(name, kinds, values)
+    run.unclear = run.unclear or jumps.is_unclear(op, name, kinds, values) or (run.saturated and run.tied)
+    return result
 
 
 def filled(values: Array, rank: int) -> Array:

@@ -2,7 +2,8 @@
 
 Numbers that are equal in real arithmetic may be computed in two ways, and differ by a rounding: then `x >= y` and
 `floor(x)` are whatever the rounding makes of them, and say nothing of what the program computes. Numbers that are
-exactly equal, as whole numbers and copies are, are no such case.
+exactly equal, as whole numbers and copies are, are no such case; unless a function that is saturated made them so
+(`tanh(100) < 1` is true of real numbers).
 """
 
 from __future__ import annotations
@@ -42,6 +43,26 @@ def is_unclear(op: Op, name: str, kinds: list[str], args: list[Array]) -> bool:
     if name in HALF:
         return nearly_equal(args[0], np.floor(args[0]) + 0.5)
     return False
+
+
+SATURATING = frozenset("tanh logistic exponential erf erfc erf_inv atan".split())
+"""Functions that have their limits as values in floating point, though no real number takes them there."""
+
+
+def is_saturated(name: str, args: list[Array], result: Array) -> bool:
+    """Whether an operation, of that plain name, has a limit as its value that it does not have in real arithmetic."""
+    if name not in SATURATING or result.dtype.kind != "f":
+        return False
+    at_limit = (result == 0) | (np.abs(result) == 1)
+    return bool(np.any(at_limit & np.isfinite(args[0]) & (args[0] != 0)))
+
+
+def is_tied(name: str, kinds: list[str], args: list[Array]) -> bool:
+    """Whether equal numbers are compared, or have their sign taken, that a saturated function may have given."""
+    if name not in ("compare", "sign") or not kinds or not is_float(kinds[0]):
+        return False
+    a, b = args if name == "compare" else (args[0], np.zeros((), args[0].dtype))
+    return bool(np.any((a == b) & ((a == 0) | (np.abs(a) == 1))))
 
 
 def nearly_equal(a: Array, b: Array) -> bool:

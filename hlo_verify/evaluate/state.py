@@ -66,6 +66,10 @@ class Run:
     last_uses: dict[int, tuple[Function, dict[int, list[Value]]]] = field(default_factory=dict)
     watched: dict[Value, Blocks | None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    saturated: bool = False
+    """Whether a function gave a limit that it has in floating point alone."""
+    tied: bool = False
+    """Whether numbers that are such limits were compared and equal."""
     unclear: bool = False
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
     work: float = 0.0

@@ -68,3 +68,23 @@ def test_order() -> None:
     assert not is_order_unclear(np.array([3.0, 1.0, 1.0, 2.0]))
     assert is_order_unclear(np.array([3.0, 1.0, 1.0 + 1e-15, 2.0]))
     assert not is_order_unclear(np.array([3, 1, 1, 2]))
+
+
+SATURATED = {
+    "tanh": "%k = stablehlo.constant dense<100.0> : TYPE\n %s = stablehlo.multiply %x, %k : TYPE\n"
+    "%t = stablehlo.tanh %s : TYPE\n %c = stablehlo.constant dense<1.0> : TYPE\n"
+    "%p = stablehlo.compare LT, %t, %c : (TYPE, TYPE) -> tensor<Nxi1>\n",
+    "underflow": "%k = stablehlo.constant dense<-1.0e5> : TYPE\n %q = stablehlo.multiply %x, %x : TYPE\n"
+    "%s = stablehlo.multiply %q, %k : TYPE\n %t = stablehlo.exponential %s : TYPE\n"
+    "%c = stablehlo.constant dense<0.0> : TYPE\n %p = stablehlo.compare GT, %t, %c : (TYPE, TYPE) -> tensor<Nxi1>\n",
+}
+
+
+@pytest.mark.parametrize("name", SATURATED)
+def test_what_is_saturated_refutes_nothing(name: str) -> None:
+    """True of all real numbers."""
+    one = "%y = stablehlo.constant dense<1.0> : TYPE"
+    result = "%y = stablehlo.convert %p : (tensor<Nxi1>) -> TYPE"
+    whole, part = elementwise("f32", one, SATURATED[name] + result)
+    verdict = hlo_verify.verify(whole.replace("<Nx", "<8x"), part.replace("<Nx", "<2x")).verdict
+    assert verdict is Verdict.UNKNOWN

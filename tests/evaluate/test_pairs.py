@@ -80,6 +80,7 @@ ALLOWED = (
     "hlo_verify.sharding",
     "hlo_verify.mesh",
     "hlo_verify.errors",
+    "hlo_verify.diagnostics",
     "numpy",
 )
 
