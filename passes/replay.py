@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate import Difference, dense
-from hlo_verify.execute import ExecutionError, Executor
+from hlo_verify.execute import ExecutionError, Executor, Failure
 from hlo_verify.ir import Function, TensorType
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.search import Counterexample
@@ -75,11 +75,13 @@ def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], list[Any
         for blocks, kind in zip(found.trial.inputs, pair.logical.main.argument_types, strict=True)
     ]
     is_global = pair.arguments is None
+    held = local_arguments(pair, found.trial.inputs)
+    known = [blocks for blocks in held if blocks is not None]
+    if len(known) < len(held):
+        raise ExecutionError("the devices' arguments take too much to say", Failure.REJECTED)
     local = [
         np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)]).astype(DTYPES[kind.dtype])
-        for blocks, kind in zip(
-            local_arguments(pair, found.trial.inputs), pair.partitioned.main.argument_types, strict=True
-        )
+        for blocks, kind in zip(known, pair.partitioned.main.argument_types, strict=True)
     ]
     expected = executor.run(pair.logical, whole, logical=True)
     return expected, executor.run(pair.partitioned, local, per_device=is_global)

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.evaluate import Difference, Limits, difference
+from hlo_verify.errors import InputError
+from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
@@ -73,11 +74,15 @@ def lost_value(found: Counterexample, lead: Lead, limits: Limits | None = None) 
     whole, local = trial.whole.watched.get(lead.logical), trial.local.watched.get(lead.name)
     if whole is None or local is None:
         return None
-    shape, sizes = local.shape, whole.shape
-    if len(shape) != len(sizes) or np.any(lead.starts % np.array(shape, np.int64)):
+    shape, sizes = np.array(local.shape, np.int64), np.array(whole.shape, np.int64)
+    if len(shape) != len(sizes) or 0 in shape or np.any(lead.starts % shape):
         return None
-    coordinates = lead.starts // np.array(shape, np.int64)
-    tiles = tuple(-(-size // part) for size, part in zip(sizes, shape, strict=True))
+    coordinates, tiles = lead.starts // shape, -(-sizes // shape)
+    if np.any(coordinates >= tiles):
+        return None  # the value has another shape than the shards that it was taken for
     others = np.zeros(len(coordinates), np.int64)
-    apart = difference(whole, local, Sharding(tiles, coordinates, others))
+    try:
+        apart = difference(whole, local, Sharding(tuple(tiles.tolist()), coordinates, others))
+    except (InputError, UnknownError):
+        return None
     return apart if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale else None

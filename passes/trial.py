@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, difference, evaluate, shards
+from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate, shards
 from hlo_verify.ir import Module
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.pair import argument_shardings, device_count, is_global, result_placements
@@ -72,7 +72,10 @@ class Trial:
             whole, local = self.whole.results[n], self.local.results[n]
             if whole is None or local is None:
                 continue
-            apart = difference(whole, local, self.pair.results[n])
+            try:
+                apart = difference(whole, local, self.pair.results[n])
+            except UnknownError:
+                continue
             if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale:
                 found[n] = apart
         return found
@@ -102,15 +105,19 @@ def run(
     return Trial(pair, inputs, whole, local)
 
 
-def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> Inputs:
-    """What the devices hold of the inputs."""
+def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> tuple[Blocks | None, ...]:
+    """What the devices hold of the inputs; None where that takes too much to say."""
     if pair.arguments is None:
         return tuple(inputs)
     generator = np.random.default_rng(SEED)
-    return tuple(
-        shards(whole, sharding.spread(pair.devices), pair.devices, generator)
-        for whole, sharding in zip(inputs, pair.arguments, strict=True)
-    )
+
+    def held(whole: Blocks, sharding: Sharding) -> Blocks | None:
+        try:
+            return shards(whole, sharding.spread(pair.devices), pair.devices, generator)
+        except UnknownError:
+            return None
+
+    return tuple(held(*each) for each in zip(inputs, pair.arguments, strict=True))
 
 
 def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:

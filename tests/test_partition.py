@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import jax.export
 import pytest
 
+from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.partition import MAX_DEVICES, Job, Partitioned, _is_partitioned, partition
 from tests.programs import arguments, jitted, lowered
@@ -166,7 +168,8 @@ def test_a_dump_is_not_taken_before_it_is_complete(tmp_path: Path) -> None:
 def test_what_xla_runs_into_after_the_partitioner_is_of_no_interest(tmp_path: Path) -> None:
     with partition(GSPMD) as job:
         job.wait()
-        (job.folder / "error").write_text("no such device")
+        said = {"message": "no such device", "code": Input.XLA_REFUSES}
+        (job.folder / "error").write_text(json.dumps(said))
         assert Job(job.folder, job.process, "the module").wait().result_names == ("out",)
         shutil.rmtree(job.folder / "dump")
         (job.folder / "dump").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -60,15 +61,12 @@ def test_kill_a_worker_in_the_middle() -> None:
         assert next(answers) == (0, 1)
         (victim,) = pool.processes
         # the worker is given its next task as the generator goes on: end it from beside, once it hangs
-        killer = os.fork()
-        if killer == 0:
-            time.sleep(0.5)
-            os.kill(victim, signal.SIGKILL)
-            os._exit(0)
+        killer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+        killer.start()
         assert next(answers) == (1, Lost("was ended by signal 9"))
         assert next(answers) == (2, 9)
         assert pool.processes != (victim,)
-        os.waitpid(killer, 0)
+        killer.join()
 
 
 def test_workers_are_replaced_after_so_many_tasks() -> None:
