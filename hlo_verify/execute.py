@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -38,11 +39,12 @@ _FLAGS = (
     # Compiling takes far longer than running: do as little of it as there is.
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
-    "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
     "--xla_cpu_max_isa=SSE4_2",
 )
 _X86 = ("--xla_cpu_max_isa=SSE4_2",)
+_BEFORE_0_11 = ("--xla_cpu_use_fusion_emitters=false",)
+"""Newer versions of jaxlib end with an error for a flag that they do not know."""
 _FATAL = re.compile(r"F\d{4} ")
 """How XLA logs why it ends its process."""
 
@@ -198,7 +200,8 @@ def _contents(module: Source) -> tuple[bytes, int | None]:
 
 
 def _start(descriptor: int, devices: int, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
-    flags = " ".join(flag.format(devices=devices) for flag in _FLAGS if flag not in _X86 or _is_x86())
+    chosen = [flag.format(devices=devices) for flag in _FLAGS if flag not in _X86 or _is_x86()]
+    flags = " ".join((*chosen, *(_BEFORE_0_11 if _jaxlib() < (0, 11) else ())))
     environment = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -222,3 +225,8 @@ def _is_x86() -> bool:
     import platform
 
     return platform.machine() in ("x86_64", "AMD64")
+
+
+def _jaxlib() -> tuple[int, ...]:
+    """The first two numbers of jaxlib's version."""
+    return tuple(int(part) for part in version("jaxlib").split(".")[:2])
