@@ -176,7 +176,7 @@ def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: V
 def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
     """Candidate placements of what a loop carries: the loop's own annotation, then replication, then dimensions split
     as some dimension of a known sharding is."""
-    parsed: dict[int, tuple[Sharding | None, ...]] = {}
+    parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
     columns: dict[int, list[Index]] = {}
     for sharding in known:
         if sharding.only is None:
@@ -186,10 +186,13 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
 
     def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
         text = logical.attributes.get("sharding")
-        if isinstance(text, str) and id(logical) not in parsed:
-            parsed[id(logical)] = parse_local(text, [kind.rank for kind in logical.types], device.size)
+        annotated: tuple[Sharding | None, ...] = ()
+        if isinstance(text, str):
+            key = text, tuple([kind.rank for kind in logical.types])
+            if key not in parsed:
+                parsed[key] = parse_local(text, key[1], device.size)
+            annotated = parsed[key]
         candidates = []
-        annotated = parsed.get(id(logical), ())
         sharding = annotated[k] if k < len(annotated) else None
         if sharding is not None and sharding.addends is None:
             where = lineage(whole.shape, sharding, device)

@@ -34,14 +34,16 @@ class Keys:
     def __init__(self) -> None:
         self._frozen: dict[int, tuple[Any, Any]] = {}
         self._numbers: dict[Key, int] = {}
-        self._of: dict[int, int | None] = {}
+        self._of: dict[int, tuple[int | None, Op]] = {}  # the operation too, so that its id stays taken
 
     def of(self, op: Op) -> int | None:
         """The number of an operation; None if its results depend on more than it says of itself."""
-        if id(op) not in self._of:
+        found = self._of.get(id(op))
+        if found is None:
             key = self._key(op)
-            self._of[id(op)] = None if key is None else self._numbers.setdefault(key, len(self._numbers))
-        return self._of[id(op)]
+            number = None if key is None else self._numbers.setdefault(key, len(self._numbers))
+            found = self._of[id(op)] = (number, op)
+        return found[0]
 
     def _key(self, op: Op) -> Key | None:
         if op.name not in SHAREABLE:

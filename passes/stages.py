@@ -142,7 +142,7 @@ class Stages:
 
     def expected(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
         """A device's shard of a logical result by the operation's own sharding, if it has one."""
-        key = (id(step.op), n)
+        key = (id(step), n)
         if key not in self._expected:
             self._expected[key] = self._shard(step, n)
         return self._expected[key]

@@ -65,6 +65,12 @@ def test_a_region_counts_up_to_the_names_of_its_values() -> None:
     assert keys.of(reduce(10, "add")) != keys.of(reduce(10, "maximum"))
 
 
+def test_an_operation_keeps_its_number_to_itself_when_nothing_else_refers_to_it() -> None:
+    keys = Keys()
+    numbers = [keys.of(op(name, (0, 1), 2)) for name in ("add", "maximum", "multiply", "minimum")]
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_an_operation_whose_region_refers_to_values_around_it_has_no_number() -> None:
     body = Function((10, 11), (F32, F32), (op("add", (10, 5), 12),), (12,))
     assert Keys().of(op("reduce", (0, 1), 2, regions=(body,))) is None
