@@ -10,8 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.terms.algebra import _plain, add, build, multiply, scale, subtract
+from hlo_verify.terms.addition import add, build, plain, scale, subtract
 from hlo_verify.terms.guards import interval
+from hlo_verify.terms.products import multiply
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -142,7 +143,7 @@ def _inverse(args: tuple[Poly, ...]) -> Poly | None:
         for atom, n in mono:
             if isinstance(atom, Apply) and atom.function == "exponential":
                 factor: Atom = atom
-                n = _plain(-Fraction(n))
+                n = plain(-Fraction(n))
             else:
                 factor = make_apply("inverse", (of_atom(atom),))
             product = multiply(product, make_poly(((((factor, n),), 1),)))
@@ -177,7 +178,7 @@ def _common_exponentials(p: Poly) -> dict[Apply, Number]:
 
 
 def _exp_monomial(factors: dict[Apply, Number], sign: int) -> Poly:
-    mono = tuple(sorted(((a, _plain(n * sign)) for a, n in factors.items()), key=lambda item: item[0].uid))
+    mono = tuple(sorted(((a, plain(n * sign)) for a, n in factors.items()), key=lambda item: item[0].uid))
     return make_poly(((mono, 1),))
 
 

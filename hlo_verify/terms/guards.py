@@ -119,7 +119,7 @@ def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:
     If the machine value w of `t + e` lies in `[lo, hi]`, then `w - e` lies in the type's range and equals t
     modulo 2^n, so it is t; the converse is plain.
     """
-    from hlo_verify.terms.algebra import split_value  # algebra is built on guards
+    from hlo_verify.terms.machine import split_value  # addition is built on guards
 
     if not isinstance(atom, expr.Opaque) or atom.kind != "value":
         return None

@@ -1,0 +1,100 @@
+"""Sums and multiples of terms, with index values joined and step functions in canonical form."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd, lcm
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.terms import guards
+from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly
+
+
+def plain(value: Number) -> Number:
+    """The number, as an int if it is whole."""
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def build(terms: dict[Monomial, Number]) -> Poly:
+    """The polynomial of those monomials (normalised on their own), with like terms joined."""
+    live = {mono: plain(c) for mono, c in terms.items() if c}
+    if len(live) > 1:
+        if sum(1 for mono in live if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1) > 1:
+            live = _join_indices(live)
+        live = guards.merge_steps(live)
+    return make_poly(tuple(live.items()))
+
+
+def _join_indices(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
+    """Linear index values are one index value: `Ix(a) + 2*Ix(b)` is `Ix(a + 2b)`."""
+    linear = [
+        (mono[0][0], c)
+        for mono, c in terms.items()
+        if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1
+    ]
+    rest = {m: c for m, c in terms.items() if not (len(m) == 1 and isinstance(m[0][0], Ix) and m[0][1] == 1)}
+    denominator = lcm(*(Fraction(c).denominator for _, c in linear))
+    parts = [expr.scale(a.index, int(c * denominator)) for a, c in linear if isinstance(a, Ix)]
+    joined = _index_monomials(expr.add(*parts), Fraction(1, denominator))
+    for mono, c in joined.items():
+        rest[mono] = plain(rest.get(mono, 0) + c)
+        if not rest[mono]:
+            del rest[mono]
+    return rest
+
+
+def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
+    """`factor * e` as monomials: a constant, terms of `value` items, and one index value."""
+    terms: dict[Monomial, Number] = {}
+    if e.const:
+        terms[()] = plain(e.const * factor)
+    items = []
+    for atom, c in e.items:
+        if isinstance(atom, Opaque) and atom.kind == "value":
+            for mono, k in atom.term.items:
+                terms[mono] = plain(terms.get(mono, 0) + k * c * factor)
+        else:
+            items.append((atom, c))
+    if items:
+        g = gcd(*(c for _, c in items)) * (1 if items[0][1] > 0 else -1)
+        mono = ((make_ix(expr.build(0, [(a, c // g) for a, c in items])), 1),)
+        terms[mono] = plain(g * factor)
+    return {mono: c for mono, c in terms.items() if c}
+
+
+def of_index(e: Index) -> Poly:
+    """An index expression as a number."""
+    return build(_index_monomials(e, 1))
+
+
+def add(*polys: Poly) -> Poly:
+    """The sum."""
+    live = [p for p in polys if p.items]
+    if len(live) <= 1:
+        return live[0] if live else ZERO
+    terms: dict[Monomial, Number] = {}
+    for p in live:
+        for mono, c in p.items:
+            terms[mono] = terms.get(mono, 0) + c
+    return build(terms)
+
+
+def scale(p: Poly, factor: Number) -> Poly:
+    """`factor * p`."""
+    if factor == 1:
+        return p
+    if factor == 0:
+        return ZERO
+    return make_poly(tuple((mono, plain(c * factor)) for mono, c in p.items))
+
+
+def content(p: Poly) -> Number:
+    """The greatest positive number that leaves whole coefficients when they are divided by it; p is not zero."""
+    parts = [Fraction(c) for _, c in p.items]
+    return plain(Fraction(gcd(*(c.numerator for c in parts)), lcm(*(c.denominator for c in parts))))
+
+
+def subtract(a: Poly, b: Poly) -> Poly:
+    """`a - b`."""
+    return add(a, scale(b, -1)) if a is not b else ZERO

@@ -1,0 +1,74 @@
+"""What a product's guards make idle: other guards, and clamps, quotients and remainders in index expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.terms.machine import is_sum, split_value
+from hlo_verify.terms.term import Guard
+
+
+def implied_guard(held: list[Guard]) -> Guard | None:
+    """A guard that another one implies."""
+    for other in held:
+        for guard in held:
+            if guard is other or guard.free.isdisjoint(other.free):
+                continue
+            for sign in (1, -1):  # guard.form = sign * other.form + rest
+                rest = expr.add(guard.form, expr.scale(other.form, -sign))
+                least, most = (other.lo, other.hi) if sign == 1 else (other.hi, other.lo)
+                above = guard.lo is None or (least is not None and rest.lo + sign * least >= guard.lo)
+                if above and (guard.hi is None or (most is not None and rest.hi + sign * most <= guard.hi)):
+                    return guard
+    return None
+
+
+def is_cut(e: Index) -> bool:
+    """Whether a clamp, a quotient, a remainder or the machine value of a sum occurs in an index expression."""
+    return any(isinstance(a, Opaque) and (a.kind in ("clamp", "mod", "div") or is_sum(a)) for a, _ in e.items)
+
+
+def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
+    """e with every clamp or remainder replaced by its argument where a guard's interval allows it."""
+    parts = [expr.constant(e.const)]
+    for atom, c in e.items:
+        new = expr.of_atom(atom)
+        if isinstance(atom, Opaque) and is_sum(atom):
+            parts_of = split_value(atom)
+            if parts_of is not None:
+                exact = expr.add(*parts_of)
+                lo, hi = _range_under(exact, forms)
+                new = exact if atom.lo <= lo and hi <= atom.hi else new
+        elif isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
+            inner = uncut(atom.exprs[0], forms)
+            if atom.kind == "clamp":
+                lo, hi = _range_under(inner, forms)
+                fits = lo >= atom.args[0] and hi <= atom.args[1]
+                new = inner if fits else expr.clamp(inner, *atom.args)
+            else:
+                m = atom.args[0]
+                high, low = expr.high_and_low(inner, m)
+                lo, hi = _range_under(low, forms)
+                if lo // m == hi // m:
+                    q = lo // m
+                    new = expr.shift(high, q) if atom.kind == "div" else expr.shift(low, -q * m)
+        parts.append(expr.scale(new, c))
+    return expr.add(*parts)
+
+
+def _range_under(e: Index, forms: Mapping[Index, Guard]) -> tuple[int, int]:
+    lo, hi = e.lo, e.hi
+    base = expr.shift(e, -e.const)
+    for sign, form in ((1, base), (-1, expr.scale(base, -1))):
+        g = forms.get(form)
+        if g is not None:
+            glo, ghi = (g.lo, g.hi) if sign == 1 else (_negate(g.hi), _negate(g.lo))
+            lo = max(lo, glo + e.const) if glo is not None else lo
+            hi = min(hi, ghi + e.const) if ghi is not None else hi
+    return lo, hi
+
+
+def _negate(x: int | None) -> int | None:
+    return None if x is None else -x

@@ -1,0 +1,80 @@
+"""Integer terms as index expressions: the value that a machine holds, which wraps."""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.terms.addition import build
+from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly
+
+INTEGER_RANGES = {
+    "i1": (0, 1),
+    **{f"i{n}": (-(1 << n - 1), (1 << n - 1) - 1) for n in (2, 4, 8, 16, 32, 64)},
+    **{f"ui{n}": (0, (1 << n) - 1) for n in (2, 4, 8, 16, 32, 64)},
+}
+"""Least and greatest value of every integer element type."""
+
+
+def as_index(p: Poly, lo: int, hi: int) -> Index:
+    """The integer term p as an index expression, given that its machine value lies in `[lo, hi]`.
+
+    Exact where p's range as an integer expression lies in that interval too (nothing wraps);
+    otherwise the whole term is one opaque value of that interval.
+    """
+    whole = p.constant
+    if isinstance(whole, int):
+        return expr.constant((whole - lo) % (hi - lo + 1) + lo)
+    const = 0
+    items: list[tuple[expr.Atom, int]] = []
+    exact = True
+    for mono, c in p.items:
+        if not isinstance(c, int):
+            exact = False
+            break
+        if not mono:
+            const += c
+        elif len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1:
+            index = mono[0][0].index
+            items.extend((a, k * c) for a, k in index.items)
+        else:
+            items.append((_value(make_poly(((mono, 1),)), lo, hi), c))
+    if exact:
+        e = expr.build(const, items)
+        if lo <= e.lo and e.hi <= hi:
+            return e
+    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p))
+
+
+def _value(p: Poly, lo: int, hi: int) -> Opaque:
+    atom = p.atom
+    if p.items and all(a.boolean for a, _ in p.items[0][0]):
+        lo, hi = 0, 1
+    elif isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES:
+        least, greatest = INTEGER_RANGES[atom.tensor.dtype]
+        lo, hi = (least, greatest) if least >= lo and greatest <= hi else (lo, hi)
+    return expr.opaque("value", (), (), lo, hi, p)
+
+
+def split_affine(p: Poly) -> tuple[Index, Poly]:
+    """The affine part of an integer term, and the rest."""
+    affine: dict[Monomial, Number] = {}
+    other: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        plain = not mono or (len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1)
+        (affine if plain and isinstance(c, int) else other)[mono] = c
+    return as_index(build(affine), -expr.UNBOUNDED, expr.UNBOUNDED), build(other)
+
+
+def is_sum(atom: Opaque) -> bool:
+    """Whether an opaque integer is the machine value of a sum."""
+    return atom.kind == "value" and len(atom.term.items) > 1
+
+
+def split_value(atom: Opaque) -> tuple[Index, Index] | None:
+    """The machine value of `t + e` as t and the affine e; None where the term has no such parts."""
+    if not is_sum(atom):
+        return None
+    e, rest = split_affine(atom.term)
+    if rest is atom.term or not rest.items:
+        return None
+    return as_index(rest, atom.lo, atom.hi), e

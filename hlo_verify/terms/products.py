@@ -1,0 +1,194 @@
+"""Products and powers of terms: guards intersect, and make clamps and remainders beside them idle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hlo_verify.index.expr import Index
+from hlo_verify.terms import guards
+from hlo_verify.terms.addition import add, build, plain, scale
+from hlo_verify.terms.cuts import implied_guard, is_cut, uncut
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_apply,
+    make_poly,
+    make_read,
+    number,
+    of_atom,
+)
+
+
+def multiply(a: Poly, b: Poly) -> Poly:
+    """The product, expanded: callers keep it small by naming factors (`definitions.named`)."""
+    ka, kb = a.constant, b.constant
+    if ka is not None:
+        return scale(b, ka)
+    if kb is not None:
+        return scale(a, kb)
+    terms: dict[Monomial, Number] = {}
+    for ma, ca in a.items:
+        for mb, cb in b.items:
+            product = multiply_monomials(ma, mb)
+            if product is not None:
+                terms[product] = terms.get(product, 0) + ca * cb
+    return build(terms)
+
+
+def power(p: Poly, n: int) -> Poly:
+    """`p**n` for n >= 0."""
+    result = ONE
+    for _ in range(n):
+        result = multiply(result, p)
+    return result
+
+
+def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
+    """The product of two normalised monomials; None if it is 0."""
+    if not a or not b:
+        return a or b
+    powers: dict[Atom, Number] = dict(a)
+    pending: list[Guard] = []
+    for atom, p in b:
+        if isinstance(atom, Guard):
+            pending.append(atom)
+        elif atom.boolean:
+            powers[atom] = 1
+        else:
+            powers[atom] = plain(powers.get(atom, 0) + p)
+            if not powers[atom]:
+                del powers[atom]
+    if pending and not _add_guards(powers, pending):
+        return None
+    mono = tuple(sorted(powers.items(), key=lambda item: item[0].uid))
+    return simplify_under_guards(mono)
+
+
+def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
+    by_form = {atom.form: atom for atom in powers if isinstance(atom, Guard)}
+    while pending:
+        g = pending.pop()
+        old = by_form.pop(g.form, None)
+        if old is not None:
+            del powers[old]
+            joined = guards.intersect(old, g)
+            if joined is False:
+                return False
+            if joined is True:
+                continue
+            if joined.form is not g.form:
+                pending.append(joined)
+                continue
+            g = joined
+        by_form[g.form] = g
+        powers[g] = 1
+    return True
+
+
+def _times_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
+    if isinstance(guard, bool):
+        return simplify_under_guards(mono) if guard else None
+    return multiply_monomials(mono, ((guard, 1),))
+
+
+def simplify_under_guards(mono: Monomial) -> Monomial | None:
+    """Remove clamps and remainders that the monomial's own guards make idle."""
+    forms = {atom.form: atom for atom, _ in mono if isinstance(atom, Guard)}
+    if not forms:
+        return mono
+    if len(forms) > 1:
+        implied = implied_guard(list(forms.values()))
+        if implied is not None:
+            return simplify_under_guards(tuple(item for item in mono if item[0] is not implied))
+    result: dict[Atom, Number] = {}
+    changed = False
+    for atom, p in mono:
+        new = atom
+        if isinstance(atom, Read) and any(is_cut(e) for e in atom.indices):
+            new = make_read(atom.tensor, tuple(uncut(e, forms) for e in atom.indices))
+            changed = changed or new is not atom
+        elif isinstance(atom, Apply) and _has_cut(atom):
+            freed = power_of(_uncut_atom(atom, forms), p)
+            if len(freed.items) == 1 and freed.items[0] != (((atom, p),), 1) and freed.items[0][1] == 1:
+                rest = tuple(item for item in mono if item[0] is not atom)
+                return multiply_monomials(rest, freed.items[0][0])
+        elif isinstance(atom, Guard) and is_cut(atom.form) and len(forms) > 1:
+            form = uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
+            if form is not atom.form:
+                rest = tuple(item for item in mono if item[0] is not atom)
+                return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
+        result[new] = result.get(new, 0) + p
+    return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
+
+
+_cut_applications: dict[int, bool] = {}
+
+
+TABLES: tuple[dict[Any, Any], ...] = (_cut_applications,)
+"""Everything remembered here; see `memory`."""
+
+
+def _has_cut(atom: Apply) -> bool:
+    """Whether a function's arguments read at clamped or divided indices."""
+    found = _cut_applications.get(atom.uid)
+    if found is None:
+        inner = [a for arg in atom.args for mono, _ in arg.items for a, _ in mono]
+        found = any(
+            (isinstance(a, Read) and any(is_cut(e) for e in a.indices)) or (isinstance(a, Apply) and _has_cut(a))
+            for a in inner
+        )
+        _cut_applications[atom.uid] = found
+    return found
+
+
+def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
+    """The atom with every clamp or remainder removed that the guards make idle, in arguments too."""
+    from hlo_verify.terms.functions import apply  # the laws themselves use this module
+
+    if isinstance(atom, Read):
+        return read(atom.tensor, [uncut(e, forms) for e in atom.indices])
+    if not isinstance(atom, Apply) or not _has_cut(atom):
+        return of_atom(atom)
+    args = []
+    for arg in atom.args:
+        total = ZERO
+        for mono, c in arg.items:
+            product: Poly = number(c)
+            for a, n in mono:
+                product = multiply(product, power_of(_uncut_atom(a, forms), n))
+            total = add(total, product)
+        args.append(total)
+    return apply(atom.function, tuple(args))
+
+
+def read(source: Tensor, indices: Sequence[Index]) -> Poly:
+    """`source[indices]`; a read of a constant table at constant indices is its value."""
+    return of_atom(make_read(source, tuple(indices)))
+
+
+def power_of(p: Poly, n: Number) -> Poly:
+    """`p**n`; for n that is no natural number, of a product of exponentials (piece by piece, if p is a step function).
+
+    Of anything else such a power is known by its name alone: `1/exp(-infinity)` is no number, and equal to nothing.
+    """
+    from hlo_verify.terms.functions import steps  # the laws themselves use this module
+
+    if isinstance(n, int) and n >= 0:
+        return power(p, n)
+    if len(p.items) == 1 and p.items[0][1] == 1:
+        mono = p.items[0][0]
+        if all(isinstance(a, Apply) and a.function == "exponential" for a, _ in mono):
+            return make_poly(((tuple((a, plain(k * n)) for a, k in mono), 1),))
+    pieces = steps(p)
+    if pieces:
+        return add(*(multiply(on, power_of(piece, n)) for on, piece in pieces))
+    return of_atom(make_apply("power", (p, number(n))))
