@@ -8,7 +8,7 @@ Canonical form. All digits of one variable are refined to their common cuts and 
 maximally (adjacent digits whose coefficients fit become one). Over a rectangular variable the
 coefficients on the finest cuts are determined by the function that the expression denotes, so
 two expressions over digits are equal as functions exactly when their canonical forms are
-identical. Objects are interned: identical means `is`. Where cuts do not divide one another,
+identical. Objects are interned (`interned`): identical means `is`. Where cuts do not divide one another,
 digits are left as they are: the form is then sound, and merely not unique.
 """
 
@@ -19,188 +19,68 @@ from itertools import pairwise
 from math import gcd
 from typing import Any
 
-UNBOUNDED = 1 << 100
-"""Stands for an infinite bound of a range; a variable of this size takes negative values too."""
+from hlo_verify.index.interned import (
+    UNBOUNDED,
+    Atom,
+    Digit,
+    Index,
+    Opaque,
+    Var,
+    digit,
+    fresh,
+    intern,
+    next_uid,
+    opaque,
+    var,
+)
 
-_NO_VARS: frozenset[Var] = frozenset()
-
-
-class Var:
-    """An index variable with values `0 <= v < size`. Interned by `var`."""
-
-    __slots__ = ("key", "kind", "size", "uid")
-    kind: str
-    key: Any
-    size: int
-    uid: int
-
-    def __repr__(self) -> str:
-        return f"{self.kind}{self.key}"
-
-
-class Digit:
-    """`(var div low) mod radix`, between 0 and `hi`."""
-
-    __slots__ = ("free", "hi", "lo", "low", "radix", "uid", "var")
-    var: Var
-    low: int
-    radix: int
-    lo: int
-    hi: int
-    free: frozenset[Var]
-    uid: int
-
-    @property
-    def top(self) -> bool:
-        """Whether no digit of the variable lies above this one."""
-        return self.low * self.radix >= self.var.size
-
-    def __repr__(self) -> str:
-        if self.low == 1 and self.top:
-            return repr(self.var)
-        return f"{self.var!r}[{self.low}:{self.low * self.radix}]"
-
-
-class Opaque:
-    """An integer that is not affine in digits: `kind` of `exprs` (and of a term), between `lo` and `hi`."""
-
-    __slots__ = ("args", "exprs", "free", "hi", "kind", "lo", "term", "uid")
-    kind: str
-    args: tuple[Any, ...]
-    exprs: tuple[Index, ...]
-    term: Any
-    lo: int
-    hi: int
-    free: frozenset[Var]
-    uid: int
-
-    def __repr__(self) -> str:
-        inner = ", ".join(map(repr, self.exprs)) if self.term is None else repr(self.term)
-        if self.kind == "value":
-            return f"<{inner}>"
-        if self.kind == "table":
-            return f"table{self.uid}[{inner}]"
-        return f"{self.kind}({inner}, {', '.join(map(str, self.args))})"
-
-
-Atom = Digit | Opaque
-
-
-class Index:
-    """`const + sum of coefficient * atom`, canonical and interned; its values lie in `[lo, hi]`."""
-
-    __slots__ = ("const", "free", "hi", "items", "lo", "uid")
-    const: int
-    items: tuple[tuple[Atom, int], ...]
-    lo: int
-    hi: int
-    free: frozenset[Var]
-    uid: int
-
-    def __repr__(self) -> str:
-        parts = [f"{c}*{a!r}" if c not in (1, -1) else ("-" if c < 0 else "") + repr(a) for a, c in self.items]
-        if self.const or not parts:
-            parts.append(str(self.const))
-        return "+".join(parts).replace("+-", "-")
-
-
-_vars: dict[tuple[str, Any, int], Var] = {}
-_digits: dict[tuple[int, int, int], Digit] = {}
-_opaques: dict[tuple[Any, ...], Opaque] = {}
-_indices: dict[tuple[Any, ...], Index] = {}
-TABLES: tuple[dict[Any, Any], ...] = (_vars, _digits, _opaques, _indices)
-"""Everything interned here; see `terms.memory`."""
-
-_counter = 0
-
-
-def next_uid() -> int:
-    """A number never given before in this process; it orders interned objects."""
-    global _counter
-    _counter += 1
-    return _counter
-
-
-def var(kind: str, key: Any, size: int) -> Var:
-    """The variable of that kind and key."""
-    found = _vars.get((kind, key, size))
-    if found is None:
-        found = Var()
-        found.kind, found.key, found.size, found.uid = kind, key, size, next_uid()
-        _vars[kind, key, size] = found
-    return found
-
-
-def fresh(kind: str, size: int) -> Var:
-    """A variable that occurs nowhere yet."""
-    return var(kind, next_uid(), size)
-
-
-def _digit(variable: Var, low: int, radix: int) -> Digit:
-    key = (variable.uid, low, radix)
-    found = _digits.get(key)
-    if found is None:
-        found = Digit()
-        found.var, found.low, found.radix, found.lo = variable, low, radix, 0
-        found.hi = min(radix - 1, (variable.size - 1) // low)
-        if variable.size == UNBOUNDED and found.top:
-            found.lo, found.hi = -UNBOUNDED, UNBOUNDED
-        found.free, found.uid = frozenset((variable,)), next_uid()
-        _digits[key] = found
-    return found
-
-
-def opaque(kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Any = None) -> Opaque:
-    """The interned opaque integer; equal arguments give the same object."""
-    key = (kind, exprs, args, term, lo, hi)
-    found = _opaques.get(key)
-    if found is None:
-        found = Opaque()
-        found.kind, found.exprs, found.args, found.term, found.lo, found.hi = kind, exprs, args, term, lo, hi
-        free = term.free if term is not None else _NO_VARS
-        for e in exprs:
-            free = free | e.free
-        found.free, found.uid = free, next_uid()
-        _opaques[key] = found
-    return found
-
-
-def _intern(const: int, items: tuple[tuple[Atom, int], ...]) -> Index:
-    key = (const, items)
-    found = _indices.get(key)
-    if found is None:
-        found = Index()
-        found.const, found.items = const, items
-        lo = hi = const
-        free = _NO_VARS
-        for atom, c in items:
-            if c > 0:
-                lo += c * atom.lo
-                hi += c * atom.hi
-            else:
-                lo += c * atom.hi
-                hi += c * atom.lo
-            free = free | atom.free if free else atom.free
-        found.lo, found.hi, found.free, found.uid = lo, hi, free, next_uid()
-        _indices[key] = found
-    return found
+__all__ = [
+    "UNBOUNDED",
+    "Atom",
+    "Digit",
+    "Index",
+    "Opaque",
+    "Var",
+    "add",
+    "again",
+    "build",
+    "clamp",
+    "constant",
+    "digit_of",
+    "floor_div",
+    "floor_divmod",
+    "fresh",
+    "high_and_low",
+    "lookup",
+    "modulo",
+    "next_uid",
+    "of_atom",
+    "of_var",
+    "opaque",
+    "scale",
+    "shift",
+    "substitute",
+    "subtract",
+    "table",
+    "var",
+]
 
 
 def constant(value: int) -> Index:
     """The constant expression."""
-    return _intern(int(value), ())
+    return intern(int(value), ())
 
 
 def of_var(variable: Var) -> Index:
     """The variable itself; a variable of size 1 is 0."""
     if variable.size == 1:
         return constant(0)
-    return _intern(0, ((_digit(variable, 1, variable.size), 1),))
+    return intern(0, ((digit(variable, 1, variable.size), 1),))
 
 
 def of_atom(atom: Atom) -> Index:
     """One atom as an expression."""
-    return _intern(0, ((atom, 1),))
+    return intern(0, ((atom, 1),))
 
 
 def build(const: int, items: Iterable[tuple[Atom, int]]) -> Index:
@@ -216,7 +96,7 @@ def build(const: int, items: Iterable[tuple[Atom, int]]) -> Index:
             if joined is not None:
                 return joined
     live.sort(key=lambda item: item[0].uid)
-    return _intern(const, tuple(live))
+    return intern(const, tuple(live))
 
 
 def _merge(live: list[tuple[Atom, int]]) -> list[tuple[Atom, int]]:
@@ -252,7 +132,7 @@ def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[
             merged[-1] = (merged[-1][0], end, merged[-1][2])
         else:
             merged.append((low, end, c))
-    return [(_digit(variable, low, -(-end // low)), c) for low, end, c in merged]
+    return [(digit(variable, low, -(-end // low)), c) for low, end, c in merged]
 
 
 def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
@@ -277,9 +157,9 @@ def add(*terms: Index) -> Index:
     if len(terms) == 2:
         a, b = terms
         if not a.items:
-            return _intern(a.const + b.const, b.items)
+            return intern(a.const + b.const, b.items)
         if not b.items:
-            return _intern(a.const + b.const, a.items)
+            return intern(a.const + b.const, a.items)
     return build(sum(t.const for t in terms), [item for t in terms for item in t.items])
 
 
@@ -289,12 +169,12 @@ def scale(e: Index, factor: int) -> Index:
         return e
     if factor == 0:
         return constant(0)
-    return _intern(e.const * factor, tuple((a, c * factor) for a, c in e.items))
+    return intern(e.const * factor, tuple((a, c * factor) for a, c in e.items))
 
 
 def shift(e: Index, offset: int) -> Index:
     """`e + offset`."""
-    return _intern(e.const + offset, e.items) if offset else e
+    return intern(e.const + offset, e.items) if offset else e
 
 
 def subtract(a: Index, b: Index) -> Index:
@@ -316,8 +196,8 @@ def high_and_low(e: Index, m: int) -> tuple[Index, Index]:
         if isinstance(atom, Digit) and m % c == 0 and atom.radix > s and (atom.top or atom.radix % s == 0):
             radix = -(-atom.radix // s)
             if radix > 1:
-                high.append((_digit(atom.var, atom.low * s, radix), 1))
-            atom = _digit(atom.var, atom.low, s)
+                high.append((digit(atom.var, atom.low * s, radix), 1))
+            atom = digit(atom.var, atom.low, s)
         low.append((atom, c))
     q, r = divmod(e.const, m)
     return build(q, high), build(r, low)
@@ -338,12 +218,12 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     g = gcd(m, *(c for _, c in r.items))
     if g > 1:
         small, low = divmod(r.const, g)
-        above, rem = floor_divmod(_intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
+        above, rem = floor_divmod(intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
         return add(high, above), shift(scale(rem, g), low)
     unwound = _without_remainders(r, m)
     remainder = modulo(unwound, m) if unwound is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
     q, c = divmod(e.const, m)
-    whole = _intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
+    whole = intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
     div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)
     return build(q, [(div, 1)]), remainder
 

@@ -11,13 +11,13 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-from hlo_verify.index import expr, tables
+from hlo_verify.index import interned, tables
 from hlo_verify.terms import definitions, products, term
 
 
 def forget() -> None:
     """Empty the tables of interned terms, index expressions and definitions."""
-    for table in (expr.TABLES, tables.TABLES, definitions.TABLES, products.TABLES):
+    for table in (interned.TABLES, tables.TABLES, definitions.TABLES, products.TABLES):
         for entries in table:
             entries.clear()
     term.forget()

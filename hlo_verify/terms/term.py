@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.index.expr import next_uid as next_uid
+from hlo_verify.index.interned import next_uid as next_uid
 
 Number = int | Fraction
 

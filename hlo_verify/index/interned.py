@@ -1,0 +1,176 @@
+"""What index expressions are made of, each one object: variables, digits, opaque integers and the expressions.
+
+`expr` makes expressions; `intern` here keeps those that it has brought to canonical form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+UNBOUNDED = 1 << 100
+"""Stands for an infinite bound of a range; a variable of this size takes negative values too."""
+
+_NO_VARS: frozenset[Var] = frozenset()
+
+
+class Var:
+    """An index variable with values `0 <= v < size`. Interned by `var`."""
+
+    __slots__ = ("key", "kind", "size", "uid")
+    kind: str
+    key: Any
+    size: int
+    uid: int
+
+    def __repr__(self) -> str:
+        return f"{self.kind}{self.key}"
+
+
+class Digit:
+    """`(var div low) mod radix`, between 0 and `hi`."""
+
+    __slots__ = ("free", "hi", "lo", "low", "radix", "uid", "var")
+    var: Var
+    low: int
+    radix: int
+    lo: int
+    hi: int
+    free: frozenset[Var]
+    uid: int
+
+    @property
+    def top(self) -> bool:
+        """Whether no digit of the variable lies above this one."""
+        return self.low * self.radix >= self.var.size
+
+    def __repr__(self) -> str:
+        if self.low == 1 and self.top:
+            return repr(self.var)
+        return f"{self.var!r}[{self.low}:{self.low * self.radix}]"
+
+
+class Opaque:
+    """An integer that is not affine in digits: `kind` of `exprs` (and of a term), between `lo` and `hi`."""
+
+    __slots__ = ("args", "exprs", "free", "hi", "kind", "lo", "term", "uid")
+    kind: str
+    args: tuple[Any, ...]
+    exprs: tuple[Index, ...]
+    term: Any
+    lo: int
+    hi: int
+    free: frozenset[Var]
+    uid: int
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, self.exprs)) if self.term is None else repr(self.term)
+        if self.kind == "value":
+            return f"<{inner}>"
+        if self.kind == "table":
+            return f"table{self.uid}[{inner}]"
+        return f"{self.kind}({inner}, {', '.join(map(str, self.args))})"
+
+
+Atom = Digit | Opaque
+
+
+class Index:
+    """`const + sum of coefficient * atom`, canonical and interned; its values lie in `[lo, hi]`."""
+
+    __slots__ = ("const", "free", "hi", "items", "lo", "uid")
+    const: int
+    items: tuple[tuple[Atom, int], ...]
+    lo: int
+    hi: int
+    free: frozenset[Var]
+    uid: int
+
+    def __repr__(self) -> str:
+        parts = [f"{c}*{a!r}" if c not in (1, -1) else ("-" if c < 0 else "") + repr(a) for a, c in self.items]
+        if self.const or not parts:
+            parts.append(str(self.const))
+        return "+".join(parts).replace("+-", "-")
+
+
+_vars: dict[tuple[str, Any, int], Var] = {}
+_digits: dict[tuple[int, int, int], Digit] = {}
+_opaques: dict[tuple[Any, ...], Opaque] = {}
+_indices: dict[tuple[Any, ...], Index] = {}
+TABLES: tuple[dict[Any, Any], ...] = (_vars, _digits, _opaques, _indices)
+"""Everything interned here; see `terms.memory`."""
+
+_counter = 0
+
+
+def next_uid() -> int:
+    """A number never given before in this process; it orders interned objects."""
+    global _counter
+    _counter += 1
+    return _counter
+
+
+def var(kind: str, key: Any, size: int) -> Var:
+    """The variable of that kind and key."""
+    found = _vars.get((kind, key, size))
+    if found is None:
+        found = Var()
+        found.kind, found.key, found.size, found.uid = kind, key, size, next_uid()
+        _vars[kind, key, size] = found
+    return found
+
+
+def fresh(kind: str, size: int) -> Var:
+    """A variable that occurs nowhere yet."""
+    return var(kind, next_uid(), size)
+
+
+def digit(variable: Var, low: int, radix: int) -> Digit:
+    """The digit `v[low, radix]` of a variable."""
+    key = (variable.uid, low, radix)
+    found = _digits.get(key)
+    if found is None:
+        found = Digit()
+        found.var, found.low, found.radix, found.lo = variable, low, radix, 0
+        found.hi = min(radix - 1, (variable.size - 1) // low)
+        if variable.size == UNBOUNDED and found.top:
+            found.lo, found.hi = -UNBOUNDED, UNBOUNDED
+        found.free, found.uid = frozenset((variable,)), next_uid()
+        _digits[key] = found
+    return found
+
+
+def opaque(kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Any = None) -> Opaque:
+    """The interned opaque integer; equal arguments give the same object."""
+    key = (kind, exprs, args, term, lo, hi)
+    found = _opaques.get(key)
+    if found is None:
+        found = Opaque()
+        found.kind, found.exprs, found.args, found.term, found.lo, found.hi = kind, exprs, args, term, lo, hi
+        free = term.free if term is not None else _NO_VARS
+        for e in exprs:
+            free = free | e.free
+        found.free, found.uid = free, next_uid()
+        _opaques[key] = found
+    return found
+
+
+def intern(const: int, items: tuple[tuple[Atom, int], ...]) -> Index:
+    """The one expression with that constant and those items, which are in canonical form."""
+    key = (const, items)
+    found = _indices.get(key)
+    if found is None:
+        found = Index()
+        found.const, found.items = const, items
+        lo = hi = const
+        free = _NO_VARS
+        for atom, c in items:
+            if c > 0:
+                lo += c * atom.lo
+                hi += c * atom.hi
+            else:
+                lo += c * atom.hi
+                hi += c * atom.lo
+            free = free | atom.free if free else atom.free
+        found.lo, found.hi, found.free, found.uid = lo, hi, free, next_uid()
+        _indices[key] = found
+    return found
