@@ -16,7 +16,7 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops.collectives import sum_over_group
-from hlo_verify.ops.control import Place, Placement
+from hlo_verify.ops.induction import Place, Placement
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import ARITHMETIC, Value, is_float, position, positions
 from hlo_verify.sharding import Sharding, parse_local

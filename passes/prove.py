@@ -12,7 +12,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, Op
-from hlo_verify.ops.control import LoopBook
+from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes import unknown
 from hlo_verify.passes.diagnose import Diagnosis, Lead, diagnose

@@ -19,7 +19,7 @@ from math import prod
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Opaque, Var
 from hlo_verify.ir import Function, Module, Op
-from hlo_verify.ops.control import LoopBook
+from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes import exchanges, meanings
 from hlo_verify.passes.instances import Finding, Outcome, Task, answer

@@ -21,7 +21,8 @@ from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.passes.stages import Stages, Step, reads
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
-from hlo_verify.terms.sums import reduce_extremum, reduce_sum
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, mix, monomial_skey
 
 PLACEMENTS = 64

@@ -19,7 +19,7 @@ from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.lineage import Lineage, lineage
 from hlo_verify.sharding import Sharding, parse_sharding
-from hlo_verify.solver import cases
+from hlo_verify.solver import cases, opening
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, atoms
@@ -195,17 +195,17 @@ class Stages:
 
     def _plausible(self, value: Value, expected: Poly, where: Lineage) -> bool:
         """Whether the two are about the same arguments and agree at a few points: a quick way to refuse."""
-        if cases.arguments(value.term) != cases.arguments(expected):
+        if opening.arguments(value.term) != opening.arguments(expected):
             return False
         generator = random.Random(0)
         difference = algebra.multiply(where.inside, algebra.subtract(value.term, expected))
-        if len(difference.items) > cases.TERMS:
+        if len(difference.items) > opening.TERMS:
             return False
         for _ in range(3):
             point: dict[Var, Index] = {
                 v: expr.constant(generator.randrange(v.size)) for v in difference.free if v.size < expr.UNBOUNDED
             }
-            here = cases.opened(algebra.substitute(difference, point))
+            here = opening.opened(algebra.substitute(difference, point))
             decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
             if here is not ZERO and decided and self._differ(here):
                 return False

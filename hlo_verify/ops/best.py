@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
 from hlo_verify.ops.values import integer_range, is_float, within
-from hlo_verify.solver import cases
+from hlo_verify.solver import opening
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.sums import merge_in
+from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, make_poly, of_atom
 
 Pair = tuple[Poly, Poly]
@@ -81,7 +81,7 @@ def _is_worst(kind: str, value: Poly) -> bool:
 
 def is_finite(p: Poly) -> bool:
     """Whether no infinity that the program writes takes part in a term; others are excluded by assumption."""
-    return "infinity" not in cases.ingredients(p)
+    return "infinity" not in opening.ingredients(p)
 
 
 def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
@@ -90,7 +90,7 @@ def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
     So does a program find the best of parts: their best values' maximum, and the least index of those that attain it.
     None for any other term.
     """
-    term = cases.opened(term)
+    term = opening.opened(term)
     tests = {a for mono, _ in term.items for a, _ in mono if isinstance(a, Apply) and a.function == "zero"}
     test = next(iter(tests), None)
     if test is None or len(tests) > 1:

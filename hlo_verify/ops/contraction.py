@@ -20,7 +20,8 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.sums import reduce_boolean, reduce_sum
+from hlo_verify.terms.extrema import reduce_boolean
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Poly
 
 

@@ -22,7 +22,7 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
-from hlo_verify.terms import algebra, sums
+from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
@@ -131,10 +131,10 @@ def reduce_terms(kind: str, bound: Sequence[Any], term: Poly) -> Poly:
     if kind == "sum":
         return sums.reduce_sum(bound, term)
     if kind == "product":
-        return sums.reduce_product(bound, term)
+        return extrema.reduce_product(bound, term)
     if kind in ("and", "or"):
-        return sums.reduce_boolean(kind, bound, term)
-    return sums.reduce_extremum(kind, bound, term)
+        return extrema.reduce_boolean(kind, bound, term)
+    return extrema.reduce_extremum(kind, bound, term)
 
 
 def operand_term(kind: str, value: Value, dtype: str | None = None) -> Poly:

@@ -22,8 +22,8 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
-from hlo_verify.solver import cases
-from hlo_verify.terms import algebra, sums
+from hlo_verify.solver import opening
+from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ZERO, Apply, Poly, Read, tensor
 
@@ -111,7 +111,7 @@ class Closing:
 
     def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
         """Note the end of a running sum or maximum; whether it is a maximum."""
-        term, kind = cases.opened(after.term), state.type.dtype
+        term, kind = opening.opened(after.term), state.type.dtype
         added = algebra.subtract(term, state.term)
         if self.before not in added.free and kind != "i1":
             ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, kind)))
@@ -124,7 +124,7 @@ class Closing:
         seen = apply("maximum", tuple(arg for arg in atom.args if arg is not state.term))
         if self.before in seen.free:
             return False
-        greatest = sums.reduce_extremum("max", [self.t], seen)
+        greatest = extrema.reduce_extremum("max", [self.t], seen)
         ends[k] = self._end(k, apply("maximum", (self.initial[k].term, greatest)))
         return True
 
@@ -146,11 +146,11 @@ class Closing:
         unit, next_unit, last_unit, first_unit = (
             apply("exponential", (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
         )
-        grown = algebra.multiply(cases.opened(after[k].term), next_unit)
+        grown = algebra.multiply(opening.opened(after[k].term), next_unit)
         added = algebra.subtract(grown, algebra.multiply(state[k].term, unit))
         initial = self.initial[k].term
         finite = [ends[m].term, *([] if initial is ZERO else [self.initial[m].term])]
-        if self.before in added.free or any("infinity" in cases.ingredients(term) for term in finite):
+        if self.before in added.free or any("infinity" in opening.ingredients(term) for term in finite):
             return False
         total = algebra.add(algebra.multiply(initial, first_unit), sums.reduce_sum([self.t], added))
         ends[k] = self._end(k, algebra.multiply(total, algebra.power_of(last_unit, -1)))
@@ -163,7 +163,7 @@ class Closing:
         """
         source = value.term.atom
         assert isinstance(source, Read)
-        found = {read.indices for read in cases.reads(cases.opened(term)) if read.tensor is source.tensor}
+        found = {read.indices for read in opening.reads(opening.opened(term)) if read.tensor is source.tensor}
         outer = len(self.at)
         if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:
             return None

@@ -95,7 +95,7 @@ class Context:
     """What was not understood, each operation of a source line once."""
     side: str = "logical"
     loops: Any = None
-    """The logical module's loops (`control.LoopBook`)."""
+    """The logical module's loops (`induction.LoopBook`)."""
     mesh: Var | None = None
     """The devices, in a module that enters their programs in regions (`manual`)."""
     manual: frozenset[str] = frozenset()

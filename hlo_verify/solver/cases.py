@@ -11,44 +11,25 @@ A question is abandoned past `CASES` cases: the guards of a term number few wher
 
 from __future__ import annotations
 
-import random
-from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice, pairwise, product
 from math import prod
-from typing import TypeGuard
 
 import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.solver import settling
+from hlo_verify.solver import opening, settling
 from hlo_verify.solver.alignment import alignments, links
 from hlo_verify.solver.integers import Effort, Integers
+from hlo_verify.solver.opening import TERMS, opened, without_name
+from hlo_verify.solver.rebuilding import rebuilt
+from hlo_verify.solver.refusing import comparable, differs_somewhere, is_open
 from hlo_verify.solver.unrolling import unrolled
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import (
-    ONE,
-    ZERO,
-    Apply,
-    Atom,
-    Guard,
-    Ix,
-    Monomial,
-    Number,
-    Poly,
-    Read,
-    Tensor,
-    atoms,
-    indices,
-    make_guard,
-    make_poly,
-    monomial_skey,
-)
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, Read, atoms, indices, make_guard, make_poly
 
 CASES = 600
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
@@ -60,9 +41,6 @@ DEPTH = 4
 
 ALIGNMENTS = 6
 """The most ways of aligning the bound variables of one sum with another's."""
-
-TERMS = 40
-"""The most monomials of a question."""
 
 
 def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None = None) -> bool:
@@ -81,6 +59,12 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     return result
 
 
+def forget() -> None:
+    """Let go of the definitions looked at so far; see `terms.memory`."""
+    settling.forget()
+    opening.forget()
+
+
 def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
     if p is ZERO:
@@ -88,13 +72,13 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     effort.left -= 1 + len(p.items) // 4
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
-    without = _without_name(p)
+    without = without_name(p)
     if without is not None:
         return vanishes(without, effort, depth)
     decided = settling.settled(p, effort)
     if decided is not p:
         return vanishes(decided, effort, depth)
-    return not _differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
+    return not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
 
 
 ENUMERATED = 16
@@ -111,94 +95,6 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     if v is None:
         return False
     return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
-
-
-POINTS = 6
-"""At so many points a term is looked at before it is decided case by case."""
-
-
-def _differs_somewhere(p: Poly) -> bool:
-    """Whether a term is plainly not 0 at one of a few points: a quick way to refuse."""
-    generator = random.Random(0)
-    variables = sorted((v for v in p.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
-    for _ in range(POINTS):
-        here = algebra.substitute(p, {v: expr.constant(generator.randrange(v.size)) for v in variables})
-        if here is not ZERO and not _is_open(here) and (_is_plain(here) or _is_balanced(here)):
-            return True
-    return False
-
-
-def _is_plain(p: Poly) -> bool:
-    """Whether a term reads no definitions."""
-    return not any(isinstance(a, Read) and a.tensor.bodies for a in atoms(p))
-
-
-def _is_balanced(p: Poly) -> bool:
-    """Whether a term's monomials differ only in where they read: what does not cancel then differs."""
-    totals: dict[int, Number] = defaultdict(int)
-    for mono, c in p.items:
-        totals[monomial_skey(mono)] += c
-    return not any(totals.values())
-
-
-def opened(p: Poly) -> Poly:
-    """The term with all named terms on its surface taken apart, as far as that does not make it too long."""
-    while p.items:
-        without = _without_name(p)
-        if without is None:
-            break
-        p = without
-    return p
-
-
-def _without_name(p: Poly) -> Poly | None:
-    """The term with one named term on its surface taken apart; None if it has none, or if it would grow too long.
-
-    First of those that are made of others, so that what both sides of a comparison are made of stays whole.
-    """
-    growth: dict[Tensor, int] = defaultdict(int)
-    for mono, _ in p.items:
-        own: dict[Tensor, int] = defaultdict(lambda: 1)
-        for a, n in mono:
-            if _is_name(a) and isinstance(n, int):
-                own[a.tensor] *= len(a.tensor.bodies[0].items) ** n
-        for name, size in own.items():
-            growth[name] += size - 1
-    for name in sorted(_outermost(set(growth)), key=lambda name: (growth[name], name.uid)):
-        if len(p.items) + growth[name] <= 2 * TERMS:  # something may cancel
-            return _opened_name(p, name)
-    return None
-
-
-def _is_name(a: Atom) -> TypeGuard[Read]:
-    return isinstance(a, Read) and a.tensor.kind == "term"
-
-
-def _outermost(names: set[Tensor]) -> list[Tensor]:
-    heights = {name: _height(name) for name in names}
-    return [name for name, height in heights.items() if height == max(heights.values())]
-
-
-@lru_cache(maxsize=1 << 16)
-def _height(name: Tensor) -> int:
-    """How many layers of names a named term has."""
-    inside = {a.tensor for a in atoms(name.bodies[0]) if _is_name(a)}
-    return 1 + max(map(_height, inside), default=0)
-
-
-def _opened_name(p: Poly, name: Tensor) -> Poly | None:
-    result = ZERO
-    for mono, c in p.items:
-        product: Poly = algebra.scale(ONE, c)
-        for atom, n in mono:
-            factor = make_poly(((((atom, n),), 1),))
-            if _is_name(atom) and atom.tensor is name and isinstance(n, int):
-                factor = algebra.power(unfold(atom)[1][0], n)
-            if len(product.items) * len(factor.items) > TERMS:
-                return None
-            product = algebra.multiply(product, factor)
-        result = algebra.add(result, product)
-    return result
 
 
 def _sum_of(mono: Monomial) -> Read | None:
@@ -231,7 +127,7 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     ):
         return True
     sums = [read for parts in groups.values() for _, _, read in parts]
-    return any(vanishes(_rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums))
+    return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums))
 
 
 def _joined(parts: list[Part]) -> Iterator[Poly]:
@@ -266,27 +162,9 @@ class _Split:
 
 
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
-    if not _is_open(p):
+    if not is_open(p):
         return False
     return _split(p, _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, CASES, []))
-
-
-def _is_open(p: Poly) -> bool:
-    """Whether cases could make a difference: normal forms without guards and opaque integers are final."""
-    for atom in atoms(p):
-        if isinstance(atom, Guard):
-            return True
-        if any(not isinstance(part, Digit) for e in indices(atom) for part, _ in e.items):
-            return True
-    sources = {a.tensor for a in atoms(p) if isinstance(a, Read) and a.tensor.bodies}
-    return any(_comparable(a, b) for a in sources for b in sources if a.uid < b.uid)
-
-
-def _comparable(x: Tensor, y: Tensor) -> bool:
-    """Whether two definitions could be equal: of one kind and type, over equal ranges, of the same things."""
-    if (x.kind, x.attributes, x.dtype) != (y.kind, y.attributes, y.dtype) or _leaves(x) != _leaves(y):
-        return False
-    return [v.size for v in x.bound] == [v.size for v in y.bound]
 
 
 def _split(p: Poly, state: _Split) -> bool:
@@ -306,7 +184,7 @@ def _split(p: Poly, state: _Split) -> bool:
         if not state.possible(condition):
             continue
         state.path.append(condition)
-        here = _rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
+        here = rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
         value = _value(piece)
         proved = _split(
             settling.settled(algebra.substitute(here, value), state.integers.effort) if value else here, state
@@ -340,41 +218,6 @@ def _within(piece: Guard, g: Guard) -> bool:
     return above and (g.hi is None or (piece.hi is not None and piece.hi <= g.hi))
 
 
-def _rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly:
-    """p with some atoms replaced, and index expressions by others."""
-    result = ZERO
-    for mono, c in p.items:
-        product: Poly = algebra.scale(ONE, c)
-        kept: list[tuple[Atom, Number]] = []
-        for atom, n in mono:
-            new = _rebuilt_atom(atom, on_atom, on_index)
-            if new is None:
-                kept.append((atom, n))
-                continue
-            product = algebra.multiply(product, algebra.power_of(new, n))
-        if kept:
-            mono_kept = tuple(sorted(kept, key=lambda item: item[0].uid))
-            product = algebra.multiply(product, make_poly(((mono_kept, 1),)))
-        result = algebra.add(result, product)
-    return result
-
-
-def _rebuilt_atom(atom: Atom, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly | None:
-    if atom in on_atom:
-        return on_atom[atom]
-    if isinstance(atom, Read):
-        if any(e in on_index for e in atom.indices):
-            return algebra.read(atom.tensor, [on_index.get(e, e) for e in atom.indices])
-    elif isinstance(atom, Ix):
-        if atom.index in on_index:
-            return algebra.of_index(on_index[atom.index])
-    elif isinstance(atom, Apply):
-        args = tuple(_rebuilt(a, on_atom, on_index) for a in atom.args)
-        if args != atom.args:
-            return apply(atom.function, args)
-    return None
-
-
 def _cancels(p: Poly, state: _Split) -> bool:
     """Without guards: make equal index expressions one, and see whether everything cancels."""
     integers = state.integers
@@ -393,7 +236,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
                 break
         else:
             representatives.append(e)
-    reduced = _rebuilt(p, {}, merged) if merged else p
+    reduced = rebuilt(p, {}, merged) if merged else p
     if reduced is ZERO:
         return True
     reduced = _join_equal_definitions(reduced, state)
@@ -409,13 +252,13 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     reads = [a for a in dict.fromkeys(atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
     for n, a in enumerate(reads):
         for b in reads[:n]:
-            if a.tensor is b.tensor or not _comparable(a.tensor, b.tensor):
+            if a.tensor is b.tensor or not comparable(a.tensor, b.tensor):
                 continue
             question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices]))
             if state.depth <= state.integers.effort.refused.get(question, 0):
                 continue
             if _same_definition(a, b, state):
-                return _join_equal_definitions(_rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
+                return _join_equal_definitions(rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
             if state.integers.effort.left > 0:
                 state.integers.effort.refused[question] = state.depth
     return p
@@ -436,42 +279,6 @@ def _pattern(indices: list[Index]) -> Hashable:
         )
         for e in indices
     )
-
-
-def forget() -> None:
-    """Let go of the definitions looked at so far; see `terms.memory`."""
-    settling.forget()
-    _leaves.cache_clear()
-    _height.cache_clear()
-
-
-@lru_cache(maxsize=1 << 16)
-def _leaves(source: Tensor) -> frozenset[Tensor | str]:
-    """The tensors and functions that a definition is made of, in the end."""
-    if not source.bodies:
-        return frozenset((source,))
-    return frozenset[Tensor | str]().union(*map(ingredients, source.bodies))
-
-
-def ingredients(p: Poly) -> frozenset[Tensor | str]:
-    """The tensors and functions that a term is made of, in the end."""
-    found: set[Tensor | str] = set()
-    for atom in atoms(p):
-        if isinstance(atom, Read):
-            found |= _leaves(atom.tensor)
-        elif isinstance(atom, Apply):
-            found.add(atom.function)
-    return frozenset(found)
-
-
-def reads(p: Poly) -> set[Read]:
-    """The reads on a term's surface and in the arguments of its functions."""
-    return {a for a in atoms(p) if isinstance(a, Read)}
-
-
-def arguments(p: Poly) -> frozenset[Tensor]:
-    """The modules' arguments that a term is about in the end."""
-    return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")
 
 
 def _same_definition(a: Read, b: Read, state: _Split) -> bool:

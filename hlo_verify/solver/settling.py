@@ -14,8 +14,9 @@ from hlo_verify.index.expr import Var
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named, unfold
+from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.sums import reduce_extremum, reduce_sum
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, number, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})

@@ -132,7 +132,6 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
 
 _cut_applications: dict[int, bool] = {}
 
-
 TABLES: tuple[dict[Any, Any], ...] = (_cut_applications,)
 """Everything remembered here; see `memory`."""
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
-from hlo_verify.ops.control import LoopBook
+from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.passes.instances import Outcome, Task, answer
 from hlo_verify.passes.load import load

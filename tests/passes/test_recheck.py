@@ -17,7 +17,7 @@ from hlo_verify.passes.instances import Finding, Task, answer
 from hlo_verify.passes.load import load
 from hlo_verify.passes.recheck import recheck, recheck_with
 from hlo_verify.report import Recheck
-from hlo_verify.terms import algebra, functions, guards, sums
+from hlo_verify.terms import algebra, extrema, functions, guards
 from hlo_verify.terms.term import Poly
 
 DEVICES = "mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32"
@@ -136,7 +136,7 @@ def _wide_guard(form: expr.Index, lo: int | None, hi: int | None) -> Poly:
 
 
 INTERVAL = guards.interval
-EXTREMUM = sums.reduce_extremum
+EXTREMUM = extrema.reduce_extremum
 
 
 def _least_for_greatest(kind: str, bound: Sequence[Any], p: Poly) -> Poly:
@@ -166,7 +166,7 @@ SEEDS: dict[str, tuple[Seed, str]] = {
         "all_gather",
     ),
     "guard one too wide": (lambda patch: patch.setattr(guards, "interval", _wide_guard), "pad"),
-    "least for greatest": (lambda patch: patch.setattr(sums, "reduce_extremum", _least_for_greatest), "reduce"),
+    "least for greatest": (lambda patch: patch.setattr(extrema, "reduce_extremum", _least_for_greatest), "reduce"),
     "transpose reads one row": (lambda patch: patch.setitem(RULES, "transpose", _transposed_not), "transpose"),
     "groups of one": (
         lambda patch: patch.setattr(collective_rules, "reduce_over_group", lambda kind, term, groups, device: term),

@@ -13,8 +13,8 @@ from hlo_verify.index import expr
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.sums import reduce_extremum
 from hlo_verify.terms.term import Poly, tensor
 from tests.support import recipes
 from tests.support.expressions import many

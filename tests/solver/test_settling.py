@@ -13,8 +13,9 @@ from hlo_verify.solver.integers import Effort
 from hlo_verify.solver.settling import settled
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import named
+from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.sums import reduce_extremum, reduce_sum
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, number, tensor
 from tests.support.expressions import Space, data, evaluated, many, poly, space
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.ops.control import LoopBook
+from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.interpret import run

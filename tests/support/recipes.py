@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
@@ -244,5 +244,6 @@ class Builder:
         if kind == "sum":
             inner = sums.reduce_sum([low], p) if way.random() < 0.5 else None
             return sums.reduce_sum([low, high], p) if inner is None else sums.reduce_sum([high], inner)
-        inner = sums.reduce_extremum(kind, [high], p) if way.random() < 0.5 else None
-        return sums.reduce_extremum(kind, [high, low], p) if inner is None else sums.reduce_extremum(kind, [low], inner)
+        stepwise = way.random() < 0.5
+        inner = extrema.reduce_extremum(kind, [high], p) if stepwise else p
+        return extrema.reduce_extremum(kind, [low] if stepwise else [high, low], inner)

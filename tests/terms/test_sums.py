@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.term import Poly, tensor
 from tests.support.expressions import (
@@ -144,10 +144,10 @@ def test_extremum(draws: st.DataObject) -> None:
     p = body(draws.draw, every, known)
     kind, function = draws.draw(st.sampled_from((("max", np.maximum), ("min", np.minimum))))
     wanted = np.asarray(function.reduce(p.values, axis=axes(free, every)), dtype=object)
-    check(sums.reduce_extremum(kind, bound.variables, p.it), free, known, wanted, p.it)
+    check(extrema.reduce_extremum(kind, bound.variables, p.it), free, known, wanted, p.it)
     cut = draws.draw(st.integers(0, len(bound.variables)))
-    inner = sums.reduce_extremum(kind, bound.variables[cut:], p.it)
-    check(sums.reduce_extremum(kind, bound.variables[:cut], inner), free, known, wanted, p.it)
+    inner = extrema.reduce_extremum(kind, bound.variables[cut:], p.it)
+    check(extrema.reduce_extremum(kind, bound.variables[:cut], inner), free, known, wanted, p.it)
 
 
 @many
@@ -158,7 +158,7 @@ def test_boolean(draws: st.DataObject) -> None:
     p = truth(draws.draw, every, known)
     kind, function = draws.draw(st.sampled_from((("or", np.maximum), ("and", np.minimum))))
     wanted = np.asarray(function.reduce(p.values, axis=axes(free, every)), dtype=object)
-    check(sums.reduce_boolean(kind, bound.variables, p.it), free, known, wanted, p.it)
+    check(extrema.reduce_boolean(kind, bound.variables, p.it), free, known, wanted, p.it)
 
 
 @many
@@ -171,7 +171,7 @@ def test_product(draws: st.DataObject) -> None:
         bound, every = Space(bound.variables[:1]), Space((*free.variables, bound.variables[0]))
         p = product(draws.draw, every, known)
     wanted = np.asarray(np.multiply.reduce(p.values, axis=axes(free, every)), dtype=object)
-    check(sums.reduce_product(bound.variables, p.it), free, known, wanted, p.it)
+    check(extrema.reduce_product(bound.variables, p.it), free, known, wanted, p.it)
 
 
 @many
@@ -195,7 +195,7 @@ def test_rotations(draws: st.DataObject) -> None:
     check(sums.reduce_sum(bound[:1], sums.reduce_sum(bound[1:], turned)), Space((free,)), known, wanted, p.it)
     for kind, function in (("max", np.maximum), ("min", np.minimum)):
         wanted = np.asarray(function.reduce(values, axis=(1, 2)), dtype=object)
-        check(sums.reduce_extremum(kind, bound, turned), Space((free,)), known, wanted, p.it)
+        check(extrema.reduce_extremum(kind, bound, turned), Space((free,)), known, wanted, p.it)
 
 
 def test_a_full_rotation_is_the_whole() -> None:

@@ -1,0 +1,132 @@
+"""What a loop's text says of it: how many iterations it has, which components never change, and which count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlo_verify.diagnostics import Unsupported
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, is_integer, positions
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Guard, Poly, tensor
+
+_UNCOUNTED = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a loop's text says: the trip count, which components never change, and which count."""
+
+    trips: int
+    invariant: frozenset[int]
+    counters: dict[int, tuple[int, int]]
+    """Component to (start, step)."""
+
+
+def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
+    """The trip count from the condition, evaluated with every counter as an affine function of the iteration."""
+    condition, body = op.regions
+    producers = {result: inner for inner in body.ops for result in inner.results}
+    invariant = set()
+    counters: dict[int, tuple[int, int]] = {}
+    for k, (argument, result) in enumerate(zip(body.arguments, body.results, strict=True)):
+        if argument == result:
+            invariant.add(k)
+            continue
+        start = args[k].term.constant
+        step = _step(result, argument, body, producers, context)
+        if isinstance(start, int) and step and args[k].shape == () and is_integer(args[k].type.dtype):
+            counters[k] = (as_index(args[k]).const, step)
+    t = expr.var("t", "count", _steps_that_fit(counters, op))
+    values = []
+    for k, value in enumerate(args):
+        if k in counters:
+            start, step = counters[k]
+            at = expr.shift(expr.scale(expr.of_var(t), step), start)
+            values.append(Value(value.type, algebra.of_index(at)))
+        elif k in invariant:
+            values.append(value)
+        else:
+            unknown = tensor("opaque", f"carried {k}", value.type.dtype, value.shape)
+            values.append(Value(value.type, algebra.read(unknown, positions(value.shape))))
+    (test,) = context.run(condition, values, context)
+    trips = _count(test.term, t)
+    if trips is None:
+        raise UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
+    if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
+        raise UnsupportedError("a loop counter that overflows", Unsupported.LOOP)
+    return Shape(trips, frozenset(invariant), counters)
+
+
+def _steps_that_fit(counters: dict[int, tuple[int, int]], op: Op) -> int:
+    """For how many iterations no counter overflows: the trip count is below, or the loop is not understood."""
+    steps = _UNCOUNTED
+    for k, (start, step) in counters.items():
+        lo, hi = integer_range(op.types[k].dtype)
+        steps = min(steps, ((hi - start) // step if step > 0 else (start - lo) // -step) + 1)
+    return steps
+
+
+def _fits(dtype: str, value: int) -> bool:
+    lo, hi = integer_range(dtype)
+    return lo <= value <= hi
+
+
+def _step(result: int, argument: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
+    """What an iteration adds to a counter, in one or several constant steps (a body that was unrolled)."""
+    total = 0
+    while result != argument:
+        op = producers.get(result)
+        if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in algebra.INTEGER_RANGES:
+            return None
+        first, second = op.operands
+        step = _constant(second, body, producers, context)
+        if step is None and op.name == "add":
+            first, step = second, _constant(first, body, producers, context)
+        if step is None:
+            return None
+        total += step if op.name == "add" else -step
+        result = first
+    return total
+
+
+def _constant(value: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
+    """The number that a scalar always is, in a loop's body or around it.
+
+    The body's own values may be in the environment too, as they were when it last ran.
+    """
+    source = producers.get(value)
+    if source is not None:
+        return int(source.attributes["value"].flat[0]) if source.name == "constant" else None
+    around = None if value in body.arguments else context.environment.get(value)
+    constant = None if around is None else around.term.constant
+    return constant if isinstance(constant, int) else None
+
+
+def _count(test: Poly, t: Var) -> int | None:
+    """The number of iterations for which a condition holds: only `t div low <= n` with t itself says so exactly."""
+    constant = test.constant
+    if constant is not None:
+        return 0 if constant == 0 else None
+    guard = test.atom
+    if not isinstance(guard, Guard) or guard.lo is not None or guard.hi is None or len(guard.form.items) != 1:
+        return None
+    digit, c = guard.form.items[0]
+    if c == 1 and isinstance(digit, expr.Digit) and digit.var is t and digit.top:
+        return digit.low * (guard.hi + 1)  # t div low <= hi
+    return None
+
+
+def counter_at(shape: Shape, k: int, t: Index, kind: TensorType) -> Value:
+    """What a counter is at iteration t."""
+    start, step = shape.counters[k]
+    return Value(kind, algebra.of_index(expr.shift(expr.scale(t, step), start)))
+
+
+def iterate(op: Op, values: Sequence[Value], context: Context) -> list[Value]:
+    """What a loop carries after an iteration, from what it carries before."""
+    body = op.regions[1]
+    return context.run(body, values, context)

@@ -1,0 +1,206 @@
+"""Loops of the logical module, and loops of the partitioned module matched with them by induction.
+
+A loop of the logical module, with a counter and a fixed number of iterations, gives every carried tensor
+a name: its value at the start of iteration t, and its value at the end. A loop of the partitioned module
+is matched with one of those: carried shards are guessed to be shards of the logical carried tensors at
+the same t, and the guess is an induction hypothesis. It is dropped for every component whose initial value
+or whose next value does not agree with it, and the rest is checked again, until what is left holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ir import Op, TensorType
+from hlo_verify.ops import devices
+from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.solver import cases
+from hlo_verify.solver.integers import Effort
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Poly, tensor
+
+EFFORT = 300
+"""The most steps of case distinction for all loops together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the logical module: `state[j]` at the start of iteration `t`, `after[j]` one later,
+    `final[j]` at the end."""
+
+    op: Op
+    t: Var
+    initial: tuple[Value, ...]
+    state: tuple[Value, ...]
+    after: tuple[Value, ...]
+    final: tuple[Value, ...]
+
+
+Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A guess at how a carried tensor is sharded: logical indices of a device's element, and whether it exists."""
+
+    indices: tuple[Index, ...]
+    inside: Poly
+
+
+@dataclass(slots=True)
+class LoopBook:
+    """The logical module's loops, for the partitioned module's loops to be matched with.
+
+    `place` gives the candidate placements of one carried tensor, most likely first.
+    """
+
+    place: Place
+    loops: list[Loop] = field(default_factory=list)
+    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
+
+
+def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
+    """Inside a manual region, what a loop carries depends on the device; where the initial values and an iteration
+    depend on some digits of its number alone, so does that, by induction."""
+    if context.device is None:
+        return _named_loop(op, args, context, shape, ())
+    device = context.device
+    initial = [value.term for value in args]
+    part = devices.projection(initial, device)
+    place = len(context.loops.loops)
+    while True:
+        results = _named_loop(op, args, context, shape, (part,))
+        terms = [*initial, *(value.term for value in context.loops.loops[place].after)]
+        if part is expr.of_var(device) or devices.depends_only_on(terms, device, part):
+            return results
+        del context.loops.loops[place:]
+        wider = devices.projection(terms, device)
+        part = expr.of_var(device) if wider is part else wider
+
+
+def _named_loop(op: Op, args: list[Value], context: Context, shape: Shape, device: tuple[Index, ...]) -> list[Value]:
+    """The loop's results, with names for what it carries: tensors indexed by `device` and the counters around."""
+    t = expr.fresh("t", shape.trips)
+    now = expr.of_var(t)
+    outer = (*device, *context.iterations)
+    state, final = [], []
+    for k, (kind, value) in enumerate(zip(op.types, args, strict=True)):
+        if k in shape.invariant:
+            state.append(Value(kind, value.term))
+            final.append(Value(kind, value.term))
+        elif k in shape.counters:
+            state.append(counter_at(shape, k, now, kind))
+            final.append(counter_at(shape, k, expr.constant(shape.trips), kind))
+        else:
+            name = f"loop{len(context.loops.loops)}"
+            carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
+            result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
+            state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))
+            final.append(Value(kind, algebra.read(result, (*outer, *positions(kind.shape)))))
+    place = len(context.loops.loops)
+    context.iterations.append(now)
+    after = iterate(op, state, context)
+    context.iterations.pop()
+    context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
+    return final
+
+
+def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> tuple[int, list[Value] | None]:
+    """How many components have no lineage in the logical loop that matches best, and the loop's results."""
+    best: tuple[int, list[Value]] | None = None
+    candidates = [loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)]
+    candidates.sort(key=lambda loop: loop.op.location != op.location)
+    for loop in candidates:
+        lost, results = _induct(op, args, context, shape, loop)
+        if best is None or lost < best[0]:
+            best = (lost, results)
+        if lost == 0:
+            break
+    return (0, None) if best is None else best
+
+
+def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop) -> tuple[int, list[Value]]:
+    """How many components have no lineage, and the loop's results."""
+    options: dict[int, Iterator[Placement]] = {}
+    places: dict[int, Placement] = {}
+    for k, kind in enumerate(op.types):
+        if k in shape.invariant or k in shape.counters:
+            continue
+        candidates = context.loops.place(loop.op, op, k, loop.state[k].type, kind)
+        options[k] = _agreeing(args[k], loop, k, candidates, context.loops.effort)
+        _take_next(places, options, k)
+    now = expr.of_var(loop.t)
+    unknown = {
+        k: tensor("opaque", f"carried {k}", kind.dtype, kind.shape, location=op.location)
+        for k, kind in enumerate(op.types)
+    }
+    while True:
+        state = []
+        for k, kind in enumerate(op.types):
+            if k in shape.invariant:
+                state.append(Value(kind, args[k].term))
+            elif k in shape.counters:
+                state.append(counter_at(shape, k, now, kind))
+            else:
+                arbitrary = algebra.read(unknown[k], (*_outside(context), now, *positions(kind.shape)))
+                state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
+        after = iterate(op, state, context)
+        wrong = [
+            k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place, context.loops.effort)
+        ]
+        if not wrong:
+            break
+        # One at a time: that others are wrong may be the fault of this one.
+        if not any(_take_next(places, options, k) for k in wrong):
+            for k in wrong:
+                del places[k]
+    results = []
+    for k, kind in enumerate(op.types):
+        if k in shape.invariant:
+            results.append(Value(kind, args[k].term))
+        elif k in shape.counters:
+            results.append(counter_at(shape, k, expr.constant(shape.trips), kind))
+        else:
+            end = tensor("opaque", f"loop result {k}", kind.dtype, kind.shape, location=op.location)
+            arbitrary = algebra.read(end, (*_outside(context), *positions(kind.shape)))
+            results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
+    lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
+    return lost, results
+
+
+def _take_next(places: dict[int, Placement], options: dict[int, Iterator[Placement]], k: int) -> bool:
+    """Guess that a component is placed as the next of its options says, if there is one."""
+    place = next(options[k], None)
+    if place is not None:
+        places[k] = place
+    return place is not None
+
+
+def _agreeing(
+    initial: Value, loop: Loop, k: int, candidates: Sequence[Placement], effort: Effort
+) -> Iterator[Placement]:
+    """The placements in which a component starts as its counterpart does."""
+    return (place for place in candidates if _agrees(initial.term, loop.initial[k], place, effort))
+
+
+def _outside(context: Context) -> tuple[Index, ...]:
+    """What an arbitrary value may depend on: the device, and the iterations of loops around that are taken as one."""
+    device = () if context.device is None else (expr.of_var(context.device),)
+    return (*device, *context.iterations)
+
+
+def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:
+    """A device's shard of a logical value; arbitrary past its end, or where nothing is known."""
+    if place is None:
+        return arbitrary
+    term = algebra.multiply(place.inside, logical.at(place.indices))
+    return algebra.add(term, algebra.multiply(algebra.logical_not(place.inside), arbitrary))
+
+
+def _agrees(found: Poly, logical: Value, place: Placement, effort: Effort) -> bool:
+    """Whether a term is its shard of a logical value, where that exists."""
+    return cases.equal(found, logical.at(place.indices), place.inside, effort)

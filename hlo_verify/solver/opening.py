@@ -1,0 +1,109 @@
+"""Named terms taken apart, and what terms are made of in the end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TypeGuard
+
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, atoms, make_poly
+
+TERMS = 40
+"""The most monomials of a question."""
+
+
+def opened(p: Poly) -> Poly:
+    """The term with all named terms on its surface taken apart, as far as that does not make it too long."""
+    while p.items:
+        without = without_name(p)
+        if without is None:
+            break
+        p = without
+    return p
+
+
+def without_name(p: Poly) -> Poly | None:
+    """The term with one named term on its surface taken apart; None if it has none, or if it would grow too long.
+
+    First of those that are made of others, so that what both sides of a comparison are made of stays whole.
+    """
+    growth: dict[Tensor, int] = defaultdict(int)
+    for mono, _ in p.items:
+        own: dict[Tensor, int] = defaultdict(lambda: 1)
+        for a, n in mono:
+            if _is_name(a) and isinstance(n, int):
+                own[a.tensor] *= len(a.tensor.bodies[0].items) ** n
+        for name, size in own.items():
+            growth[name] += size - 1
+    for name in sorted(_outermost(set(growth)), key=lambda name: (growth[name], name.uid)):
+        if len(p.items) + growth[name] <= 2 * TERMS:  # something may cancel
+            return _opened_name(p, name)
+    return None
+
+
+def _is_name(a: Atom) -> TypeGuard[Read]:
+    return isinstance(a, Read) and a.tensor.kind == "term"
+
+
+def _outermost(names: set[Tensor]) -> list[Tensor]:
+    heights = {name: _height(name) for name in names}
+    return [name for name, height in heights.items() if height == max(heights.values())]
+
+
+@lru_cache(maxsize=1 << 16)
+def _height(name: Tensor) -> int:
+    """How many layers of names a named term has."""
+    inside = {a.tensor for a in atoms(name.bodies[0]) if _is_name(a)}
+    return 1 + max(map(_height, inside), default=0)
+
+
+def _opened_name(p: Poly, name: Tensor) -> Poly | None:
+    result = ZERO
+    for mono, c in p.items:
+        product: Poly = algebra.scale(ONE, c)
+        for atom, n in mono:
+            factor = make_poly(((((atom, n),), 1),))
+            if _is_name(atom) and atom.tensor is name and isinstance(n, int):
+                factor = algebra.power(unfold(atom)[1][0], n)
+            if len(product.items) * len(factor.items) > TERMS:
+                return None
+            product = algebra.multiply(product, factor)
+        result = algebra.add(result, product)
+    return result
+
+
+@lru_cache(maxsize=1 << 16)
+def leaves(source: Tensor) -> frozenset[Tensor | str]:
+    """The tensors and functions that a definition is made of, in the end."""
+    if not source.bodies:
+        return frozenset((source,))
+    return frozenset[Tensor | str]().union(*map(ingredients, source.bodies))
+
+
+def ingredients(p: Poly) -> frozenset[Tensor | str]:
+    """The tensors and functions that a term is made of, in the end."""
+    found: set[Tensor | str] = set()
+    for atom in atoms(p):
+        if isinstance(atom, Read):
+            found |= leaves(atom.tensor)
+        elif isinstance(atom, Apply):
+            found.add(atom.function)
+    return frozenset(found)
+
+
+def reads(p: Poly) -> set[Read]:
+    """The reads on a term's surface and in the arguments of its functions."""
+    return {a for a in atoms(p) if isinstance(a, Read)}
+
+
+def arguments(p: Poly) -> frozenset[Tensor]:
+    """The modules' arguments that a term is about in the end."""
+    return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")
+
+
+def forget() -> None:
+    """Let go of the definitions looked at so far; see `terms.memory`."""
+    leaves.cache_clear()
+    _height.cache_clear()

@@ -1,0 +1,196 @@
+"""The bound variables of a reduction: split at the digits that occur, joined where they only occur together, unrotated.
+
+    f(v mod 2, v div 2), v < 2*n      over a < 2 and b < n: f(a, b)
+    g(a + m*b), a < m and b < n       over k < m*n: g(k)
+    g((e + c*v) mod n), v < n         over v < n: g(v), c prime to n
+
+The new variables take the same values together as the old ones, each as often, in whatever order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import gcd
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Guard, Ix, Poly, Read
+
+
+def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
+    """Split bound variables at the digits that occur and join those that only occur together; undo rotations.
+
+    None if nothing changes; else the new variables and the bodies. They take the same values together, in whatever
+    order.
+    """
+    variables = frozenset(bound)
+    found: dict[int, Index] = {}
+    for body in bodies:
+        _indices(body, variables, found)
+    pieces: dict[Var, set[tuple[int, int]]] = {v: set() for v in bound}
+    uses: dict[tuple[Var, int], set[tuple[int, int]]] = {}
+    for e in found.values():
+        for atom, _ in e.items:
+            if isinstance(atom, Digit) and atom.var in variables:
+                end = atom.var.size if atom.top else atom.low * atom.radix
+                pieces[atom.var].add((atom.low, end))
+    cuts = {v: _cuts(v, spans) for v, spans in pieces.items()}
+    for e in found.values():
+        for atom, c in e.items:
+            if isinstance(atom, Digit) and atom.var in variables:
+                end = atom.var.size if atom.top else atom.low * atom.radix
+                for low in cuts[atom.var]:
+                    if atom.low <= low < end:
+                        uses.setdefault((atom.var, low), set()).add((e.uid, c * (low // atom.low)))
+    return _join(bound, bodies, cuts, uses) or _unrotated(bound, bodies, found)
+
+
+def _indices(p: Poly, bound: frozenset[Var], found: dict[int, Index]) -> None:
+    """Every index expression, at any depth, that mentions a bound variable."""
+    if p.free.isdisjoint(bound):
+        return
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if atom.free.isdisjoint(bound):
+                continue
+            if isinstance(atom, Read):
+                for e in atom.indices:
+                    _index_and_inner(e, bound, found)
+            elif isinstance(atom, Ix):
+                _index_and_inner(atom.index, bound, found)
+            elif isinstance(atom, Guard):
+                _index_and_inner(atom.form, bound, found)
+            else:
+                for arg in atom.args:
+                    _indices(arg, bound, found)
+
+
+def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -> None:
+    if e.free.isdisjoint(bound) or e.uid in found:
+        return
+    found[e.uid] = e
+    for atom, _ in e.items:
+        if not isinstance(atom, Digit) and not atom.free.isdisjoint(bound):
+            for inner in atom.exprs:
+                _index_and_inner(inner, bound, found)
+            if atom.term is not None:
+                _indices(atom.term, bound, found)
+
+
+def _unrotated(
+    bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]
+) -> tuple[list[Var], tuple[Poly, ...]] | None:
+    """Make a bound variable the shard that a full rotation reaches, not the steps that it takes there.
+
+    `(e + c*v) mod n` takes every value once as v does, if v has n of them and c no divisor in common with n: another
+    order of the same values. None where no rotation goes away by it.
+    """
+    variables = frozenset(bound)
+    for e in found.values():
+        for atom, _ in e.items:
+            turned = _rotation(atom, variables) if isinstance(atom, Opaque) and atom.kind == "mod" else None
+            if turned is None:
+                continue
+            substitution = algebra.Substitution(turned)
+            result = tuple(substitution.poly(body) for body in bodies)
+            (v,) = turned
+            if all(_rotations(body, v) == 0 for body in result):
+                return list(bound), result
+    return None
+
+
+def _rotation(atom: Opaque, bound: frozenset[Var]) -> dict[Var, Index] | None:
+    """The steps, as a function of the shard reached."""
+    (n,), inner = atom.args, atom.exprs[0]
+    for digit, c in inner.items:
+        if isinstance(digit, Digit) and digit.var in bound and digit.var.size == n and digit.low == 1 and digit.top:
+            rest = expr.subtract(inner, expr.scale(expr.of_atom(digit), c))
+            if gcd(c, n) == 1 and digit.var not in rest.free:
+                back = expr.subtract(expr.of_var(digit.var), rest)
+                return {digit.var: expr.modulo(expr.scale(back, pow(c, -1, n)), n)}
+    return None
+
+
+def _rotations(p: Poly, v: Var) -> int:
+    """How many opaque integers mention a variable."""
+    found: dict[int, Index] = {}
+    _indices(p, frozenset((v,)), found)
+    return sum(isinstance(a, Opaque) and v in a.free for e in found.values() for a, _ in e.items)
+
+
+def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:
+    """Where to split a variable: all ends of its digits if they divide one another and its size, else nowhere."""
+    points = sorted({low for low, _ in spans} | {end for _, end in spans} | {1, v.size})
+    if any(b % a for a, b in pairwise(points)):
+        return [1]
+    return points[:-1] if len(points) > 1 else [1]
+
+
+def _join(
+    bound: Sequence[Var],
+    bodies: tuple[Poly, ...],
+    cuts: dict[Var, list[int]],
+    uses: dict[tuple[Var, int], set[tuple[int, int]]],
+) -> tuple[list[Var], tuple[Poly, ...]] | None:
+    sizes: dict[tuple[Var, int], int] = {}
+    for v in bound:
+        ends = [*cuts[v][1:], v.size]
+        for low, end in zip(cuts[v], ends, strict=True):
+            sizes[v, low] = end // low
+    by_use = {frozenset(u): piece for piece, u in uses.items()}
+    above: dict[tuple[Var, int], tuple[Var, int]] = {}
+    for piece, u in uses.items():
+        n = sizes[piece]
+        nxt = by_use.get(frozenset((e, c * n) for e, c in u))
+        if nxt is not None and nxt != piece and uses[nxt] != u:
+            above[piece] = nxt
+    chains = _chains(list(uses), above)
+    if all(len(chain) == 1 for chain in chains) and all(len(c) == 1 for c in cuts.values()):
+        return None
+    if all(_same(chain, cuts) for chain in chains):
+        return None
+    parts: dict[Var, list[Index]] = {v: [] for v in bound}
+    new_bound: list[Var] = []
+    for chain in chains:
+        total = 1
+        for piece in chain:
+            total *= sizes[piece]
+        merged = expr.fresh("f", total)
+        new_bound.append(merged)
+        low = 1
+        for piece in chain:
+            digit = expr.digit_of(expr.of_var(merged), low, sizes[piece])
+            parts[piece[0]].append(expr.scale(digit, piece[1]))
+            low *= sizes[piece]
+    mapping = {v: expr.add(*ps) for v, ps in parts.items() if ps}
+    for v in bound:
+        if v not in mapping:
+            new_bound.append(v)
+        else:  # digits that do not occur still count: sum v<4. f(v mod 2) = 2 * sum v<2. f(v)
+            new_bound.extend(expr.fresh("f", sizes[v, low]) for low in cuts[v] if (v, low) not in uses)
+    substitution = algebra.Substitution(mapping)
+    return new_bound, tuple(substitution.poly(body) for body in bodies)
+
+
+def _chains(
+    pieces: list[tuple[Var, int]], above: dict[tuple[Var, int], tuple[Var, int]]
+) -> list[list[tuple[Var, int]]]:
+    below = {b: a for a, b in above.items()}
+    chains = []
+    for piece in pieces:
+        if piece in below and above.get(below[piece]) == piece:
+            continue
+        chain = [piece]
+        while chain[-1] in above and below.get(above[chain[-1]]) == chain[-1] and above[chain[-1]] not in chain:
+            chain.append(above[chain[-1]])
+        chains.append(chain)
+    covered = {piece for chain in chains for piece in chain}
+    return chains + [[piece] for piece in pieces if piece not in covered]
+
+
+def _same(chain: list[tuple[Var, int]], cuts: dict[Var, list[int]]) -> bool:
+    """Whether a chain is one whole variable again."""
+    v = chain[0][0]
+    return [(v, low) for low in cuts[v]] == chain
