@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, replaced, spread
+from hlo_verify.evaluate.blocks import Blocks, with_map
 from hlo_verify.evaluate.contraction import Pairing, contracted
+from hlo_verify.evaluate.maps import rectangle
 from hlo_verify.evaluate.movement import reshaped, transposed
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.evaluate.windows import padded_by_one, slide
+from hlo_verify.evaluate.windows import padded_by_one, read, slide
 from hlo_verify.ir import Op
 
 
@@ -57,7 +58,10 @@ def _convolution(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blo
 
 
 def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -> tuple[Blocks, Blocks]:
-    """The image's spatial dimension k as outputs and taps, each tap a class; the kernel's likewise, in their order."""
+    """The image's spatial dimension k as outputs and taps, and the kernel's in the order of the taps.
+
+    Outputs that read the same classes at every tap are one class, and so are taps that are read alike by all outputs.
+    """
     attributes = op.attributes
     axis, tap = 4 + 2 * k, 4 + k
     size, width = image.shape[axis - 1], kernel.shape[tap - 1]
@@ -71,15 +75,13 @@ def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -
         attributes["lhs_dilation"][k],
         attributes["rhs_dilation"][k],
     )
-    kernel = spread(kernel, tap, run.maps)
     if attributes["window_reversal"][k]:
-        values = np.flip(kernel.values, tap) if kernel.values.shape[tap] > 1 else kernel.values
-        kernel = replaced(kernel, tap, kernel.classes[tap], values)
-    image = spread(image, axis, run.maps)
-    run.spend(image.values.size // image.values.shape[axis] * source.size)
-    values = np.take(padded_by_one(image.values, axis, np.zeros((), image.values.dtype)), source, axis=axis)
-    classes = (*image.classes[:axis], run.maps.distinct(out), run.maps.distinct(width), *image.classes[axis + 1 :])
-    return Blocks(classes, values), kernel
+        kernel = with_map(kernel, tap, kernel.classes[tap][::-1], run.maps)
+    outputs, taps, table = rectangle(read(image.classes[axis], source))
+    run.spend(image.values.size // image.values.shape[axis] * table.size)
+    values = np.take(padded_by_one(image.values, axis, np.zeros((), image.values.dtype)), table, axis=axis)
+    maps = run.maps.intern(outputs), run.maps.intern(taps)
+    return Blocks((*image.classes[:axis], *maps, *image.classes[axis + 1 :]), values), kernel
 
 
 RULES: dict[str, Rule] = {"convolution": _convolution}

@@ -1,6 +1,6 @@
 """Windows that slide over a tensor: reduce_window and select_and_scatter.
 
-Dimensions that windows slide along have a class for each index; the others keep theirs.
+Windows that read the same classes are one class; dimensions that they do not slide along keep theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, take
 from hlo_verify.evaluate.elementwise import scalar_function
-from hlo_verify.evaluate.maps import Array, ClassMap
+from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import UFUNCS, monoid, promoted, widened
 from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
@@ -30,6 +30,12 @@ class Slide:
     @property
     def trivial(self) -> bool:
         return self.source.shape[1] == 1 and np.array_equal(self.source[:, 0], np.arange(len(self.source)))
+
+    @property
+    def running(self) -> bool:
+        """Whether windows hold the elements up to their own, or from it on."""
+        size = len(self.source)
+        return _is_running(self.source, size) or _is_running(_reversed(self.source, size), size)
 
 
 def slide(size: int, out: int, width: int, stride: int, low: int, base: int, dilation: int) -> Array:
@@ -54,6 +60,11 @@ def _slides(op: Op, source: Sequence[int], out: Sequence[int]) -> list[Slide]:
     return [s for s in found if not (s.trivial and len(s.source) == source[s.axis - 1])]
 
 
+def read(classes: ClassMap, source: Array) -> Array:
+    """The class that each offset of each window reads; -1 where that is padding."""
+    return np.where(source < 0, -1, classes[source]) if len(classes) else np.full_like(source, -1)
+
+
 def _spread(a: Blocks, slides: Sequence[Slide], run: Run) -> Blocks:
     for s in slides:
         run.spend(a.values.size // a.values.shape[s.axis] * max(1, len(a.classes[s.axis])))
@@ -69,23 +80,29 @@ def padded_by_one(values: Array, axis: int, filler: Array) -> Array:
 
 def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     count = len(args) // 2
-    shape = op.types[0].shape
-    slides = _slides(op, args[0].shape, shape)
+    slides = _slides(op, args[0].shape, op.types[0].shape)
     args = promoted(op, args, op.operands, run)
-    sources = [_spread(a, slides, run) for a in args[:count]]
+    kind = monoid(op.regions[0]) if count == 1 else None
+    sources = [_spread(a, [s for s in slides if kind == "add" and s.running], run) for a in args[:count]]
     classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
     common = np.broadcast_shapes(*(v.shape for v in values))
     arrays = [np.broadcast_to(v, common) for v in values[:count]]
     firsts = values[count:]
     maps = list(classes)
-    for s in slides:
-        maps[s.axis] = run.maps.distinct(len(s.source))
-    kind = monoid(op.regions[0]) if count == 1 else None
+    for n, s in enumerate(slides):
+        maps[s.axis], slides[n] = _alike(classes[s.axis], s, run)
     if kind is not None:
         found = [_separable(kind, arrays[0], firsts[0], slides, run)]
     else:
         found = _offset_by_offset(op, arrays, firsts, slides, run)
     return [Blocks(tuple(maps), wrapped(v, t.dtype, run.real)) for v, t in zip(found, op.types, strict=True)]
+
+
+def _alike(classes: ClassMap, s: Slide, run: Run) -> tuple[ClassMap, Slide]:
+    """Windows that read the same classes, as one; where windows read, by classes."""
+    matrix = read(classes, s.source)
+    first, which = unique_rows(matrix)
+    return run.maps.intern(which), Slide(s.axis, matrix[first])
 
 
 def _separable(kind: str, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
@@ -106,7 +123,7 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
     run.toil(values.size * width / 16)
     if kind == "add" and _is_running(s.source, size):
         return np.cumsum(values, axis=s.axis, dtype=values.dtype)
-    if kind == "add" and _is_running(size - 1 - np.where(s.source < 0, size, s.source)[::-1, ::-1], size):
+    if kind == "add" and _is_running(_reversed(s.source, size), size):
         return np.flip(np.cumsum(np.flip(values, s.axis), axis=s.axis, dtype=values.dtype), s.axis)
     longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
@@ -121,6 +138,11 @@ def _is_running(source: Array, size: int) -> bool:
         return False
     wanted = np.arange(size)[:, None] + np.arange(size) - (size - 1)
     return np.array_equal(np.where(wanted < 0, -1, wanted), np.where(source < 0, -1, source))
+
+
+def _reversed(source: Array, size: int) -> Array:
+    """The same windows with the dimension counted from its end."""
+    return size - 1 - np.where(source < 0, size, source)[::-1, ::-1]
 
 
 def _neutral(kind: str, dtype: np.dtype) -> Array:
