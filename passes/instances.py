@@ -12,8 +12,9 @@ from random import Random
 from hlo_verify.passes.reduce import reduce
 from hlo_verify.solver.backend import Different, Equal, Query, decide
 from hlo_verify.solver.expand import Expansion
-from hlo_verify.solver.formulas import Graph, Node
+from hlo_verify.solver.formulas import Graph
 from hlo_verify.solver.guess import Guess
+from hlo_verify.solver.nodes import Node
 from hlo_verify.solver.plain import BudgetError, Expr, tensors_of
 from hlo_verify.solver.z3_terms import operands, script
 from hlo_verify.terms.padding import KIND as PADDING

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from hlo_verify.index.expr import Var
-from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole
+from hlo_verify.solver.formulas import Graph
+from hlo_verify.solver.nodes import Node, Unknown, Whole
 from hlo_verify.solver.plain import (
     Add,
     Affine,

@@ -9,7 +9,8 @@ import math
 from typing import Any
 from zlib import crc32
 
-from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole
+from hlo_verify.solver.formulas import Graph
+from hlo_verify.solver.nodes import Node, Unknown, Whole
 from hlo_verify.solver.z3_terms import operands
 
 TOLERANCE = 1e-7

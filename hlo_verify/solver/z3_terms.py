@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from hlo_verify.solver.formulas import Graph, Node, Unknown, Whole, common_measure
+from hlo_verify.solver.formulas import Graph, common_measure
+from hlo_verify.solver.nodes import Node, Unknown, Whole
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.passes.claims import Recorder
 from hlo_verify.passes.instances import Outcome, Task, answer
 from hlo_verify.passes.load import load
-from hlo_verify.passes.meanings import UnwrittenError
-from hlo_verify.passes.recheck import MEANINGS, Nesting, Recorder, question
+from hlo_verify.passes.meanings import MEANINGS, UnwrittenError
+from hlo_verify.passes.questions import Nesting, question
 from hlo_verify.solver.plain import BudgetError
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hlo_verify.solver.backend import Answer, Different, Equal, Query, Unknown, decide
-from hlo_verify.solver.formulas import Graph, Node
+from hlo_verify.solver.formulas import Graph
 from hlo_verify.solver.guess import Guess
+from hlo_verify.solver.nodes import Node
 from hlo_verify.solver.z3_terms import script
 
 

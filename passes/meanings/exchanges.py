@@ -1,4 +1,4 @@
-"""What communication between devices means, written down a second time (see `meanings`)."""
+"""The meaning of communication between devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.ops.groups import channel
-from hlo_verify.passes.meanings import Meaning, Site, UnwrittenError, reducer
+from hlo_verify.passes.meanings.site import Meaning, Site, UnwrittenError
+from hlo_verify.passes.meanings.sums import reducer
 from hlo_verify.solver.plain import Affine, Expr, Gate, OfIndex, Reduce, digit, sum_of, table, times, whole
 
 
