@@ -14,8 +14,8 @@ from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.meanings import MEANINGS, Meaning, Site, free_function
 from hlo_verify.sharding import Sharding
-from hlo_verify.solver.transcribe import Opening
 from hlo_verify.solver.plain import Affine, Expr, Gate, digit, sum_of, table, times, whole
+from hlo_verify.solver.transcribe import Opening
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Apply, Poly, Read
 

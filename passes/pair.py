@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
-from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module
-from hlo_verify.ops.values import Value
-from hlo_verify.passes.lineage import Argument, argument, local_argument, same_elements
 from hlo_verify.sharding import Sharding, replicated
 
 
@@ -16,24 +13,14 @@ def is_global(module: Module) -> bool:
     return any(op.name == "sdy.manual_computation" for op in module.main.ops)
 
 
-def _same(arguments: list[Argument], partitioned: Module) -> list[Value]:
-    for given, kind in zip(arguments, partitioned.main.argument_types, strict=True):
-        if given.type.shape != kind.shape or not same_elements(given.type.dtype, kind.dtype):
-            raise InputError(
-                f"argument {given.name} is {given.type} in the logical module and {kind} "
-                "in the other, which is global (its work is done in manual regions): they are not a pair",
-                Input.NOT_A_PAIR,
-            )
-    return [given.whole for given in arguments]
-
-
-_COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
+COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
+"""What is said of modules that differ in how many arguments or results they have."""
 
 
 def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     if len(logical.result_names) != len(partitioned.result_shardings):
         raise InputError(
-            _COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)), Input.NOT_A_PAIR
+            COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)), Input.NOT_A_PAIR
         )
     shardings = []
     for n, name in enumerate(logical.result_names):
@@ -74,31 +61,11 @@ def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     return shardings
 
 
-def arguments_of(logical: Module, partitioned: Module, devices: int) -> list[Argument]:
-    """What both modules' terms are about."""
-    names, kinds = logical.argument_names, logical.main.argument_types
-    if len(names) != len(partitioned.argument_names):
-        raise InputError(_COUNT.format("argument", len(names), len(partitioned.argument_names)), Input.NOT_A_PAIR)
-    if is_global(partitioned):
-        return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
-    shardings = argument_shardings(logical, partitioned)
-    return [argument(*each, devices) for each in zip(names, kinds, shardings, strict=True)]
-
-
-def partitioned_arguments(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:
-    """What a device holds of the arguments; all of them, where the module is global itself."""
-    if is_global(partitioned):
-        return _same(arguments, partitioned)
-    shardings = argument_shardings(logical, partitioned)
-    kinds = partitioned.main.argument_types
-    return [local_argument(*each, device) for each in zip(arguments, shardings, kinds, strict=True)]
-
-
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
     """How the partitioned module's results make up the logical ones."""
     if len(logical.main.results) != len(partitioned.main.results):
         raise InputError(
-            _COUNT.format("result", len(logical.main.results), len(partitioned.main.results)), Input.NOT_A_PAIR
+            COUNT.format("result", len(logical.main.results), len(partitioned.main.results)), Input.NOT_A_PAIR
         )
     if is_global(partitioned):
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]

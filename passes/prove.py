@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Solver
 from hlo_verify.errors import InputError
-from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, Op
-from hlo_verify.ops.induction import LoopBook
-from hlo_verify.ops.values import Context, Value
+from hlo_verify.ops.values import Value
 from hlo_verify.passes import unknown
 from hlo_verify.passes.diagnose import Diagnosis, Lead, diagnose
 from hlo_verify.passes.interpret import run
-from hlo_verify.passes.lineage import obligations, placements, same_elements
+from hlo_verify.passes.lineage import obligations, same_elements
 from hlo_verify.passes.notation import Notation
-from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
+from hlo_verify.passes.pair import device_count, is_global, result_placements
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import Stages
+from hlo_verify.passes.walk import begin, verification
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
-from hlo_verify.terms.memory import forget, without_collector
+from hlo_verify.terms.memory import forget
 from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
@@ -82,13 +80,8 @@ def examine(
 
     `differing` is asked before the second walk: no effort goes into results that cannot be proved.
     """
-    with _one_at_a_time, without_collector():
-        forget()
-        cases.forget()
+    with verification():
         return _examine(logical, partitioned, progress, differing)
-
-
-_one_at_a_time = threading.Lock()
 
 
 def _examine(
@@ -100,12 +93,12 @@ def _examine(
     found = _prove_repeated(logical, partitioned, devices, placed)
     if found is not None:
         return Examination(replace(found, seconds=time.perf_counter() - started), {})
-    outcome = _walk(logical, partitioned, devices, False, progress)
+    outcome = _walk(logical, partitioned, False, progress)
     results = _results(logical, partitioned, outcome, placed, None)
     left = [result.index for result in results if result.verdict is not Verdict.PROVED]
     if left:
         wrong = frozenset(differing(left) if differing is not None else ())
-        outcome = _walk(logical, partitioned, devices, True, progress)
+        outcome = _walk(logical, partitioned, True, progress)
         results = _results(logical, partitioned, outcome, placed, wrong)
     report = Report(
         logical.name,
@@ -128,16 +121,10 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
     cut = cuts(logical.main, keys)
     if not cut:
         return None
-    device = expr.var("d", "", devices)
-    arguments = arguments_of(logical, partitioned, devices)
-    shards = partitioned_arguments(logical, partitioned, arguments, device)
-    loops = LoopBook(placements(device, _mentioned(logical, partitioned)))
+    both = begin(logical, partitioned, run)
     once = Sharing(cut, keys)
-    replicas = partitioned.replicas
-    plain = Context(None, 1, 1, run, loops=loops, mesh=device)
-    local = Context(device, devices // replicas, replicas, run, side="partitioned", loops=loops)
-    wanted = once.run(logical.main, [argument.whole for argument in arguments], plain)
-    found = once.run(partitioned.main, shards, local)
+    wanted = once.run(logical.main, both.wholes, both.plain)
+    found = once.run(partitioned.main, both.shards, both.local)
     results: list[Result] = []
     proved: set[object] = set()
     for n, name in enumerate(logical.result_names):
@@ -145,12 +132,11 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
         key = (pair, placed[n].tiles, placed[n].coordinates.tobytes())
         if pair is None or key not in proved:
             values = once.resolve(wanted[n]), once.resolve(found[n])
-            if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], device)):
+            if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], both.device)):
                 forget()
                 return None
             proved.add(key)
         results.append(Result(n, name, Verdict.PROVED))
-    unsupported = {**plain.unsupported, **local.unsupported}
     return Report(
         logical.name,
         tuple(results),
@@ -158,7 +144,7 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
         devices,
         0.0,
         stages=tuple(once.stages),
-        unsupported=tuple(unsupported.values()),
+        unsupported=both.unsupported,
     )
 
 
@@ -170,33 +156,13 @@ def _is_manual(op: Op) -> bool:
     return op.name == "sdy.manual_computation" or "manual" in str(op.attributes.get("sharding"))
 
 
-def _walk(logical: Module, partitioned: Module, devices: int, decide: bool, progress: Progress | None) -> _Outcome:
-    device = expr.var("d", "", devices)
-    arguments = arguments_of(logical, partitioned, devices)
-    shards = partitioned_arguments(logical, partitioned, arguments, device)
-    mentioned = _mentioned(logical, partitioned)
-    loops = LoopBook(placements(device, mentioned))
+def _walk(logical: Module, partitioned: Module, decide: bool, progress: Progress | None) -> _Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
-    stages = Stages(device, decide, (lambda done: progress(min(done, total), total)) if progress else None)
-    plain = Context(None, 1, 1, run, loops=loops, mesh=device, observe=stages.record_logical)
-    stages.arguments = [argument.whole for argument in arguments]
-    stages.placements = mentioned
-    wanted = run(logical.main, stages.arguments, plain)
-    replicas = partitioned.replicas
-    local = Context(
-        device, devices // replicas, replicas, run, side="partitioned", loops=loops, observe=stages.record_partitioned
-    )
-    if is_global(partitioned):
-        local = replace(local, device=None, mesh=device)
-    found = run(partitioned.main, shards, local)
-    unsupported = {**plain.unsupported, **local.unsupported}
-    return _Outcome(wanted, found, stages, tuple(unsupported.values()))
-
-
-def _mentioned(logical: Module, partitioned: Module) -> list[Sharding]:
-    """The shardings that arguments and results have."""
-    every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
-    return [sharding for each in every for sharding in each if sharding is not None]
+    both = begin(logical, partitioned, run)
+    stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
+    wanted = run(logical.main, both.wholes, both.plain)
+    found = run(partitioned.main, both.shards, both.local)
+    return _Outcome(wanted, found, stages, both.unsupported)
 
 
 def _results(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hlo_verify.passes.claims import Claim
 from hlo_verify.passes.stages import reads
-from hlo_verify.solver.transcribe import TRANSPARENT, Opening
 from hlo_verify.solver.plain import BudgetError, Expr, tensors_of
+from hlo_verify.solver.transcribe import TRANSPARENT, Opening
 from hlo_verify.terms.term import Tensor
 
 ROUNDS = 60

@@ -12,28 +12,21 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from hlo_verify.index import expr
 from hlo_verify.ir import Module
-from hlo_verify.ops.induction import LoopBook
-from hlo_verify.ops.values import Context
-from hlo_verify.passes.claims import Claim, Recorder, Side, shard
-from hlo_verify.passes.claims import is_plain as _is_plain
-from hlo_verify.passes.claims import prover_term as _term
+from hlo_verify.passes.claims import Claim, Recorder, Side, is_plain, prover_term, shard
 from hlo_verify.passes.instances import Finding, Outcome, Task, answer
-from hlo_verify.passes.lineage import obligations, placements
+from hlo_verify.passes.lineage import obligations
 from hlo_verify.passes.meanings import UnwrittenError
-from hlo_verify.passes.pair import arguments_of, device_count, is_global, partitioned_arguments, result_placements
-from hlo_verify.passes.prove import _one_at_a_time
+from hlo_verify.passes.pair import argument_shardings, is_global, result_placements
 from hlo_verify.passes.questions import Nesting, question
-from hlo_verify.passes.stages import Stages
+from hlo_verify.passes.walk import begin, verification
 from hlo_verify.report import Disagreement, Recheck
-from hlo_verify.sharding import Sharding
 from hlo_verify.solver.names import Names
 from hlo_verify.solver.plain import BudgetError, times
 from hlo_verify.solver.workers import Lost, Pool
-from hlo_verify.terms.memory import forget, without_collector
+from hlo_verify.terms.memory import forget
 from hlo_verify.terms.term import Poly
 
 
@@ -52,41 +45,23 @@ def record(logical: Module, partitioned: Module) -> Recorder:
 
 
 def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder, bool]:
-    devices = device_count(logical, partitioned)
-    device = expr.var("d", "", devices)
-    arguments = arguments_of(logical, partitioned, devices)
-    shards = partitioned_arguments(logical, partitioned, arguments, device)
-    placed = result_placements(logical, partitioned, devices)
-    loops = LoopBook(placements(device))
-    stages = Stages(device, decide)
-    stages.arguments = [argument.whole for argument in arguments]
-    mentioned = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
-    stages.placements = [sharding for each in mentioned for sharding in each if sharding is not None]
     recorder = Recorder()
-    plain = Context(None, 1, 1, recorder.run, loops=loops, mesh=device, observe=stages.record_logical)
-    wanted = recorder.run(logical.main, stages.arguments, plain)
-    replicas = partitioned.replicas
-    local = Context(
-        device,
-        devices // replicas,
-        replicas,
-        recorder.run,
-        side="partitioned",
-        loops=loops,
-        observe=stages.record_partitioned,
-    )
-    if is_global(partitioned):
-        local = replace(local, device=None, mesh=device)
-    else:
-        for argument, value, sharding in zip(arguments, shards, _shardings(logical, partitioned), strict=True):
-            if argument.addends is None and sharding is not None and _is_plain(sharding):
+    both = begin(logical, partitioned, recorder.run)
+    device = both.device
+    placed = result_placements(logical, partitioned, device.size)
+    both.watched(decide)
+    wanted = recorder.run(logical.main, both.wholes, both.plain)
+    if not is_global(partitioned):
+        shardings = argument_shardings(logical, partitioned)
+        for argument, value, sharding in zip(both.arguments, both.shards, shardings, strict=True):
+            if argument.addends is None and is_plain(sharding):
                 whole_side = shard(argument.whole, sharding, device)
-                recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, _term(value.term)))
-    found = recorder.run(partitioned.main, shards, local)
+                recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, prover_term(value.term)))
+    found = recorder.run(partitioned.main, both.shards, both.local)
     open_ = False
     for n, name in enumerate(logical.result_names):
         for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
-            if _is_plain(placed[n]) and device not in wanted[n].term.free:
+            if is_plain(placed[n]) and device not in wanted[n].term.free:
                 side: Side = shard(wanted[n], placed[n], device)
             else:
                 side = _within(inside, expected)
@@ -98,11 +73,6 @@ def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder,
 def _within(inside: Poly, p: Poly) -> Side:
     """A term where a condition holds, and 0 elsewhere."""
     return lambda opening: times(opening.term(inside, {}), opening.term(p, {}))
-
-
-def _shardings(logical: Module, partitioned: Module) -> list[Sharding | None]:
-    pairs = zip(logical.argument_shardings, partitioned.argument_shardings, strict=True)
-    return [whole or part for whole, part in pairs]
 
 
 LEVELS = 6
@@ -151,7 +121,7 @@ def recheck_with(
 
     Z3 has so many milliseconds for each.
     """
-    with _one_at_a_time, without_collector():
+    with verification():
         return _recheck(answers, logical, partitioned, milliseconds, progress)
 
 
@@ -163,7 +133,6 @@ def _recheck(
     progress: Callable[[int, int], None] | None,
 ) -> Recheck:
     started = time.perf_counter()
-    forget()
     recorder = record(logical, partitioned)
     states: dict[str, _State] = {}
     lost: Counter[str] = Counter({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
