@@ -81,6 +81,18 @@ class Function:
     results: tuple[Value, ...]
 
 
+def captured(op: Op) -> list[Value]:
+    """The values around an operation that its regions refer to."""
+    found: list[Value] = []
+    for region in op.regions:
+        inside = set(region.arguments)
+        for inner in region.ops:
+            found.extend(v for v in (*inner.operands, *captured(inner)) if v not in inside)
+            inside.update(inner.results)
+        found.extend(v for v in region.results if v not in inside)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """A whole program: one function, with what is known of names, shardings and devices."""

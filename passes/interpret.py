@@ -16,12 +16,17 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
     """The results of a function or region, as terms."""
     environment = context.environment
     environment.update(zip(function.arguments, arguments, strict=True))
+    kept = context.kept if context.kept is not None and context.kept.holds_in(context) else None
     for op in function.ops:
-        values = interpret(op, [environment[v] for v in op.operands], context)
-        if context.observe is not None:
-            values = context.observe(op, values)
+        operands = [environment[v] for v in op.operands]
+        values = _seen(op, operands, context) if kept is None else kept.once(op, operands, context, _seen)
         environment.update(zip(op.results, values, strict=True))
     return [environment[v] for v in function.results]
+
+
+def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
+    values = interpret(op, operands, context)
+    return values if context.observe is None else context.observe(op, values)
 
 
 def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hlo_verify.index.expr import Digit, Index
-from hlo_verify.ir import Function, Op
+from hlo_verify.ir import Function, Op, captured
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.interpret import interpret
@@ -173,7 +173,7 @@ class Sharing:
     def _interpret(
         self, op: Op, key: Key | None, merged: tuple[Tensor, ...], held: dict[Name, Shared], context: Context
     ) -> None:
-        for v in (*op.operands, *_captured(op)):
+        for v in (*op.operands, *captured(op)):
             if v not in context.environment:
                 context.environment[v] = self.resolve(held[v])
         if context.side != "logical":
@@ -325,18 +325,6 @@ def _together(values: Sequence[Shared]) -> tuple[Key, tuple[Tensor, ...]]:
     merged: dict[Tensor, int] = {}
     pattern = tuple([(v.form, *[merged.setdefault(leaf, len(merged)) for leaf in v.leaves]) for v in values])
     return pattern, tuple(merged)
-
-
-def _captured(op: Op) -> list[Name]:
-    """The values around an operation that its regions refer to."""
-    found: list[Name] = []
-    for region in op.regions:
-        inside = set(region.arguments)
-        for inner in region.ops:
-            found.extend(v for v in (*inner.operands, *_captured(inner)) if v not in inside)
-            inside.update(inner.results)
-        found.extend(v for v in region.results if v not in inside)
-    return found
 
 
 def _simple(value: Value) -> tuple[tuple[Tensor, ...], Key] | None:

@@ -10,14 +10,14 @@ or whose next value does not agree with it, and the rest is checked again, until
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, iterate
-from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.ops.values import Context, Kept, Value, positions
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
@@ -125,6 +125,9 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> t
 
 def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop) -> tuple[int, list[Value]]:
     """How many components have no lineage, and the loop's results."""
+    if context.kept is None or not context.kept.holds_in(context):
+        context = replace(context)
+        context.kept = Kept(context)
     options: dict[int, Iterator[Placement]] = {}
     places: dict[int, Placement] = {}
     for k, kind in enumerate(op.types):

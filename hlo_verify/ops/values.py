@@ -13,7 +13,7 @@ import numpy as np
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.ir import Function, Op, TensorType, captured
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.functions import apply
@@ -106,6 +106,8 @@ class Context:
     """Sees every operation's results, and may give equal ones back."""
     iterations: list[Index] = field(default_factory=list)
     """The counters of the logical loops around."""
+    kept: Kept | None = None
+    """What was computed in runs of a loop's body under other guesses of what it carries."""
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another."""
@@ -119,6 +121,42 @@ class Context:
             unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", kind.dtype, kind.shape, location=op.location)
             values.append(Value(kind, algebra.read(unknown, (*extra, *positions(kind.shape)))))
         return values
+
+
+@dataclass(slots=True)
+class Kept:
+    """Results of operations in a loop's body, to be had again where it is run again on other values.
+
+    They hold for one context, and within it for one operation, the same terms of what it reads, and the same iterations
+    of the loops around.
+    """
+
+    context: Context
+    _results: dict[tuple[object, ...], tuple[Op, list[Value]]] = field(default_factory=dict)
+
+    def holds_in(self, context: Context) -> bool:
+        """Whether operations mean the same in that context, and are seen and reported by the same."""
+        mine = self.context
+        return (
+            mine.device is context.device
+            and mine.manual is context.manual
+            and mine.automatic is context.automatic
+            and mine.environment is context.environment
+            and mine.unsupported is context.unsupported
+            and mine.observe is context.observe
+        )
+
+    def once(self, op: Op, operands: list[Value], context: Context, interpret: Rule) -> list[Value]:
+        """The operation's results, interpreted unless they are kept."""
+        around = [context.environment[v] for v in captured(op)] if op.regions else ()
+        key = id(op), tuple(context.iterations), *(value.term.uid for value in (*operands, *around))
+        found = self._results.get(key)
+        if found is None:
+            found = self._results[key] = (
+                op,
+                interpret(op, operands, context),
+            )  # the operation, so that its id stays taken
+        return found[1]
 
 
 Rule = Callable[[Op, list[Value], Context], list[Value]]
