@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from random import Random
 
-from hlo_verify.passes.reduce import reduce
+from hlo_verify.passes.reduce import Instance, reduce
 from hlo_verify.solver.backend import Different, Equal, Query, decide
 from hlo_verify.solver.expand import Expansion
 from hlo_verify.solver.formulas import Graph
@@ -62,45 +62,41 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
 
     Raises `BudgetError` where it would grow too large.
     """
-    graph, pairs, where, kept = _expanded(sides, shrink=True)
+    instance, graph = reduce(sides), Graph()
+    found = list(_unlike(sides, instance, graph))
+    pairs = [pair for pair, _ in found]
     if not pairs:
-        return Posed(None, (), False, True, kept)
+        return Posed(None, (), False, True, instance.kept)
     guess = Guess(graph)
     differs = any(guess.differ(a, b) for a, b in pairs)
     expanded = not differs and all(graph.same_multiplied_out(a, b) for a, b in pairs)
     text = script(graph, pairs)
-    return Posed(Query(text, text.count("(assert ") - len(pairs), len(pairs)), tuple(where), differs, expanded, kept)
+    query = Query(text, text.count("(assert ") - len(pairs), len(pairs))
+    return Posed(query, tuple(where for _, where in found), differs, expanded, instance.kept)
 
 
 def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
     """Whether some elements without reduction plainly differ; None where the terms are too long for that."""
+    graph = Graph()
+    guess = Guess(graph)
     try:
-        graph, pairs, _, _ = _expanded(sides, shrink=False)
+        return any(guess.differ(a, b) for (a, b), _ in _unlike(sides, reduce(sides, shrink=False), graph))
     except BudgetError:
         return None
-    guess = Guess(graph)
-    return any(guess.differ(a, b) for a, b in pairs)
 
 
-def _expanded(
-    sides: tuple[Expr, Expr], *, shrink: bool
-) -> tuple[Graph, list[tuple[Node, Node]], list[str], tuple[int, ...]]:
-    """Both sides at elements where they are not the same formula, and which elements those are."""
-    instance = reduce(sides, shrink=shrink)
-    graph = Graph()
+def _unlike(sides: tuple[Expr, Expr], instance: Instance, graph: Graph) -> Iterator[tuple[tuple[Node, Node], str]]:
+    """Both sides at elements of an instance where they are not the same formula, and which elements those are."""
     expansion = Expansion(instance, graph)
     variables = list(dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])]))
     fresh = {t for t in tensors_of([sides[1]]) - tensors_of([sides[0]]) if t.kind == PADDING}
-    pairs, where = [], []
     for n, values in enumerate(elements([instance.size(v) for v in variables])):
         if n >= FEWEST and expansion.steps > ENOUGH:
             break
         env = dict(zip(variables, values, strict=True))
         a, b = (expansion.term(side, env) for side in sides)
         if a != b and not (fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh})):
-            pairs.append((a, b))
-            where.append(", ".join(f"{v}={n}" for v, n in env.items()))
-    return graph, pairs, where, instance.kept
+            yield (a, b), ", ".join(f"{v}={n}" for v, n in env.items())
 
 
 def _mentions(graph: Graph, n: int, names: set[str]) -> bool:

@@ -12,6 +12,7 @@ from zlib import crc32
 from hlo_verify.solver.formulas import Graph
 from hlo_verify.solver.nodes import Node, Unknown, Whole
 from hlo_verify.solver.z3_terms import operands
+from hlo_verify.terms.algebra import INTEGER_RANGES
 
 TOLERANCE = 1e-7
 
@@ -56,9 +57,9 @@ class Guess:
         if kind == "read":
             where = [int(self._whole(e)) for e in node[2]]
             noise = self._noise(f"{node[1]} {where}")
-            return (
-                float(round(noise * 3)) if node[3] == "Int" else float(noise > 0.5) if node[3] == "i1" else noise + 0.5
-            )
+            if node[3] == "i1":
+                return float(noise > 0.5)
+            return float(round(noise * 3)) if node[3] in INTEGER_RANGES else noise + 0.5
         if kind == "sum":
             return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
         if kind == "product":

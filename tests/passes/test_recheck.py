@@ -32,51 +32,50 @@ def _on(sharding: str) -> str:
     return f'{{mhlo.sharding = "{sharding}"}}'
 
 
-LOGICAL = _module(
-    f"""(%x: tensor<512x1024xf32> {_on("{devices=[1,4]<=[4]}")}, %w: tensor<1024x256xf32> {_on("{devices=[4,1]<=[4]}")})
-      -> (tensor<512x256xf32> {_on("{replicated}")}, tensor<512xf32> {_on("{replicated}")},
-          tensor<514x256xf32> {_on("{replicated}")}, tensor<1024x512xf32> {_on("{devices=[4,1]<=[4]}")})""",
-    """
-    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x1024xf32>, tensor<1024x256xf32>) -> tensor<512x256xf32>
+NORMALISED = """
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-    %m = stablehlo.reduce(%y init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
-    %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<512xf32>) -> tensor<512x256xf32>
-    %c = stablehlo.subtract %y, %mb : tensor<512x256xf32>
-    %e = stablehlo.exponential %c : tensor<512x256xf32>
-    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
-    %p = stablehlo.pad %y, %zero, low = [1, 0], high = [1, 0], interior = [0, 0] : (tensor<512x256xf32>, tensor<f32>) -> tensor<514x256xf32>
-    %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<512x1024xf32>) -> tensor<1024x512xf32>
-    return %y, %s, %p, %t : tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<1024x512xf32>""",
+    %m = stablehlo.reduce(%y init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<64x32xf32>, tensor<f32>) -> tensor<64xf32>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<64xf32>) -> tensor<64x32xf32>
+    %c = stablehlo.subtract %y, %mb : tensor<64x32xf32>
+    %e = stablehlo.exponential %c : tensor<64x32xf32>
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x32xf32>, tensor<f32>) -> tensor<64xf32>
+    %p = stablehlo.pad %y, %zero, low = [1, 0], high = [1, 0], interior = [0, 0] : (tensor<64x32xf32>, tensor<f32>) -> tensor<66x32xf32>"""
+"""What every device does as one alone would."""
+
+RETURN = "return %y, %s, %p, %t : tensor<64x32xf32>, tensor<64xf32>, tensor<66x32xf32>"
+
+LOGICAL = _module(
+    f"""(%x: tensor<64x128xf32> {_on("{devices=[1,4]<=[4]}")}, %w: tensor<128x32xf32> {_on("{devices=[4,1]<=[4]}")})
+      -> (tensor<64x32xf32> {_on("{replicated}")}, tensor<64xf32> {_on("{replicated}")},
+          tensor<66x32xf32> {_on("{replicated}")}, tensor<128x64xf32> {_on("{devices=[4,1]<=[4]}")})""",
+    f"""
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x128xf32>, tensor<128x32xf32>) -> tensor<64x32xf32>
+    {NORMALISED}
+    %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<64x128xf32>) -> tensor<128x64xf32>
+    {RETURN}, tensor<128x64xf32>""",
     4,
 )
 PARTITIONED = _module(
-    "(%x: tensor<512x256xf32>, %w: tensor<256x256xf32>) -> "
-    "(tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<256x512xf32>)",
-    """
-    %part = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x256xf32>, tensor<256x256xf32>) -> tensor<512x256xf32>
-    %y = "stablehlo.all_reduce"(%part) ({
+    "(%x: tensor<64x32xf32>, %w: tensor<32x32xf32>) -> "
+    "(tensor<64x32xf32>, tensor<64xf32>, tensor<66x32xf32>, tensor<32x64xf32>)",
+    f"""
+    %part = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+    %y = "stablehlo.all_reduce"(%part) ({{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %sum = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %sum : tensor<f32>
-    }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<512x256xf32>) -> tensor<512x256xf32>
-    %zero = stablehlo.constant dense<0.0> : tensor<f32>
-    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-    %m = stablehlo.reduce(%y init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
-    %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<512xf32>) -> tensor<512x256xf32>
-    %c = stablehlo.subtract %y, %mb : tensor<512x256xf32>
-    %e = stablehlo.exponential %c : tensor<512x256xf32>
-    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
-    %p = stablehlo.pad %y, %zero, low = [1, 0], high = [1, 0], interior = [0, 0] : (tensor<512x256xf32>, tensor<f32>) -> tensor<514x256xf32>
-    %all = "stablehlo.all_gather"(%x) {all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids} : (tensor<512x256xf32>) -> tensor<512x1024xf32>
+    }}) {{replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}} : (tensor<64x32xf32>) -> tensor<64x32xf32>
+    {NORMALISED}
+    %all = "stablehlo.all_gather"(%x) {{all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids}} : (tensor<64x32xf32>) -> tensor<64x128xf32>
     %id = stablehlo.partition_id : tensor<ui32>
     %d = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
-    %n = stablehlo.constant dense<256> : tensor<i32>
+    %n = stablehlo.constant dense<32> : tensor<i32>
     %at = stablehlo.multiply %d, %n : tensor<i32>
     %o = stablehlo.constant dense<0> : tensor<i32>
-    %mine = stablehlo.dynamic_slice %all, %o, %at, sizes = [512, 256] : (tensor<512x1024xf32>, tensor<i32>, tensor<i32>) -> tensor<512x256xf32>
-    %t = stablehlo.transpose %mine, dims = [1, 0] : (tensor<512x256xf32>) -> tensor<256x512xf32>
-    return %y, %s, %p, %t : tensor<512x256xf32>, tensor<512xf32>, tensor<514x256xf32>, tensor<256x512xf32>""",
+    %mine = stablehlo.dynamic_slice %all, %o, %at, sizes = [64, 32] : (tensor<64x128xf32>, tensor<i32>, tensor<i32>) -> tensor<64x32xf32>
+    %t = stablehlo.transpose %mine, dims = [1, 0] : (tensor<64x32xf32>) -> tensor<32x64xf32>
+    {RETURN}, tensor<32x64xf32>""",
     4,
 )
 

@@ -81,6 +81,8 @@ def test_integers_that_tensors_hold() -> None:
     assert ask(graph, (one_point, graph.multiply([inside, row]))) == Equal()
     assert isinstance(ask(graph, (one_point, row)), Different)
     assert graph.between(graph.affine([(i, -1)], 2), 0, 1) == graph.between(i, 1, 2)
+    guess = Guess(graph)
+    assert not guess.differ(one_point, graph.multiply([inside, row]))
 
 
 def test_a_limit_is_no_answer() -> None:
