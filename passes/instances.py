@@ -10,13 +10,15 @@ from math import prod
 from random import Random
 
 from hlo_verify.passes.reduce import Instance, reduce
-from hlo_verify.solver.backend import Different, Equal, Query, decide
+from hlo_verify.solver.backend import Different, Equal, Formulas, Limits
 from hlo_verify.solver.expand import Expansion
 from hlo_verify.solver.formulas import Graph
 from hlo_verify.solver.guess import Guess
 from hlo_verify.solver.nodes import Node
+from hlo_verify.solver.normal_form import NormalForm
 from hlo_verify.solver.plain import BudgetError, Expr, tensors_of
-from hlo_verify.solver.z3_terms import operands, script
+from hlo_verify.solver.z3_formulas import Z3
+from hlo_verify.solver.z3_terms import operands
 from hlo_verify.terms.padding import KIND as PADDING
 
 ELEMENTS = 24
@@ -45,15 +47,11 @@ def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Posed:
-    """A question at a small instance. Without a query both sides are the same formulas at every element."""
+    """A question at a small instance: both sides at the elements where they are not the same formula."""
 
-    query: Query | None
+    formulas: Formulas
     where: tuple[str, ...]
-    """The element of every pair of the query."""
-    differs: bool
-    """Whether a quick look says that they differ."""
-    expanded: bool
-    """Whether they are equal by multiplying out alone."""
+    """The element of every pair."""
     kept: tuple[int, ...]
 
 
@@ -64,15 +62,8 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
     """
     instance, graph = reduce(sides), Graph()
     found = list(_unlike(sides, instance, graph))
-    pairs = [pair for pair, _ in found]
-    if not pairs:
-        return Posed(None, (), False, True, instance.kept)
-    guess = Guess(graph)
-    differs = any(guess.differ(a, b) for a, b in pairs)
-    expanded = not differs and all(graph.same_multiplied_out(a, b) for a, b in pairs)
-    text = script(graph, pairs)
-    query = Query(text, text.count("(assert ") - len(pairs), len(pairs))
-    return Posed(query, tuple(where for _, where in found), differs, expanded, instance.kept)
+    pairs = tuple(pair for pair, _ in found)
+    return Posed(Formulas(graph, pairs), tuple(where for _, where in found), instance.kept)
 
 
 def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
@@ -167,17 +158,22 @@ def _answer(task: Task) -> Finding:
         posed = pose(task.sides)
     except BudgetError as error:
         return Finding(Outcome.UNDECIDED, str(error))
-    if posed.query is None:
+    question = posed.formulas
+    if not question.pairs:
         return Finding(Outcome.SAME, kept=posed.kept)
-    if posed.differs and not task.model:
+    guess = Guess(question.graph)
+    differs = any(guess.differ(a, b) for a, b in question.pairs)
+    if differs and not task.model:
         return Finding(Outcome.DIFFERENT)
-    found = decide(posed.query, min(task.milliseconds, SHORT) if posed.expanded else task.milliseconds)
+    limits = Limits(task.milliseconds)
+    expanded = not differs and isinstance(NormalForm().decide(question, limits), Equal)
+    found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
         return Finding(Outcome.EQUAL, kept=posed.kept)
     if isinstance(found, Different):
         return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
-    if posed.expanded:
+    if expanded:
         return Finding(Outcome.EXPANDED, kept=posed.kept)
-    if posed.differs:
+    if differs:
         return Finding(Outcome.DIFFERENT, "at pseudo-random values (Z3 gave no model)")
     return Finding(Outcome.UNDECIDED, found.reason)

@@ -1,33 +1,51 @@
-"""Whether formulas are equal: one question, one answer, by Z3."""
+"""One interface to everything that decides: a question, limits, and an answer that is one of three.
+
+Formulas of a small instance have two backends: `normal_form.NormalForm`, which multiplies them out exactly, and
+`z3_formulas.Z3`. Conditions on index expressions have one, `integers.Integers`, at full size. Where the limits are kept
+depends on what a question may do: what may hang or die is posed in a worker process (`workers`), which is ended at its
+deadline; conditions, thousands of which are asked in the verdict's own process, are linear, and Z3 counts its steps.
+"""
 
 from __future__ import annotations
 
-import time
+import enum
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-import z3
+from hlo_verify.solver.formulas import Graph
+from hlo_verify.solver.nodes import Node
 
-MODEL = 2000
-"""The most characters of a model that are kept."""
+
+class Limit(enum.Enum):
+    """What ran out."""
+
+    TIME = "time"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """Pairs of formulas that should be equal, as text: declarations, `axioms` assertions, then one assertion a pair."""
+class Limits:
+    """What one question may take; of steps and megabytes 0 is no limit."""
 
-    text: str
-    axioms: int
-    pairs: int
+    milliseconds: int
+    steps: int = 0
+    """As Z3 counts them: the same on every machine, however busy it is."""
+    megabytes: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.milliseconds} ms"]
+        parts += [f"{self.steps} steps"] * bool(self.steps) + [f"{self.megabytes} MB"] * bool(self.megabytes)
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """Every pair is equal, for all values."""
+    """Both sides of every pair are equal, for all values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """A pair that differs, and values for which it does."""
+    """A pair whose sides differ (its number), and values for which they do."""
 
     pair: int
     model: str
@@ -35,37 +53,30 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Neither was found: why, and what it was given."""
+    """Neither was found: why, with what it was given. `limit` is what ran out, if something did."""
 
     reason: str
+    limit: Limit | None = None
 
 
 Answer = Equal | Different | Unknown
 
+Question = TypeVar("Question", contravariant=True)
 
-def decide(query: Query, milliseconds: int) -> Answer:
-    """Ask Z3, pair by pair: first whether the difference vanishes when it is multiplied out, then for a model.
 
-    `milliseconds` are for all pairs together.
+class Backend(Protocol[Question]):
+    """Decides whether the sides of pairs are equal for all values of what is free in them.
+
+    `Equal` and `Different` are exact, in real and integer arithmetic. What is not found within the limits is `Unknown`;
+    a limit is no error, and never an answer.
     """
-    context = z3.Context()
-    assertions = list(z3.parse_smt2_string(query.text, ctx=context))
-    deadline = time.monotonic() + milliseconds / 1000
-    for n, assertion in enumerate(assertions[query.axioms :]):
-        a, b = assertion.children()
-        left = int((deadline - time.monotonic()) * 1000)
-        if left <= 0:
-            return Unknown(f"no answer within {milliseconds} ms")
-        rest = z3.simplify(a - b, som=True, hoist_mul=False)
-        if z3.is_rational_value(rest) and rest.numerator_as_long() == 0:
-            continue
-        solver = z3.Solver(ctx=context)
-        solver.set("timeout", left)
-        solver.add(*assertions[: query.axioms])
-        solver.add(rest != 0)
-        answer = solver.check()
-        if answer == z3.sat:
-            return Different(n, str(solver.model())[:MODEL])
-        if answer != z3.unsat:
-            return Unknown(f"no answer within {milliseconds} ms ({solver.reason_unknown()})")
-    return Equal()
+
+    def decide(self, question: Question, limits: Limits) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """Pairs of formulas that should be equal: nodes of a graph (`solver.formulas`)."""
+
+    graph: Graph
+    pairs: tuple[tuple[Node, Node], ...]

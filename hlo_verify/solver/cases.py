@@ -50,7 +50,7 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     """
     if found is expected:
         return True
-    effort = Effort(QUESTIONS) if total is None else Effort(min(QUESTIONS, total.left), total.refused, total.anew)
+    effort = Effort(QUESTIONS) if total is None else total.part(QUESTIONS)
     spent = effort.left
     difference = algebra.multiply(inside, algebra.subtract(found, expected))
     result = effort.left > 0 and (vanishes(difference, effort) or _vanishes_for_each(difference, effort))

@@ -8,17 +8,20 @@ of a term, is an integer of which only the range is known: what Z3 proves then h
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.solver.backend import Answer, Different, Equal, Limits, Unknown
+from hlo_verify.solver.z3_limits import limit, satisfiable
 from hlo_verify.terms.term import Guard, Poly, Read
 
-TIMEOUT_MS = 200
-"""What one question to Z3 may take; a question without an answer counts as not proved."""
+LIMITS = Limits(milliseconds=20_000, steps=500_000, megabytes=1024)
+"""What one question may take. The steps (about half a second) are what stops a hard one: a verdict does not depend on
+how busy the machine is. Time and memory are there for what Z3 does not count."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,21 @@ class Effort:
     """Definitions that were not found equal, and to which depth they were looked at."""
     anew: dict[Read, Poly] = field(default_factory=dict)
     """Reads of definitions, and what they were made anew as."""
+    unanswered: list[Unknown] = field(default_factory=list)
+    """Questions that had no answer within the limits."""
+    limits: Limits = field(default_factory=lambda: LIMITS)
+    """What each question to Z3 may take."""
+
+    def part(self, most: int) -> Effort:
+        """So much of it at most, for one comparison, which remembers together with the others."""
+        return replace(self, left=min(most, self.left))
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Whether some conditions hold nowhere together: their product and 0 are the sides of the question."""
+
+    conditions: tuple[z3.BoolRef, ...]
 
 
 class Integers:
@@ -38,7 +56,8 @@ class Integers:
     def __init__(self, expressions: Iterable[Index], effort: Effort) -> None:
         self.effort = effort
         self.solver = z3.SolverFor("QF_LIA")
-        self.solver.set("timeout", TIMEOUT_MS)
+        self._limits = effort.limits
+        limit(self.solver, effort.limits)
         self._cuts: dict[Var, set[int]] = {}
         self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
         self._opaque: dict[int, z3.ArithRef] = {}
@@ -153,10 +172,22 @@ class Integers:
             parts.append(form <= guard.hi)
         return z3.And(parts)
 
+    def decide(self, question: Together, limits: Limits) -> Answer:
+        """As `backend.Backend.decide`; a difference comes without a model."""
+        if limits != self._limits:
+            self._limits = limits
+            limit(self.solver, limits)
+        found = satisfiable(self.solver, limits, *question.conditions)
+        if isinstance(found, Unknown):
+            return found
+        return Different(0, "") if found else Equal()
+
     def possible(self, *conditions: z3.BoolRef) -> bool:
-        """Whether the conditions can hold together; True also if Z3 does not know."""
+        """Whether the conditions can hold together; True also if that is not known."""
         if self.effort.left <= 0:
             return True
         self.effort.left -= 1
-        answer: z3.CheckSatResult = self.solver.check(*conditions)
-        return bool(answer != z3.unsat)
+        answer = self.decide(Together(conditions), self.effort.limits)
+        if isinstance(answer, Unknown):
+            self.effort.unanswered.append(answer)
+        return not isinstance(answer, Equal)

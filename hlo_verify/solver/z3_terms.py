@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +14,20 @@ from hlo_verify.terms.algebra import INTEGER_RANGES
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
 
 
-def script(graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> str:
-    """Declarations, axioms, and `(assert (distinct a b))` for each pair, in order, after them."""
-    return _Script(graph, pairs).text()
+@dataclass(frozen=True, slots=True)
+class Script:
+    """SMT-LIB text: declarations, `axioms` assertions, then `(assert (distinct a b))` for each pair, in order."""
+
+    text: str
+    axioms: int
 
 
-class _Script:
+def script(graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> Script:
+    """That pairs of formulas differ, as text."""
+    return _Writer(graph, pairs).script()
+
+
+class _Writer:
     def __init__(self, graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> None:
         self.graph = graph
         self.pairs = pairs
@@ -49,9 +58,9 @@ class _Script:
                 todo.extend(operands(self.graph, n))
         return found
 
-    def text(self) -> str:
+    def script(self) -> Script:
         ends = [f"(assert (distinct {self.real(a)} {self.real(b)}))" for a, b in self.pairs]
-        return "\n".join([*self.lines, *self.axioms, *ends, ""])
+        return Script("\n".join([*self.lines, *self.axioms, *ends, ""]), len(self.axioms))
 
     def _declare(self, name: str, arguments: Sequence[str], sort: str) -> str:
         if name not in self.declared:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
-from hlo_verify.solver.integers import Effort, Integers
+from hlo_verify.solver.backend import Backend, Different, Equal, Limit, Limits, Unknown
+from hlo_verify.solver.integers import Effort, Integers, Together
 from hlo_verify.terms import guards
 from hlo_verify.terms.term import Guard
 from tests.support.expressions import evaluated, index, many, space
@@ -64,3 +65,20 @@ def test_without_effort_everything_is_possible() -> None:
     assert not integers.possible(never)
     assert effort.left == 0
     assert integers.possible(never)
+
+
+def test_a_question_past_its_limits_is_possible_and_remembered() -> None:
+    a, b, c = (expr.of_var(expr.fresh("f", 1000)) for _ in range(3))
+    effort = Effort(10, limits=Limits(20_000, steps=1))
+    integers = Integers([a, b, c], effort)
+    x, y, z = map(integers.of, (a, b, c))
+    never, sometimes = (6 * x + 10 * y == 14 * z + 1,), (6 * x + 10 * y == 14 * z + 2,)
+    assert integers.possible(*never)
+    (unknown,) = effort.unanswered
+    assert unknown.limit is Limit.TIME and "1 steps" in unknown.reason
+    backend: Backend[Together] = integers
+    assert backend.decide(Together(never), Limits(20_000)) == Equal()
+    assert isinstance(backend.decide(Together(sometimes), Limits(20_000)), Different)
+    assert isinstance(backend.decide(Together(sometimes), Limits(20_000, steps=1)), Unknown)
+    full = backend.decide(Together(sometimes), Limits(20_000, megabytes=1))
+    assert isinstance(full, Unknown) and full.limit is Limit.MEMORY
