@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hlo_verify import jaxlib_api, sharding_text
+from hlo_verify.collector import without_collector
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
@@ -21,7 +22,6 @@ from hlo_verify.passes import proto
 from hlo_verify.passes.canonicalize import Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding
-from hlo_verify.terms.memory import without_collector
 
 ACCEPTED = (
     "StableHLO text or bytecode, a StableHLO portable artifact, a jax.export artifact, "

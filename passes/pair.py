@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
@@ -13,15 +15,17 @@ def is_global(module: Module) -> bool:
     return any(op.name == "sdy.manual_computation" for op in module.main.ops)
 
 
-COUNT = "the logical module has {1} {0}s and the partitioned one {2}: they are not a pair"
-"""What is said of modules that differ in how many arguments or results they have."""
+def other_count(what: str, logical: int, partitioned: int) -> InputError:
+    """That the modules differ in how many arguments or results they have."""
+    return InputError(
+        f"the logical module has {logical} {what}s and the partitioned one {partitioned}: they are not a pair",
+        Input.NOT_A_PAIR,
+    )
 
 
 def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     if len(logical.result_names) != len(partitioned.result_shardings):
-        raise InputError(
-            COUNT.format("result", len(logical.result_names), len(partitioned.result_shardings)), Input.NOT_A_PAIR
-        )
+        raise other_count("result", len(logical.result_names), len(partitioned.result_shardings))
     shardings = []
     for n, name in enumerate(logical.result_names):
         sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
@@ -64,9 +68,26 @@ def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
     """How the partitioned module's results make up the logical ones."""
     if len(logical.main.results) != len(partitioned.main.results):
-        raise InputError(
-            COUNT.format("result", len(logical.main.results), len(partitioned.main.results)), Input.NOT_A_PAIR
-        )
+        raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
     return _result_shardings(logical, partitioned)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Both modules, and how the devices' arguments and results make up the logical ones."""
+
+    logical: Module
+    partitioned: Module
+    devices: int
+    arguments: tuple[Sharding, ...] | None
+    """None for a partitioned module that is global: it takes the whole arguments."""
+    results: tuple[Sharding, ...]
+
+
+def pair_of(logical: Module, partitioned: Module) -> Pair:
+    """The pair. Raises `InputError` where the modules are none."""
+    devices = device_count(logical, partitioned)
+    arguments = None if is_global(partitioned) else tuple(argument_shardings(logical, partitioned))
+    return Pair(logical, partitioned, devices, arguments, tuple(result_placements(logical, partitioned, devices)))

@@ -19,11 +19,12 @@ from hlo_verify.execute import Executor
 from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
+from hlo_verify.passes.pair import pair_of
 from hlo_verify.passes.prove import Examination
 from hlo_verify.passes.replay import Replay, is_small, replay
-from hlo_verify.passes.search import Counterexample, Search
+from hlo_verify.passes.search import Search
 from hlo_verify.passes.suggest import SECONDS, lost_value, suggest
-from hlo_verify.passes.trial import Inputs
+from hlo_verify.passes.trial import Counterexample, Inputs
 from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
 from hlo_verify.sharding import Sharding
 from hlo_verify.witness import Saved
@@ -113,7 +114,7 @@ class Refuter:
 
 def refuter(logical: Module, partitioned: Module) -> Refuter:
     """For a pair of modules. Raises `InputError` where they are none."""
-    return Refuter(Search(trials.pair_of(logical, partitioned)))
+    return Refuter(Search(pair_of(logical, partitioned)))
 
 
 def _check_proofs(found: Counterexample, report: Report) -> None:

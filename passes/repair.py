@@ -27,7 +27,7 @@ from hlo_verify.index.expr import Digit
 from hlo_verify.ir import Function, Module, Op, TensorType
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import is_float
-from hlo_verify.passes.trial import Pair
+from hlo_verify.passes.pair import Pair
 from hlo_verify.sharding import Sharding
 
 COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"})

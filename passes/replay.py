@@ -13,8 +13,8 @@ from hlo_verify.evaluate import Difference, dense
 from hlo_verify.execute import ExecutionError, Executor, Failure
 from hlo_verify.ir import Function, TensorType
 from hlo_verify.passes.elements import DTYPES
-from hlo_verify.passes.search import Counterexample
-from hlo_verify.passes.trial import Pair, local_arguments, number
+from hlo_verify.passes.pair import Pair
+from hlo_verify.passes.trial import Counterexample, local_arguments, number
 
 ELEMENTS = 1 << 22
 """Modules with more elements than this in all values of all devices are not run."""

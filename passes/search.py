@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Limits, default_scale, index_limits, random_argument
+from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.ir import TensorType
-from hlo_verify.ops.values import is_float
 from hlo_verify.passes import trial as trials
-from hlo_verify.passes.trial import Inputs, Pair, Trial
+from hlo_verify.passes.pair import Pair
+from hlo_verify.passes.trial import Counterexample, Inputs, Trial
 
 SECONDS = 20.0
 """How long inputs are searched for, and SHRINKING how long they are then made readable."""
@@ -57,14 +58,6 @@ DRAWS = (
     Draw(1.0, 32, 8, share=0.5),
 )
 """Tried in turn. Small values tell the constants apart that are added to a variance; large ones what saturates."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Counterexample:
-    """Inputs for which results differ, and where each of them differs most."""
-
-    trial: Trial
-    differences: dict[int, Difference]
 
 
 @dataclass(slots=True)

@@ -14,10 +14,10 @@ from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
+from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.prove import prove
 from hlo_verify.passes.repair import Repair, find, repairs
-from hlo_verify.passes.search import Counterexample
-from hlo_verify.passes.trial import FLOOR, Pair
+from hlo_verify.passes.trial import FLOOR, Counterexample
 from hlo_verify.report import Verdict
 from hlo_verify.sharding import Sharding
 

@@ -1,6 +1,6 @@
 """Trials: both modules of a pair evaluated for one choice of inputs, and where their results differ.
 
-Nothing here knows of the prover: `hlo_verify.evaluate` walks the modules' own operations.
+Nothing here knows of the prover, nor in `search` and `replay`: `hlo_verify.evaluate` walks the modules' own operations.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate, shards
-from hlo_verify.ir import Module
 from hlo_verify.ir import Value as Name
-from hlo_verify.passes.pair import argument_shardings, device_count, is_global, result_placements
+from hlo_verify.passes.pair import Pair
 from hlo_verify.sharding import Sharding
 
 Inputs = tuple[Blocks, ...]
@@ -29,25 +28,6 @@ their rounding under a named assumption, and a result by some multiple of that."
 
 NOISE = 64
 """A difference is at least so many times what single precision makes of either value."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pair:
-    """Both modules, and how the devices' arguments and results make up the logical ones."""
-
-    logical: Module
-    partitioned: Module
-    devices: int
-    arguments: tuple[Sharding, ...] | None
-    """None for a partitioned module that is global: it takes the whole arguments."""
-    results: tuple[Sharding, ...]
-
-
-def pair_of(logical: Module, partitioned: Module) -> Pair:
-    """The pair. Raises `InputError` where the modules are none."""
-    devices = device_count(logical, partitioned)
-    arguments = None if is_global(partitioned) else tuple(argument_shardings(logical, partitioned))
-    return Pair(logical, partitioned, devices, arguments, tuple(result_placements(logical, partitioned, devices)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +59,14 @@ class Trial:
             if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale:
                 found[n] = apart
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counterexample:
+    """Inputs for which results differ, and where each of them differs most."""
+
+    trial: Trial
+    differences: dict[int, Difference]
 
 
 def run(

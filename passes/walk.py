@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hlo_verify.collector import without_collector
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr
@@ -18,11 +19,11 @@ from hlo_verify.ir import Function, Module
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.lineage import Argument, argument, local_argument, placements, same_elements
-from hlo_verify.passes.pair import COUNT, argument_shardings, device_count, is_global
+from hlo_verify.passes.pair import argument_shardings, device_count, is_global, other_count
 from hlo_verify.passes.stages import Stages
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
-from hlo_verify.terms.memory import forget, without_collector
+from hlo_verify.terms.memory import forget
 
 Run = Callable[[Function, Sequence[Value], Context], list[Value]]
 """Interprets a function or region."""
@@ -95,7 +96,7 @@ def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argum
     """What both modules' terms are about."""
     names, kinds = logical.argument_names, logical.main.argument_types
     if len(names) != len(partitioned.argument_names):
-        raise InputError(COUNT.format("argument", len(names), len(partitioned.argument_names)), Input.NOT_A_PAIR)
+        raise other_count("argument", len(names), len(partitioned.argument_names))
     if is_global(partitioned):
         return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
     shardings = argument_shardings(logical, partitioned)

@@ -7,10 +7,6 @@ mixed with later ones.
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator
-
 from hlo_verify.index import interned, tables
 from hlo_verify.terms import definitions, products, term
 
@@ -21,15 +17,3 @@ def forget() -> None:
         for entries in table:
             entries.clear()
     term.forget()
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Do without the garbage collector: operations and terms have no cycles, and it would walk them all, often."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
