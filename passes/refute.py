@@ -21,6 +21,7 @@ from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.pair import pair_of
 from hlo_verify.passes.prove import Examination
+from hlo_verify.passes.repair import repairs
 from hlo_verify.passes.replay import Replay, is_small, replay
 from hlo_verify.passes.search import Search
 from hlo_verify.passes.suggest import SECONDS, lost_value, suggest
@@ -139,14 +140,14 @@ def _conclude(
     results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead], deadline: float
 ) -> None:
     """Make the results of a counterexample refuted, and say of each finding what it takes to make them right."""
-    inputs = _inputs(found)
+    inputs, mends = _inputs(found), repairs(found.trial.pair)
     by_finding: dict[Finding | None, list[int]] = {}
     for n in found.differences:
         by_finding.setdefault(results[n].finding, []).append(n)
     for finding, together in by_finding.items():
         lead = leads.get(finding) if finding is not None else None
         lost = lost_value(found, lead, Limits(seconds=SECONDS)) if lead is not None else None
-        repair = suggest(found, lead, together, lost, deadline) if lead is not None else None
+        repair = suggest(found, mends, lead, together, lost, deadline) if lead is not None else None
         if finding is not None and repair is not None:
             finding = replace(finding, suggestion=repair.text, code=repair.code)
         for n in together:

@@ -11,42 +11,27 @@ worth trying.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations, pairwise
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.index import expr, tables
-from hlo_verify.index.expr import Digit
+from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.ir import Function, Module, Op, TensorType
 from hlo_verify.ir import Value as Name
-from hlo_verify.ops.values import is_float
+from hlo_verify.passes.axes import Axis, Groups, axes_of, groups_along
+from hlo_verify.passes.edits import Edit, Editable, Editor, Insert, editable
 from hlo_verify.passes.pair import Pair
-from hlo_verify.sharding import Sharding
 
 COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"})
 """Operations that communicate."""
 
 LARGE = 64
 """A factor of at least 1 has no larger denominator."""
-
-AXES = 4
-"""The most axes of which every combination is tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Devices that differ in one digit of their number only; `low` is the digit's weight."""
-
-    name: str
-    low: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,105 +44,113 @@ class Repair:
     module: Module = field(repr=False)
 
 
-Insert = Callable[["Editor", Name], tuple[list[Op], Name]]
-"""Operations after a value, and what then stands in its place."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Repairs:
+    """The repairs of one pair of modules."""
 
+    devices: int
+    partitioned: Editable
+    axes: list[Axis]
+    groups: Groups
 
-@dataclass(slots=True)
-class Editor:
-    """Makes new values of a module."""
+    def near(self, name: Name, factor: float | None) -> Iterator[Repair]:
+        """Edits at the operation that computes a value of the partitioned module, then at those its operands come from.
 
-    module: Module
-    next: Name = field(init=False)
+        `factor` is what the value, or a result, is off by in some element, as a hint.
+        """
+        yield from self.at(name, factor)
+        op = self.partitioned.ops.get(name)
+        for operand in op.operands if op is not None else ():
+            yield from self.at(operand)
 
-    def __post_init__(self) -> None:
-        self.next = 1 + max(_values(self.module.main), default=0)
+    def at(self, name: Name, factor: float | None = None) -> Iterator[Repair]:
+        """Edits at the operation that computes a value; none of an argument."""
+        op = self.partitioned.ops.get(name)
+        if op is None:
+            return
+        kind = self.partitioned.types[name]
+        what = f"{op.name} at {op.location}"
+        if op.name in COLLECTIVES:
+            yield from self._other_communication(op, what)
+        if op.name == "select":
+            yield from self._either(op)
+        if is_float(kind.dtype):
+            yield from self._reduced(name, kind, what, ("add", ""))
+            for by, said in _factors(self.groups, factor):
+                text = f"{'dividing' if by < 1 else 'multiplying'} {what} by {said}"
+                yield self._after(name, text, Mismatch.WRONG_FACTOR, _times(by, kind))
+            yield from self._reduced(name, kind, what, ("maximum", " (maximum)"), ("minimum", " (minimum)"))
+        for axis, step, towards in self._turns():
+            text = f"sending the value of {what} to the {towards} device of {axis.name}"
+            yield self._after(name, text, Mismatch.WRONG_PLACE, _permute(axis.rotation(self.devices, step), kind))
+        if op.name == "dynamic_slice":
+            yield from self._other_starts(op, what)
 
-    def new(self) -> Name:
-        self.next += 1
-        return self.next - 1
+    def _reduced(self, name: Name, kind: TensorType, what: str, *reducers: tuple[str, str]) -> Iterator[Repair]:
+        for reducer, said in reducers:
+            for axes, members in self.groups:
+                text = f"an all_reduce{said} over {axes} after {what}"
+                yield self._after(name, text, Mismatch.NEVER_REDUCED, _all_reduce(members, kind, reducer))
 
+    def _turns(self) -> Iterator[tuple[Axis, int, str]]:
+        """A step along every axis, either way, and what it leads to."""
+        for axis in self.axes:
+            yield axis, 1, "next"
+            yield axis, -1, "previous"
 
-def repairs(pair: Pair, name: Name, factor: float | None = None) -> Iterator[Repair]:
-    """Edits at the operation of the partitioned module that computes the value `name`.
+    def _either(self, op: Op) -> Iterator[Repair]:
+        """One of the two values that are chosen from, everywhere."""
+        for which, operand in zip(("first", "second"), op.operands[1:], strict=True):
+            text = f"always taking the {which} of the values that {op.name} at {op.location} chooses from"
+            yield Repair(text, Mismatch.DIFFERS, self.partitioned.instead(op, _left_out(op, operand)))
 
-    `factor` is what a value that is lost, or a result, is off by in some element, as a hint.
-    """
-    op = find(pair.partitioned.main, name)
-    if op is None:
-        return
-    kind = op.types[op.results.index(name)]
-    groups = list(_groups(axes_of(pair), pair.devices))
-    what = f"{op.name} at {op.location}"
-    if op.name in COLLECTIVES:
-        yield from _other_communication(pair, op, what, groups)
-    if op.name == "select":
-        yield from _either(pair, op)
-    if is_float(kind.dtype):
-        for axes, members in groups:
-            yield Repair(
-                f"an all_reduce over {axes} after {what}",
-                Mismatch.NEVER_REDUCED,
-                _after(pair.partitioned, name, _all_reduce(members, kind, "add")),
-            )
-        for by, said in _factors(groups, factor):
-            yield Repair(
-                f"{'dividing' if by < 1 else 'multiplying'} {what} by {said}",
-                Mismatch.WRONG_FACTOR,
-                _after(pair.partitioned, name, _times(by, kind)),
-            )
-        for reducer in ("maximum", "minimum"):
-            for axes, members in groups:
-                yield Repair(
-                    f"an all_reduce ({reducer}) over {axes} after {what}",
-                    Mismatch.NEVER_REDUCED,
-                    _after(pair.partitioned, name, _all_reduce(members, kind, reducer)),
-                )
-    for axis in axes_of(pair):
-        for step in (1, -1):
-            pairs = _rotation(axis, pair.devices, step)
-            towards = "next" if step == 1 else "previous"
-            yield Repair(
-                f"sending the value of {what} to the {towards} device of {axis.name}",
-                Mismatch.WRONG_PLACE,
-                _after(pair.partitioned, name, _permute(pairs, kind)),
-            )
-    if op.name == "dynamic_slice":
-        yield from _other_starts(pair, op, what)
-
-
-def _either(pair: Pair, op: Op) -> Iterator[Repair]:
-    """One of the two values that are chosen from, everywhere."""
-    for which, operand in zip(("first", "second"), op.operands[1:], strict=True):
-
-        def edit(_: Editor, operand: Name = operand) -> tuple[list[Op], dict[Name, Name]]:
-            return [], {op.results[0]: operand}
-
-        text = f"always taking the {which} of the values that {op.name} at {op.location} chooses from"
-        yield Repair(text, Mismatch.DIFFERS, _rewritten(pair.partitioned, op, edit))
-
-
-def _other_communication(
-    pair: Pair, op: Op, what: str, groups: list[tuple[str, npt.NDArray[np.int64]]]
-) -> Iterator[Repair]:
-    if op.name == "collective_permute":
-        pairs = np.asarray(op.attributes["source_target_pairs"])
-        yield _changed(pair, op, f"{op.name} the other way round at {op.location}", source_target_pairs=pairs[:, ::-1])
-        for axis in axes_of(pair):
-            for step in (1, -1):
-                turned = _rotation(axis, pair.devices, step)
-                towards = "next" if step == 1 else "previous"
+    def _other_communication(self, op: Op, what: str) -> Iterator[Repair]:
+        if op.name == "collective_permute":
+            back = np.asarray(op.attributes["source_target_pairs"])[:, ::-1]
+            yield self._changed(op, f"{op.name} the other way round at {op.location}", source_target_pairs=back)
+            for axis, step, towards in self._turns():
                 text = f"sending to the {towards} device of {axis.name} in {what}"
-                yield _changed(pair, op, text, source_target_pairs=turned)
-        return
-    for axes, members in groups:
-        if members.shape[1] == _width(op) or op.name == "all_reduce":
-            changed = _changed(pair, op, f"{axes} as the axes of {what}", replica_groups=members, **_FLAT)
-            more = any(_adds_axes(op, fewer, members) for _, fewer in groups)
-            yield replace(changed, code=Mismatch.NEVER_REDUCED) if more else changed
-    if _type_of(pair.partitioned, op.operands[0]) == op.types[0]:
-        dropped = _rewritten(pair.partitioned, op, lambda _: ([], {op.results[0]: op.operands[0]}))
-        yield Repair(f"leaving out {what}", Mismatch.REDUCED_TWICE, dropped)
+                yield self._changed(op, text, source_target_pairs=axis.rotation(self.devices, step))
+            return
+        for axes, members in self.groups:
+            if members.shape[1] == _width(op) or op.name == "all_reduce":
+                changed = self._changed(op, f"{axes} as the axes of {what}", replica_groups=members, **_FLAT)
+                more = any(_adds_axes(op, fewer, members) for _, fewer in self.groups)
+                yield replace(changed, code=Mismatch.NEVER_REDUCED) if more else changed
+        if self.partitioned.types[op.operands[0]] == op.types[0]:
+            dropped = self.partitioned.instead(op, _left_out(op, op.operands[0]))
+            yield Repair(f"leaving out {what}", Mismatch.REDUCED_TWICE, dropped)
+
+    def _other_starts(self, op: Op, what: str) -> Iterator[Repair]:
+        """A slice of a tensor that starts where the device's own shard does, along one of its dimensions."""
+        types = self.partitioned.types
+        whole = types[op.operands[0]]
+        for k, (size, local) in enumerate(zip(whole.shape, op.types[0].shape, strict=True)):
+            for axis in self.axes:
+                if size != local * axis.size:
+                    continue
+                starts = (np.arange(self.devices) // axis.low % axis.size * local).astype(np.int64)
+                edit = _with_start(op, k, starts, types[op.operands[1 + k]])
+                text = f"slicing the device's own shard of {axis.name} in {what}"
+                yield Repair(text, Mismatch.WRONG_PLACE, self.partitioned.instead(op, edit))
+
+    def _changed(self, op: Op, text: str, **attributes: Any) -> Repair:
+        new = replace(op, attributes={**op.attributes, **attributes}, source=None)
+        return Repair(text, Mismatch.WRONG_DEVICES, self.partitioned.instead(op, lambda _: ([new], {})))
+
+    def _after(self, name: Name, text: str, code: Mismatch, insert: Insert) -> Repair:
+        return Repair(text, code, self.partitioned.after(name, insert))
+
+
+def repairs(pair: Pair) -> Repairs:
+    """The repairs of a pair."""
+    axes = axes_of(pair)
+    return Repairs(pair.devices, editable(pair.partitioned), axes, groups_along(axes, pair.devices))
+
+
+def _left_out(op: Op, operand: Name) -> Edit:
+    """An operand in place of an operation's one result."""
+    return lambda _: ([], {op.results[0]: operand})
 
 
 _FLAT = {"use_global_device_ids": True, "channel_id": 1}
@@ -176,32 +169,7 @@ def _width(op: Op) -> int:
     return int(np.asarray(op.attributes["replica_groups"]).shape[1])
 
 
-def _changed(pair: Pair, op: Op, text: str, **attributes: Any) -> Repair:
-    new = replace(op, attributes={**op.attributes, **attributes}, source=None)
-    return Repair(text, Mismatch.WRONG_DEVICES, _rewritten(pair.partitioned, op, lambda _: ([new], {})))
-
-
-def _other_starts(pair: Pair, op: Op, what: str) -> Iterator[Repair]:
-    """A slice of a tensor that starts where the device's own shard does, along one of its dimensions."""
-    whole = _type_of(pair.partitioned, op.operands[0])
-    if whole is None:
-        return
-    for k, (size, local) in enumerate(zip(whole.shape, op.types[0].shape, strict=True)):
-        for axis in axes_of(pair):
-            if size != local * axis.size:
-                continue
-            starts = (np.arange(pair.devices) // axis.low % axis.size * local).astype(np.int64)
-            index = _type_of(pair.partitioned, op.operands[1 + k])
-            if index is None:
-                continue
-            yield Repair(
-                f"slicing the device's own shard of {axis.name} in {what}",
-                Mismatch.WRONG_PLACE,
-                _rewritten(pair.partitioned, op, _with_start(op, k, starts, index)),
-            )
-
-
-def _with_start(op: Op, k: int, starts: npt.NDArray[np.int64], index: TensorType) -> _Edit:
+def _with_start(op: Op, k: int, starts: npt.NDArray[np.int64], index: TensorType) -> Edit:
     def edit(editor: Editor) -> tuple[list[Op], dict[Name, Name]]:
         table, number, at, taken, start = (editor.new() for _ in range(5))
         whole = TensorType((len(starts),), index.dtype)
@@ -219,7 +187,7 @@ def _with_start(op: Op, k: int, starts: npt.NDArray[np.int64], index: TensorType
     return edit
 
 
-def _factors(groups: list[tuple[str, npt.NDArray[np.int64]]], hint: float | None) -> Iterator[tuple[Fraction, str]]:
+def _factors(groups: Groups, hint: float | None) -> Iterator[tuple[Fraction, str]]:
     """Factors, with the number that they multiply or divide by in words: the hint, and the sizes of axes."""
     sizes: dict[int, str] = {}
     for axes, members in groups:
@@ -268,138 +236,3 @@ def _permute(pairs: npt.NDArray[np.int64], kind: TensorType) -> Insert:
         return [Op("collective_permute", (value,), (result,), (kind,), attributes)], result
 
     return insert
-
-
-def _rotation(axis: Axis, devices: int, step: int) -> npt.NDArray[np.int64]:
-    """Source and target of a turn along an axis."""
-    numbers = np.arange(devices)
-    digit = numbers // axis.low % axis.size
-    return np.stack((numbers, numbers + ((digit + step) % axis.size - digit) * axis.low), axis=1)
-
-
-# Axes
-
-
-def axes_of(pair: Pair) -> list[Axis]:
-    """The axes of the mesh, innermost first: as the module names them, else as its shardings cut the device number."""
-    named = next((axes for axes in map(_named_axes, _all_ops(pair.partitioned.main)) if axes), None)
-    if named is not None and prod(axis.size for axis in named) == pair.devices:
-        return named
-    device = expr.var("d", "", pair.devices)
-    cuts = {1, pair.devices}
-    for sharding in (*(pair.arguments or ()), *pair.results):
-        for digit in _digits(sharding.spread(pair.devices), device):
-            cuts.update((digit.low, digit.low * digit.radix))
-    chain = [cut for cut in sorted(cuts) if pair.devices % cut == 0]
-    parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
-    return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]
-
-
-def _apart(low: int, size: int, devices: int) -> str:
-    """A name for an axis without one."""
-    if size == devices:
-        return f"all {size} devices"
-    return f"groups of {size} neighbouring devices" if low == 1 else f"groups of {size} devices {low} apart"
-
-
-def _named_axes(op: Op) -> list[Axis]:
-    mesh = op.attributes.get("mesh") if op.name == "sdy.manual_computation" else None
-    if mesh is None or mesh.device_ids or mesh.only is not None:
-        return []
-    axes, low = [], 1
-    for name, size in reversed(mesh.axes):
-        axes.append(Axis(f"'{name}'", low, size))
-        low *= size
-    return axes
-
-
-def _digits(sharding: Sharding, device: expr.Var) -> Iterator[Digit]:
-    for k in range(len(sharding.tiles)):
-        for atom, _ in tables.fit(sharding.coordinates[:, k], device).items:
-            if isinstance(atom, Digit):
-                yield atom
-
-
-def _groups(axes: list[Axis], devices: int) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """For every set of axes, its name and the groups of devices along them; single axes first."""
-    numbers = np.arange(devices)
-    for count in range(1, min(len(axes), AXES) + 1):
-        for chosen in combinations(axes, count):
-            along = np.zeros(devices, np.int64)
-            for axis in chosen:
-                along += numbers // axis.low % axis.size * axis.low
-            rows = np.lexsort((numbers, numbers - along))
-            yield " and ".join(axis.name for axis in chosen), rows.reshape(-1, prod(axis.size for axis in chosen))
-
-
-# Editing
-
-_Edit = Callable[[Editor], tuple[list[Op], dict[Name, Name]]]
-"""What stands in place of an operation, and which values in place of others after it."""
-
-
-def _after(module: Module, name: Name, insert: Insert) -> Module:
-    op = find(module.main, name)
-    assert op is not None
-
-    def edit(editor: Editor) -> tuple[list[Op], dict[Name, Name]]:
-        more, new = insert(editor, name)
-        return [op, *more], {name: new}
-
-    return _rewritten(module, op, edit)
-
-
-def _rewritten(module: Module, op: Op, edit: _Edit) -> Module:
-    editor = Editor(module)
-    return replace(module, main=_function(module.main, op, edit, editor, {}))
-
-
-def _function(function: Function, op: Op, edit: _Edit, editor: Editor, names: dict[Name, Name]) -> Function:
-    names = dict(names)
-    ops: list[Op] = []
-    for each in function.ops:
-        if each is op:
-            new, renamed = edit(editor)
-            ops += new
-            names.update(renamed)
-            continue
-        operands = tuple(names.get(name, name) for name in each.operands)
-        regions = tuple(_function(region, op, edit, editor, names) for region in each.regions)
-        changed = operands != each.operands or any(a is not b for a, b in zip(regions, each.regions, strict=True))
-        ops.append(replace(each, operands=operands, regions=regions) if changed else each)
-    results = tuple(names.get(name, name) for name in function.results)
-    same = results == function.results and len(ops) == len(function.ops)
-    if same and all(a is b for a, b in zip(ops, function.ops, strict=True)):
-        return function
-    return replace(function, ops=tuple(ops), results=results)
-
-
-def _all_ops(function: Function) -> Iterator[Op]:
-    for op in function.ops:
-        yield op
-        for region in op.regions:
-            yield from _all_ops(region)
-
-
-def find(function: Function, name: Name) -> Op | None:
-    """The operation that computes a value, in a region too."""
-    return next((op for op in _all_ops(function) if name in op.results), None)
-
-
-def _values(function: Function) -> Iterator[Name]:
-    yield from function.arguments
-    for op in function.ops:
-        yield from op.results
-        for region in op.regions:
-            yield from _values(region)
-
-
-def _type_of(module: Module, name: Name) -> TensorType | None:
-    op = find(module.main, name)
-    if op is not None:
-        return op.types[op.results.index(name)]
-    functions = [module.main, *(region for op in _all_ops(module.main) for region in op.regions)]
-    for function in functions:
-        if name in function.arguments:
-            return function.argument_types[function.arguments.index(name)]
-    return None

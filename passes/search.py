@@ -67,6 +67,8 @@ class Search:
     pair: Pair
     _tried: int = 0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
+    _limits: tuple[int | None, ...] | None = None
+    """For each argument of integers, what they are below, where that is known."""
 
     def find(self, results: Collection[int], *, draws: int = len(DRAWS), seconds: float = SECONDS) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all."""
@@ -106,7 +108,8 @@ class Search:
     def draw(self, draw: Draw, seed: int) -> Inputs:
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
-        limits = index_limits(logical)
+        if self._limits is None:
+            self._limits = index_limits(logical)
         shardings = self.pair.arguments or logical.argument_shardings
         return tuple(
             random_argument(
@@ -120,7 +123,7 @@ class Search:
                 positive=draw.positive,
                 share=draw.share,
             )
-            for kind, sharding, limit in zip(logical.main.argument_types, shardings, limits, strict=True)
+            for kind, sharding, limit in zip(logical.main.argument_types, shardings, self._limits, strict=True)
         )
 
     def _shrunk(self, found: Counterexample, deadline: float) -> Counterexample:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +11,10 @@ import numpy as np
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.errors import InputError
 from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
-from hlo_verify.ir import Value as Name
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
-from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.prove import prove
-from hlo_verify.passes.repair import Repair, find, repairs
+from hlo_verify.passes.repair import Repair, Repairs
 from hlo_verify.passes.trial import FLOOR, Counterexample
 from hlo_verify.report import Verdict
 from hlo_verify.sharding import Sharding
@@ -29,7 +27,12 @@ PROOFS = 3
 
 
 def suggest(
-    found: Counterexample, lead: Lead, results: Collection[int], lost: Difference | None, deadline: float
+    found: Counterexample,
+    mends: Repairs,
+    lead: Lead,
+    results: Collection[int],
+    lost: Difference | None,
+    deadline: float,
 ) -> Repair | None:
     """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs.
 
@@ -38,7 +41,7 @@ def suggest(
     apart = lost or found.differences[min(results)]
     factor = abs(apart.expected / apart.found) if apart.found else None
     proofs = 0
-    for repair in _nearby(found.trial.pair, lead.name, factor):
+    for repair in mends.near(lead.name, factor):
         if time.monotonic() > deadline or proofs >= PROOFS:
             return None
         if not _agrees(found, repair, results):
@@ -48,14 +51,6 @@ def suggest(
         if all(report.results[n].verdict is Verdict.PROVED for n in results):
             return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
     return None
-
-
-def _nearby(pair: Pair, name: Name, factor: float | None) -> Iterator[Repair]:
-    """Repairs at the fault, then at the operations that its operands come from."""
-    yield from repairs(pair, name, factor)
-    op = find(pair.partitioned.main, name)
-    for operand in op.operands if op is not None else ():
-        yield from repairs(pair, operand)
 
 
 def _agrees(found: Counterexample, repair: Repair, results: Collection[int]) -> bool:

@@ -1,0 +1,93 @@
+"""Edits of a module: operations in place of one, or after a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hlo_verify.ir import Function, Module, Op, TensorType
+from hlo_verify.ir import Value as Name
+
+
+@dataclass(slots=True)
+class Editor:
+    """Makes new values of a module."""
+
+    next: Name
+
+    def new(self) -> Name:
+        self.next += 1
+        return self.next - 1
+
+
+Insert = Callable[[Editor, Name], tuple[list[Op], Name]]
+"""Operations after a value, and what then stands in its place."""
+
+Edit = Callable[[Editor], tuple[list[Op], dict[Name, Name]]]
+"""What stands in place of an operation, and which values in place of others after it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Editable:
+    """A module to be edited, and what is known of its values, those of its regions too."""
+
+    module: Module
+    ops: Mapping[Name, Op]
+    """The operation that computes each value; arguments have none."""
+    types: Mapping[Name, TensorType]
+    free: Name
+    """No value has this number or a larger one."""
+
+    def after(self, name: Name, insert: Insert) -> Module:
+        """The module with more operations after a value, and another value in place of it from there on."""
+        op = self.ops[name]
+
+        def edit(editor: Editor) -> tuple[list[Op], dict[Name, Name]]:
+            more, new = insert(editor, name)
+            return [op, *more], {name: new}
+
+        return self.instead(op, edit)
+
+    def instead(self, op: Op, edit: Edit) -> Module:
+        """The module with something else in place of an operation."""
+        return replace(self.module, main=_function(self.module.main, op, edit, Editor(self.free), {}))
+
+
+def editable(module: Module) -> Editable:
+    """The module, looked through."""
+    ops: dict[Name, Op] = {}
+    types: dict[Name, TensorType] = {}
+    for function in functions(module.main):
+        types.update(zip(function.arguments, function.argument_types, strict=True))
+        for op in function.ops:
+            ops.update(dict.fromkeys(op.results, op))
+            types.update(zip(op.results, op.types, strict=True))
+    return Editable(module, ops, types, 1 + max(types, default=0))
+
+
+def functions(function: Function) -> Iterator[Function]:
+    """A function and all regions inside."""
+    yield function
+    for op in function.ops:
+        for region in op.regions:
+            yield from functions(region)
+
+
+def _function(function: Function, op: Op, edit: Edit, editor: Editor, names: dict[Name, Name]) -> Function:
+    names = dict(names)
+    ops: list[Op] = []
+    for each in function.ops:
+        if each is op:
+            new, renamed = edit(editor)
+            ops += new
+            names.update(renamed)
+            continue
+        operands = tuple(names.get(name, name) for name in each.operands)
+        regions = tuple(_function(region, op, edit, editor, names) for region in each.regions)
+        changed = operands != each.operands or any(a is not b for a, b in zip(regions, each.regions, strict=True))
+        ops.append(replace(each, operands=operands, regions=regions) if changed else each)
+    results = tuple(names.get(name, name) for name in function.results)
+    same = results == function.results and len(ops) == len(function.ops)
+    if same and all(a is b for a, b in zip(ops, function.ops, strict=True)):
+        return function
+    return replace(function, ops=tuple(ops), results=results)
