@@ -152,7 +152,7 @@ def _conclude(
             finding = replace(finding, suggestion=repair.text, code=repair.code)
         for n in together:
             witness_ = Witness(
-                _point(found.differences[n]), inputs, replayed.how, None if lost is None else _point(lost)
+                _point(found.differences[n]), inputs, replayed.how[n], None if lost is None else _point(lost)
             )
             code = Mismatch.DIFFERS if finding is None else finding.code
             results[n] = replace(results[n], verdict=Verdict.REFUTED, finding=finding, code=code, witness=witness_)
@@ -228,7 +228,7 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
                 results[k], reason=_denied(differences[n], *replayed.denied[n]), code=Internal.DISAGREEMENT
             )
         elif n in differences:
-            witness_ = Witness(_point(differences[n]), _inputs(found), replayed.how)
+            witness_ = Witness(_point(differences[n]), _inputs(found), replayed.how[n])
             results[k] = replace(
                 results[k], verdict=Verdict.REFUTED, reason="", code=Mismatch.DIFFERS, witness=witness_
             )

@@ -14,7 +14,7 @@ from hlo_verify.execute import ExecutionError, Executor, Failure
 from hlo_verify.ir import Function, TensorType
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.pair import Pair
-from hlo_verify.passes.trial import Counterexample, local_arguments, number
+from hlo_verify.passes.trial import Counterexample, is_clear, local_arguments, number
 
 ELEMENTS = 1 << 22
 """Modules with more elements than this in all values of all devices are not run."""
@@ -28,9 +28,9 @@ BY_EVALUATION = "by evaluating every operation of both modules in real arithmeti
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How a counterexample was replayed, and the results for which it was not confirmed, with what XLA has there."""
+    """How each result of a counterexample was replayed, and those that were not confirmed, with what XLA has there."""
 
-    how: str
+    how: Mapping[int, str]
     denied: Mapping[int, tuple[Any, Any]]
 
 
@@ -46,25 +46,29 @@ def is_small(pair: Pair) -> bool:
 def replay(found: Counterexample, executor: Executor | None) -> Replay:
     """Run both modules on an executor's devices, and compare the elements that are said to differ.
 
-    Floating-point types of fewer than 32 bits may hide a difference; then evaluation alone counts, as it does without
-    an executor, or where XLA cannot run a module.
+    Floating-point types of fewer than 32 bits may hide a difference that is not clear; then evaluation alone counts, as
+    it does without an executor, or where XLA cannot run a module.
     """
     if executor is None:
-        return Replay(BY_EVALUATION, {})
+        return Replay(dict.fromkeys(found.differences, BY_EVALUATION), {})
     try:
         expected, got = _run(found, executor)
     except ExecutionError as error:
-        return Replay(f"{BY_EVALUATION} (XLA did not run them: {error})", {})
+        return Replay(dict.fromkeys(found.differences, f"{BY_EVALUATION} (XLA did not run them: {error})"), {})
     pair = found.trial.pair
+    narrow = _is_imprecise(pair.logical.main)
+    how = dict.fromkeys(found.differences, BY_XLA.format(pair.devices))
     denied = {}
     for n, apart in found.differences.items():
         value = number(expected[n][(0, *apart.element)])
         there = [number(each) for each in _at(pair, n, apart, got[n])]
-        if not any(_confirms(apart, value, each) for each in there):
+        if any(_confirms(apart, value, each) for each in there):
+            continue
+        if narrow and not (is_clear(apart) and all(map(np.isfinite, (value, *there)))):
+            how[n] = BY_EVALUATION
+        else:
             denied[n] = value, there[0] if there else float("nan")
-    if denied and _is_imprecise(pair.logical.main):
-        return Replay(BY_EVALUATION, {})
-    return Replay(BY_XLA.format(pair.devices), denied)
+    return Replay(how, denied)
 
 
 def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], list[Any]]:

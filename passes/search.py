@@ -30,9 +30,6 @@ LEAST = 30.0
 FEW = 2
 """After so many draws, a difference need not be clear."""
 
-CLEAR = 1e-2
-"""A difference of this fraction of a result's largest element is worth no better inputs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Draw:
@@ -86,15 +83,15 @@ class Search:
         return {n for n in results if n in self._best}
 
     def _note(self, trial: Trial, results: Collection[int], limits: Limits) -> None:
-        unclear = [n for n in results if n not in self._best or not _is_clear(self._best[n][0])]
+        unclear = [n for n in results if n not in self._best or not trials.is_clear(self._best[n][0])]
         found = trials.exceeds_rounding(trial, trial.differences(unclear), limits)
         for n, apart in found.items():
-            if n not in self._best or _relative(apart) > _relative(self._best[n][0]):
+            if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
 
     def _is_enough(self, results: Collection[int]) -> bool:
         """Whether every result differs clearly, or after a few draws at all."""
-        return all(n in self._best and (_is_clear(self._best[n][0]) or self._tried >= FEW) for n in results)
+        return all(n in self._best and (trials.is_clear(self._best[n][0]) or self._tried >= FEW) for n in results)
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
         """What was found for those results, of as few different inputs as can be, as plain as can be."""
@@ -138,7 +135,7 @@ class Search:
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
                 trial = trials.run(self.pair, inputs, limits=limits)
                 still = trials.exceeds_rounding(trial, trial.differences(found.differences), limits)
-                if still.keys() == found.differences.keys() and all(map(_is_clear, still.values())):
+                if still.keys() == found.differences.keys() and all(map(trials.is_clear, still.values())):
                     found = Counterexample(trial, still)
                     break
         return found
@@ -159,11 +156,3 @@ class Search:
 def _filled(blocks: Blocks, value: int) -> Blocks:
     classes = tuple(np.zeros_like(each) for each in blocks.classes)
     return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))
-
-
-def _relative(apart: Difference) -> float:
-    return float(apart.size / max(apart.scale, 1e-300))
-
-
-def _is_clear(apart: Difference) -> bool:
-    return _relative(apart) > CLEAR

@@ -29,6 +29,9 @@ their rounding under a named assumption, and a result by some multiple of that."
 NOISE = 64
 """A difference is at least so many times what single precision makes of either value."""
 
+CLEAR = 1e-2
+"""A difference of this fraction of a result's largest element is worth no better inputs; no narrow type hides it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
@@ -124,6 +127,11 @@ def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits 
         if apart.size > NOISE * moved:
             kept[n] = apart
     return kept
+
+
+def is_clear(apart: Difference) -> bool:
+    """Whether a difference is a large one."""
+    return apart.relative > CLEAR
 
 
 def element(blocks: Blocks, device: int, index: Sequence[int]) -> Any:

@@ -121,6 +121,27 @@ def test_what_xla_does_not_confirm_is_not_refuted(monkeypatch: pytest.MonkeyPatc
     assert result.code is Internal.DISAGREEMENT
 
 
+def test_narrow_types_do_not_excuse_a_denial_of_what_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Executor, module: object, arguments: object, **options: bool) -> list[np.ndarray]:
+        return [np.full((1 if options.get("logical") else 4,), 8.0)]
+
+    monkeypatch.setattr(Executor, "run", run)
+    narrow = (text.replace("f32", "bf16") for text in (LOGICAL, PARTIAL))
+    (result,) = hlo_verify.verify(*narrow).results
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.code is Internal.DISAGREEMENT
+
+
+def test_what_narrow_types_hide_is_refuted_by_evaluation() -> None:
+    body = (
+        "%a = stablehlo.constant dense<1.0e-4> : TYPE\n %b = stablehlo.constant dense<1.0> : TYPE\n"
+        "%s = stablehlo.sine %x : TYPE\n %m = stablehlo.multiply %a, %s : TYPE\n %y = stablehlo.add %m, %b : TYPE"
+    )
+    (result,) = hlo_verify.verify(*elementwise("bf16", body, body.replace("1.0e-4", "2.0e-4"))).results
+    assert result.verdict is Verdict.REFUTED
+    assert result.witness is not None and "by evaluating" in result.witness.replayed
+
+
 def test_what_xla_cannot_run_is_refuted_by_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(self: Executor, module: object, arguments: object, **options: bool) -> list[np.ndarray]:
         raise ExecutionError("no such operation", Failure.REJECTED)
