@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from hlo_verify.index.expr import Var
@@ -57,7 +58,7 @@ class Names:
             )
             return f"{name}[{inside}]"
         if isinstance(node, Entry):
-            return f"entry{hash(node.values.tobytes())}[{inside}]"
+            return f"entry{node.values.dtype}{_digest(node.values.tobytes())}[{inside}]"
         if isinstance(node, Gate):
             return f"[{node.lo} {inside} {node.hi}]"
         if isinstance(node, Reduce):
@@ -79,5 +80,10 @@ class Names:
         if isinstance(base, Clamp):
             return f"clamp({self._affine(base.inner)},{base.lo},{base.hi})"
         if isinstance(base, Table):
-            return f"table{hash(base.values)}({self._affine(base.inner)})"
+            return f"table{_digest(repr(base.values).encode())}({self._affine(base.inner)})"
         return f"int({self.of(base.term)})"
+
+
+def _digest(contents: bytes) -> str:
+    """A name for many numbers. Python's own hash will not do: those of (-1,) and (-2,) are equal."""
+    return hashlib.blake2b(contents, digest_size=16).hexdigest()
