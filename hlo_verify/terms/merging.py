@@ -1,7 +1,9 @@
-"""The bound variables of a reduction: split at the digits that occur, joined where they only occur together, unrotated.
+"""The bound variables of a reduction: split at the digits that occur, joined where they only occur together, turned
+forwards, unrotated.
 
     f(v mod 2, v div 2), v < 2*n      over a < 2 and b < n: f(a, b)
     g(a + m*b), a < m and b < n       over k < m*n: g(k)
+    g(n-1-v), v < n                   over v < n: g(v)
     g((e + c*v) mod n), v < n         over v < n: g(v), c prime to n
 
 The new variables take the same values together as the old ones, each as often, in whatever order.
@@ -16,11 +18,11 @@ from math import gcd
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Guard, Ix, Poly, Read
+from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read
 
 
 def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
-    """Split bound variables at the digits that occur and join those that only occur together; undo rotations.
+    """Split bound variables at the digits that occur and join those that only occur together; turn them forwards.
 
     None if nothing changes; else the new variables and the bodies. They take the same values together, in whatever
     order.
@@ -44,7 +46,41 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var],
                 for low in cuts[atom.var]:
                     if atom.low <= low < end:
                         uses.setdefault((atom.var, low), set()).add((e.uid, c * (low // atom.low)))
-    return _join(bound, bodies, cuts, uses) or _unrotated(bound, bodies, found)
+    return _join(bound, bodies, cuts, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
+
+
+def _forwards(
+    bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]
+) -> tuple[list[Var], tuple[Poly, ...]] | None:
+    """Count a bound variable from its other end where most places of tensors are counted down by it."""
+    for v in bound:
+        form = expr.of_var(v)
+        if not form.items or not any(a is form.items[0][0] and c < 0 for e in found.values() for a, c in e.items):
+            continue
+        places = {e for body in bodies for e in _places(body, v)}
+        digits = [(a, c) for e in places for a, c in e.items if v in a.free]
+        down = sum(c < 0 for _, c in digits)
+        if 2 * down > len(digits) and all(a is form.items[0][0] for a, _ in digits):
+            substitution = algebra.Substitution({v: expr.subtract(expr.constant(v.size - 1), form)})
+            return list(bound), tuple(substitution.poly(body) for body in bodies)
+    return None
+
+
+def _places(p: Poly, v: Var) -> set[Index]:
+    """The places of tensors, and the index values, that depend on a variable."""
+    found: set[Index] = set()
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if v not in atom.free:
+                continue
+            if isinstance(atom, Read):
+                found.update(e for e in atom.indices if v in e.free)
+            elif isinstance(atom, Ix):
+                found.add(atom.index)
+            elif isinstance(atom, Apply):
+                for arg in atom.args:
+                    found |= _places(arg, v)
+    return found
 
 
 def _indices(p: Poly, bound: frozenset[Var], found: dict[int, Index]) -> None:

@@ -3,6 +3,7 @@
     sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
     sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule
+    sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
     sum v,w. f(v) g(w)       = (sum v. f(v)) (sum w. g(w))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.term import Poly, tensor
@@ -175,6 +176,43 @@ def test_product(draws: st.DataObject) -> None:
 
 
 @many
+@given(draws=st.data())
+def test_counting_down(draws: st.DataObject) -> None:
+    """Values that are read from the other end, all or some of them, are what they are."""
+    n, known = draws.draw(st.sampled_from((2, 3, 4))), data(draws.draw)
+    down, other, free = expr.var("y", "down", n), expr.var("y", "other", 2), expr.var("x", 0, 3)
+    every = Space((free, down, other))
+    p, rest = product(draws.draw, every, known), product(draws.draw, every, known)
+    backwards = {down: expr.subtract(expr.constant(n - 1), expr.of_var(down))}
+    turned, values = algebra.substitute(p.it, backwards), p.values[:, ::-1] * np.ones((3, n, 2), dtype=int)
+    bound = draws.draw(st.permutations([down, other]))
+    for term, at in ((turned, values), (algebra.multiply(turned, rest.it), values * rest.values)):
+        wanted = np.asarray(np.add.reduce(at, axis=(1, 2)), dtype=object)
+        check(sums.reduce_sum(bound, term), Space((free,)), known, wanted, term)
+        check(sums.reduce_sum(bound[:1], sums.reduce_sum(bound[1:], term)), Space((free,)), known, wanted, term)
+    for kind, function in (("max", np.maximum), ("min", np.minimum)):
+        wanted = np.asarray(function.reduce(values, axis=(1, 2)), dtype=object)
+        check(extrema.reduce_extremum(kind, bound, turned), Space((free,)), known, wanted, turned)
+
+
+def test_all_that_is_counted_down_is_counted_up() -> None:
+    first, second = (tensor("argument", name, "f32", (12, 5)) for name in "ab")
+    whole, a, b = expr.fresh("f", 12), expr.fresh("f", 3), expr.fresh("f", 4)
+
+    def of(v: Index, w: Index) -> Poly:
+        k = expr.var("x", 0, 5)
+        return algebra.multiply(*(algebra.read(x, (at, expr.of_var(k))) for x, at in ((first, v), (second, w))))
+
+    up, last = expr.of_var(whole), expr.subtract(expr.constant(11), expr.of_var(whole))
+    expected = sums.reduce_sum([whole], of(up, up))
+    down = expr.subtract(expr.constant(2), expr.of_var(a))
+    for high in (down, expr.of_var(a)):
+        at = expr.add(expr.scale(high, 4), expr.of_var(b))
+        assert sums.reduce_sum([a], sums.reduce_sum([b], of(at, at))) is expected
+    assert sums.reduce_sum([whole], of(last, last)) is expected
+    assert sums.reduce_sum([whole], of(up, last)) is not expected
+
+
 @given(draws=st.data())
 def test_rotations(draws: st.DataObject) -> None:
     """Values that are read round a ring, in steps that may or may not reach all of it, from a place that varies."""
