@@ -17,7 +17,7 @@ from hlo_verify.ir import Function, Op, TensorType, captured
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read, Tensor, number, tensor
+from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
 
 WEIGHT_LIMIT = 40
 """A term heavier than this (atoms and their indices) is given a name."""
@@ -283,8 +283,29 @@ def within(p: Poly, lo: int, hi: int) -> bool:
     return found is not None and lo <= found[0] and found[1] <= hi
 
 
+CHOICES = 3
+"""The most truth values in an integer term for which its bounds are found one choice of them after another."""
+
+
 def bounds(p: Poly) -> tuple[int, int] | None:
-    """An interval that the integers which p evaluates to surely lie in, with nothing wrapped."""
+    """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
+
+    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in.
+    """
+    truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
+    if len(p.items) == 1 or not 0 < len(truths) <= CHOICES:
+        return _bounds_of_monomials(p)
+    where_false: dict[Monomial, Number] = {}
+    where_true: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        rest = tuple(item for item in mono if item[0] is not truths[0])
+        where_true[rest] = where_true.get(rest, 0) + c
+        if rest == mono:
+            where_false[mono] = c
+    return _hull(bounds(algebra.build(where_false)), bounds(algebra.build(where_true)))
+
+
+def _bounds_of_monomials(p: Poly) -> tuple[int, int] | None:
     lo = hi = 0
     for mono, c in p.items:
         if not isinstance(c, int):

@@ -17,6 +17,8 @@ from hlo_verify import Verdict
 MESH = AbstractMesh((2, 4), ("x", "y"))
 SHARD = 5
 WHOLE = 4 * SHARD
+LAST = 2**31 - 1
+"""The greatest index."""
 
 Body = Callable[[jax.Array], jax.Array]
 
@@ -75,12 +77,13 @@ def test_the_least() -> None:
     assert verdict(greatest, local) is Verdict.UNKNOWN
 
 
-def test_that_no_device_is_the_best_never_happens() -> None:
+@pytest.mark.parametrize("otherwise", [WHOLE - 1, LAST])
+def test_that_no_device_is_the_best_never_happens(otherwise: int) -> None:
     """Any number that no index is above may stand for it."""
 
     def local(x: jax.Array) -> jax.Array:
         value = local_greatest(x)
-        return of_parts(first() + greatest(x), value, lax.pmax(value, "y"), WHOLE - 1)
+        return of_parts(first() + greatest(x), value, lax.pmax(value, "y"), otherwise)
 
     assert verdict(greatest, local) is Verdict.PROVED
 
@@ -91,6 +94,10 @@ def wrongly(change: str, x: jax.Array) -> jax.Array:
     match change:
         case "a number that some index is above":
             return of_parts(index, value, best, WHOLE - 2)
+        case "a number that every index is above":
+            return of_parts(index, value, best, -LAST - 1)
+        case "of indices some of which wrap":
+            return of_parts(index + (LAST - 9), value, best, LAST) - (LAST - 9)
         case "not numbered in the whole":
             return of_parts(greatest(x), value, best)
         case "numbered from elsewhere":
@@ -118,6 +125,8 @@ def wrongly(change: str, x: jax.Array) -> jax.Array:
     "change",
     [
         "a number that some index is above",
+        "a number that every index is above",
+        "of indices some of which wrap",
         "not numbered in the whole",
         "numbered from elsewhere",
         "numbered backwards",
