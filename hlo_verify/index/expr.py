@@ -43,6 +43,7 @@ __all__ = [
     "Var",
     "add",
     "again",
+    "balanced",
     "build",
     "clamp",
     "constant",
@@ -91,8 +92,8 @@ def build(const: int, items: Iterable[tuple[Atom, int]]) -> Index:
     live = [(a, c) for a, c in sums.items() if c]
     if len(live) > 1:
         live = _merge(live)
-        if any(isinstance(a, Opaque) and a.kind == "mod" for a, _ in live):
-            joined = _join_quotients(const, live)
+        if any(isinstance(a, Opaque) and a.kind in ("mod", "div") for a, _ in live):
+            joined = _join_quotients(const, live) or _remainder(const, live)
             if joined is not None:
                 return joined
     live.sort(key=lambda item: item[0].uid)
@@ -149,6 +150,20 @@ def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
                 kept = [(a, k) for a, k in live if a is not atom and a is not left]
                 kept.extend((a, k * (c // m)) for a, k in e.items)
                 return build(const + c // m * e.const, kept)
+    return None
+
+
+def _remainder(const: int, live: list[tuple[Atom, int]]) -> Index | None:
+    """`e - m*div(e,m)` is `mod(e,m)`, where that is shorter."""
+    for atom, c in live:
+        if isinstance(atom, Opaque) and atom.kind == "div" and c % atom.args[0] == 0:
+            (m,), (e,) = atom.args, atom.exprs
+            rest = dict(live)
+            del rest[atom]
+            for a, k in e.items:
+                rest[a] = rest.get(a, 0) + k * (c // m)
+            if sum(1 for k in rest.values() if k) < len(live) - 1:
+                return add(build(const + c // m * e.const, rest.items()), scale(modulo(e, m), -(c // m)))
     return None
 
 
@@ -211,7 +226,7 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         q = e.lo // m
         return constant(q), shift(e, -q * m)
     high, r = high_and_low(e, m)
-    for above, rest in ((high, r), _balanced(high, r, m)):
+    for above, rest in ((high, r), balanced(high, r, m)):
         k = rest.lo // m
         if k == rest.hi // m:
             return shift(above, k), shift(rest, -k * m)
@@ -228,8 +243,8 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     return build(q, [(div, 1)]), remainder
 
 
-def _balanced(high: Index, low: Index, m: int) -> tuple[Index, Index]:
-    """`m*high + low` with coefficients of the low part between -m/2 and m/2."""
+def balanced(high: Index, low: Index, m: int) -> tuple[Index, Index]:
+    """`m*high + low` with coefficients of the low part between -m/2 and m/2, in place of the nonnegative ones."""
     large = [(a, c) for a, c in low.items if 2 * c > m]
     if not large:
         return high, low

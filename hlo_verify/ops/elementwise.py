@@ -11,6 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
 from hlo_verify.ir import Op
 from hlo_verify.ops.values import (
     Context,
@@ -27,8 +28,8 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import apply, divide, greater
-from hlo_verify.terms.term import ONE, Poly
+from hlo_verify.terms.functions import apply, divide, greater, steps
+from hlo_verify.terms.term import ONE, Guard, Poly
 
 PRODUCT_LIMIT = 12
 """The most monomials that multiplying two values out may give; past that the factors are named."""
@@ -83,11 +84,16 @@ def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:
         return result(op, divide(a.term, b.term if light else factor(b.term, dtype)))
     top, bottom = as_index(a), as_index(b)
     if not bottom.items and bottom.const > 0:
-        if top.lo >= 0:
-            return result(op, algebra.of_index(expr.floor_div(top, bottom.const)))
         if top.hi <= 0:
             return result(op, algebra.scale(algebra.of_index(expr.floor_div(expr.scale(top, -1), bottom.const)), -1))
+        down, _ = expr.floor_divmod(top, bottom.const)
+        return result(op, algebra.add(algebra.of_index(down), _rounded_down(top, bottom.const)))
     return uninterpreted(op, args)
+
+
+def _rounded_down(e: Index, m: int) -> Poly:
+    """1 where the quotient of a division that rounds towards 0 is not the one that rounds down."""
+    return algebra.multiply(guards.interval(e, None, -1), guards.interval(expr.modulo(e, m), 1, None))
 
 
 def _remainder(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -95,11 +101,19 @@ def _remainder(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(op.types[0].dtype):
         top, bottom = as_index(args[0]), as_index(args[1])
         if not bottom.items and bottom.const > 0:
-            if top.lo >= 0:
-                return result(op, algebra.of_index(expr.modulo(top, bottom.const)))
             if top.hi <= 0:
                 return result(op, algebra.scale(algebra.of_index(expr.modulo(expr.scale(top, -1), bottom.const)), -1))
+            rest = algebra.of_index(expr.modulo(top, bottom.const))
+            return result(op, algebra.subtract(rest, algebra.scale(_rounded_down(top, bottom.const), bottom.const)))
     return uninterpreted(op, args)
+
+
+def _sign(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """-1, 0 or 1 of an integer."""
+    if not is_integer(args[0].type.dtype) or args[0].shape != op.types[0].shape:
+        return _elementwise_function(op, args, context)
+    e = as_index(args[0])
+    return result(op, algebra.subtract(guards.interval(e, 1, None), guards.interval(e, None, -1)))
 
 
 DEPENDS_ON_FORMAT = frozenset({"chlo.next_after"})
@@ -203,13 +217,31 @@ def _sorted(a: Poly, b: Poly) -> tuple[Poly, Poly]:
 
 
 def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
-    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds."""
+    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions."""
     if a.type.dtype == "i1" and not ordered:
         p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
         both = product(p, q, "i1")
         return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
+    pieces = _pieces(a)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
+    pieces = _pieces(b)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
     difference = expr.subtract(as_index(a), as_index(b))
     return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
+
+
+FORMS = 2
+"""A step function that is looked at piece by piece has guards on no more forms."""
+
+
+def _pieces(value: Value) -> list[tuple[Poly, Value]]:
+    """An integer as a step function: where each of its values is."""
+    forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
+    if value.type.dtype == "i1" or not 0 < len(forms) <= FORMS:
+        return []
+    return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
 
 
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -227,7 +259,7 @@ def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 UNINTERPRETED = (
     "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic "
-    "popcnt round_nearest_afz round_nearest_even rsqrt sign sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
+    "popcnt round_nearest_afz round_nearest_even rsqrt sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
     "chlo.atan chlo.atanh chlo.bessel_i1e chlo.cosh chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma "
     "chlo.next_after chlo.polygamma chlo.sinh chlo.square chlo.tan chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh "
     "mhlo.atanh mhlo.cosh mhlo.erf mhlo.sinh mhlo.tan"
@@ -266,6 +298,7 @@ RULES: dict[str, Rule] = {
     "select": _select,
     "compare": _compare,
     "power": _power,
+    "sign": _sign,
     "is_finite": _is_finite,
     **dict.fromkeys(UNINTERPRETED, _elementwise_function),
 }

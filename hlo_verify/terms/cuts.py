@@ -50,10 +50,12 @@ def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
             else:
                 m = atom.args[0]
                 high, low = expr.high_and_low(inner, m)
-                lo, hi = _range_under(low, forms)
-                if lo // m == hi // m:
-                    q = lo // m
-                    new = expr.shift(high, q) if atom.kind == "div" else expr.shift(low, -q * m)
+                for above, rest in ((high, low), expr.balanced(high, low, m)):
+                    lo, hi = _range_under(rest, forms)
+                    if lo // m == hi // m:
+                        q = lo // m
+                        new = expr.shift(above, q) if atom.kind == "div" else expr.shift(rest, -q * m)
+                        break
         parts.append(expr.scale(new, c))
     return expr.add(*parts)
 

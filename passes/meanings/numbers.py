@@ -96,6 +96,13 @@ def _remainder(site: Site) -> Expr:
     return Choose(Gate(top, 0, None), OfIndex(digit(top, 1, bottom.const)), back)
 
 
+def _sign(site: Site) -> Expr:
+    if not is_integral(site.kind.dtype):
+        return free_function(site)
+    e = as_affine(_at(site, 0))
+    return minus(Gate(e, 1, None), Gate(e, None, -1))
+
+
 def free_function(site: Site) -> Expr:
     """A function known by its name, attributes and types."""
     name = site.op.name.removeprefix("chlo.").removeprefix("mhlo.")
@@ -187,7 +194,7 @@ def _truth(meaning: Callable[..., Expr]) -> Meaning:
 
 FUNCTIONS = (
     "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
-    "round_nearest_afz round_nearest_even rsqrt sign sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
+    "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
     "chlo.lgamma chlo.square mhlo.erf mhlo.tan chlo.tan"
 ).split()
 
@@ -200,6 +207,7 @@ MEANINGS: dict[str, Meaning] = {
     "negate": _negate,
     "divide": _divide,
     "remainder": _remainder,
+    "sign": _sign,
     "exponential": _named("exponential"),
     "log": _named("log"),
     "sqrt": _named("sqrt"),

@@ -73,6 +73,20 @@ def test_a_sum_over_steps_is_the_sum_over_all_rows() -> None:
     assert verdict(whole, looped(3, add_two_rows, zeros)) is Verdict.PROVED
 
 
+def test_steps_may_be_counted_down() -> None:
+    backwards = looped(3, lambda t, total, x: total + two_rows(2 - t, x), zeros)
+    assert verdict(whole, backwards) is Verdict.PROVED
+
+    def scanned(x: jax.Array) -> jax.Array:
+        parts = x.reshape(3, 2, x.shape[1])
+        total, _ = lax.scan(
+            lambda total, part: (total + jnp.sum(jnp.sin(part), axis=0), None), zeros(x), parts, reverse=True
+        )
+        return lax.psum(total, "x")
+
+    assert verdict(whole, scanned) is Verdict.PROVED
+
+
 def test_more_steps_than_are_unrolled() -> None:
     assert verdict(whole, looped(500, add_two_rows, zeros), rows=1000) is Verdict.PROVED
 
@@ -89,6 +103,9 @@ def test_the_sum_goes_on_from_where_it_starts() -> None:
         (2, add_two_rows),  # one short
         (4, add_two_rows),  # the last rows twice: the slice's start is clamped
         (3, lambda t, total, x: total + two_rows(0, x)),
+        (2, lambda t, total, x: total + two_rows(2 - t, x)),  # down, one short
+        (3, lambda t, total, x: total + two_rows(3 - t, x)),
+        (3, lambda t, total, x: total + two_rows(t, x) * two_rows(2 - t, x) / two_rows(t, x)[::-1]),
         (3, lambda t, total, x: total + t * two_rows(t, x)),
         (3, lambda t, total, x: total / 2 + two_rows(t, x)),
         (3, lambda t, total, x: jnp.abs(total) + two_rows(t, x)),
@@ -223,6 +240,63 @@ def test_what_goes_round_a_ring_is_all_there_is() -> None:
 )
 def test_what_goes_round_otherwise_is_not(turns: int, of_keys: Pairs, of_values: Pairs) -> None:
     assert ring_verdict(linear, ring_of_sums(turns, of_keys, of_values)) is Verdict.UNKNOWN
+
+
+Block = Callable[[Any, Any], Any]
+
+
+def ring_of_blocks(block: Block, pairs: Pairs = FORWARD) -> Verdict:
+    """Of a product of matrices whose columns and rows are split round a ring: each turn's columns with its rows."""
+
+    def local(x: jax.Array, w: jax.Array) -> jax.Array:
+        d, rows = lax.axis_index("ring"), x.shape[1]
+
+        def turn(t: Any, carried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            total, x = carried
+            here = lax.dynamic_slice_in_dim(w, block(d, t) * rows, rows)
+            return total + x @ here, lax.ppermute(x, "ring", pairs)
+
+        return lax.fori_loop(0, 4, turn, (jnp.zeros((x.shape[0], w.shape[1])), x))[0]
+
+    arguments = jax.ShapeDtypeStruct((6, 8), jnp.float32), jax.ShapeDtypeStruct((8, 5), jnp.float32)
+    given, wanted = (P("x", "ring"), P()), P("x")
+
+    def text(function: Callable[..., jax.Array]) -> str:
+        on = tuple(NamedSharding(RING, spec) for spec in given)
+        jitted: Any = jax.jit(function, in_shardings=on, out_shardings=NamedSharding(RING, wanted))
+        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
+
+    mapped = jax.shard_map(local, mesh=RING, in_specs=given, out_specs=wanted, check_vma=False)
+    return hlo_verify.verify(text(jnp.matmul), text(mapped), refute=False).verdict
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda d, t: (d - t) % 4,
+        lambda d, t: (d - t + 4) % 4,
+        lambda d, t: d - t - 4 * ((d - t) // 4),
+        lambda d, t: lax.rem(d - t, 4),  # JAX counts what is negative from the end
+    ],
+)
+def test_the_block_of_a_turn_may_be_written_in_many_ways(block: Block) -> None:
+    assert ring_of_blocks(block) is Verdict.PROVED
+    assert ring_of_blocks(block, BACKWARD) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        lambda d, t: (d + t) % 4,
+        lambda d, t: (t - d) % 4,
+        lambda d, t: (d - t) % 3,
+        lambda d, t: lax.rem(d - t, 4) + 4,
+        lambda d, t: (d - t) // 4 + t,
+        lambda d, t: abs(d - t),
+    ],
+)
+def test_another_block_is_not(block: Block) -> None:
+    assert ring_of_blocks(block) is Verdict.UNKNOWN
 
 
 def softmax(q: jax.Array, k: jax.Array, v: jax.Array, sink: float = 0.0) -> jax.Array:

@@ -158,11 +158,13 @@ def _remainder(draw: Draw, program: Program, shape: tuple[int, ...], dtype: str,
         return None
     (iota,) = program.op("iota", [], [(shape, dtype)], f"iota_dimension = {len(shape) - 1} : i64")
     divisor = program.constant(np.full(shape, draw(st.integers(1, 3)), dtype=DTYPES[dtype]))
-    return program.op(draw(st.sampled_from(("remainder", "divide"))), [iota, divisor], [(shape, dtype)])[0]
+    back = program.constant(np.full(shape, draw(st.integers(0, 2)), dtype=DTYPES[dtype]))
+    (top,) = program.op("subtract", [iota, back], [(shape, dtype)])
+    return program.op(draw(st.sampled_from(("remainder", "divide"))), [top, divisor], [(shape, dtype)])[0]
 
 
 def _compared(draw: Draw, program: Program, shape: tuple[int, ...], dtype: str, domain: Any) -> Ref | None:
-    a = _iota(draw, program, shape, "i32", None)
+    a = draw(st.sampled_from((_iota, _remainder)))(draw, program, shape, "i32", None)
     if a is None:
         return None
     b = program.constant(np.full(shape, draw(st.integers(0, 3)), dtype=np.int32))
