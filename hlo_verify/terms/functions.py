@@ -12,6 +12,7 @@ from itertools import pairwise
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms.addition import add, build, plain, scale, subtract
 from hlo_verify.terms.guards import interval
+from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.products import multiply
 from hlo_verify.terms.term import (
     ONE,
@@ -251,7 +252,33 @@ def _zero(args: tuple[Poly, ...]) -> Poly | None:
 
 def _abs(args: tuple[Poly, ...]) -> Poly | None:
     c = args[0].constant
-    return None if c is None else number(abs(Fraction(c)))
+    return _even("abs:real->real")(args) if c is None else number(abs(Fraction(c)))
+
+
+def _even(function: str) -> Law:
+    # f(-x) = f(x)
+    def law(args: tuple[Poly, ...]) -> Poly | None:
+        return of_atom(make_apply(function, (scale(args[0], -1),))) if direction(args[0]) < 0 else None
+
+    return law
+
+
+def _odd(function: str) -> Law:
+    # f(-x) = -f(x)
+    def law(args: tuple[Poly, ...]) -> Poly | None:
+        if args[0] is ZERO:
+            return ZERO
+        return scale(of_atom(make_apply(function, (scale(args[0], -1),))), -1) if direction(args[0]) < 0 else None
+
+    return law
+
+
+def _power(args: tuple[Poly, ...]) -> Poly | None:
+    # (-x)**n = x**n for even n, -x**n for odd ones
+    base, exponent = args[0], args[1].constant
+    if not isinstance(exponent, int) or direction(base) >= 0:
+        return None
+    return scale(of_atom(make_apply("power:real->real", (scale(base, -1), args[1]))), -1 if exponent % 2 else 1)
 
 
 def _equal(args: tuple[Poly, ...]) -> Poly | None:
@@ -291,8 +318,11 @@ LAWS: dict[str, Law] = {
     "zero": _zero,
     "equal": _equal,
     "less": _less,
-    "abs": _abs,
     "sqrt": _square_root,
+    **{f"{name}:real->real": _even(f"{name}:real->real") for name in EVEN},
+    **{f"{name}:real->real": _odd(f"{name}:real->real") for name in ODD},
+    "abs:real->real": _abs,
+    "power:real->real": _power,
 }
 
 

@@ -58,6 +58,16 @@ def positive(draw: Draw, where: Space, known: Data, depth: int = 2) -> Numbered:
 def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
     if name in ("inverse", "log", "sqrt"):
         return [positive(draw, where, known)]
+    if name == "power:real->real":
+        exponent = draw(st.integers(-3, 3))
+        base = poly(draw, where, known, 1) if exponent >= 0 else positive(draw, where, known)
+        sign = draw(st.sampled_from((1, -1)))
+        base = Numbered(algebra.scale(base.it, sign), base.values * sign)
+        return [base, Numbered(number(exponent), where.spread(exponent))]
+    if name.partition(":")[0] in ("asin", "atanh", "erf_inv"):  # between -1 and 1
+        bottom, sign = positive(draw, where, known), draw(st.sampled_from((1, -1)))
+        values = each(lambda x: sign / (1 + x), bottom.values)
+        return [Numbered(algebra.scale(apply("inverse", (algebra.add(bottom.it, number(1)),)), sign), values)]
     if name == "exponential":  # small exponents
         parts = [read(draw, where, known) for _ in range(draw(st.integers(1, 3)))]
         total, values = algebra.ZERO, where.spread(0)
