@@ -19,7 +19,7 @@ from hlo_verify.passes.notation import Notation
 from hlo_verify.passes.pair import device_count, is_global, result_placements
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
-from hlo_verify.passes.stages import Stages
+from hlo_verify.passes.stages import FEW, Stages
 from hlo_verify.passes.walk import begin, verification
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
@@ -98,7 +98,7 @@ def _examine(
     left = [result.index for result in results if result.verdict is not Verdict.PROVED]
     if left:
         wrong = frozenset(differing(left) if differing is not None else ())
-        outcome = _walk(logical, partitioned, True, progress)
+        outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong))
         results = _results(logical, partitioned, outcome, placed, wrong)
     report = Report(
         logical.name,
@@ -156,10 +156,14 @@ def _is_manual(op: Op) -> bool:
     return op.name == "sdy.manual_computation" or "manual" in str(op.attributes.get("sharding"))
 
 
-def _walk(logical: Module, partitioned: Module, decide: bool, progress: Progress | None) -> _Outcome:
+def _walk(
+    logical: Module, partitioned: Module, decide: bool, progress: Progress | None, *, known_wrong: bool = False
+) -> _Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
     both = begin(logical, partitioned, run)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
+    if known_wrong:
+        stages.patience = FEW
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
     return _Outcome(wanted, found, stages, both.unsupported)

@@ -31,6 +31,9 @@ ATTEMPTS = 12
 FAILURES = 16
 """After so many comparisons in a row without success, the module is taken to be wrong from there on."""
 
+FEW = 4
+"""The same for a module that is known to be wrong somewhere."""
+
 EFFORT = 8000
 """The most steps of case distinction for all of a module's values and results together."""
 
@@ -54,6 +57,8 @@ class Stages:
     decide: bool = True
     """Whether values that are not recognised by construction are compared case by case."""
     progress: Callable[[int], None] | None = None
+    patience: int = FAILURES
+    """So many comparisons in a row may be without success; `FEW` where a result is known to differ."""
     effort: Effort = field(default_factory=lambda: Effort(EFFORT))
     arguments: list[Value] = field(default_factory=list)
     """The logical module's arguments."""
@@ -184,7 +189,7 @@ class Stages:
                     return value
                 if value.term is expected:
                     return value
-                if self._failures > FAILURES or not self._plausible(value, expected, where):
+                if self._failures > self.patience or not self._plausible(value, expected, where):
                     continue
                 if cases.equal(value.term, expected, where.inside, self.effort):
                     self._failures = 0
