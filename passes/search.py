@@ -53,6 +53,7 @@ DRAWS = (
     Draw(1e-4, 8, 8),
     Draw(1.0, 8, 1000),
     Draw(1.0, 32, 8, share=0.5),
+    Draw(8.0, 32, 40),
 )
 """Tried in turn. Small values tell the constants apart that are added to a variance; large ones what saturates."""
 
