@@ -177,12 +177,14 @@ def _results(
     effort, given_up = outcome.stages.effort, False
     for n, name in enumerate(logical.result_names):
         names = (logical.main.results[n], partitioned.main.results[n])
-        left = effort.left
+        left, answered = effort.left, len(effort.unanswered)
         result = _compare(n, name, outcome, placed[n], None if wrong is None else names, n in (wrong or ()))
         if result.code is Solver.NO_PROOF and given_up:
             result = replace(result, code=Solver.GIVEN_UP)
         elif result.code is Solver.NO_PROOF and (effort.left <= 0 or left - effort.left >= cases.QUESTIONS):
             result = replace(result, code=Solver.CASE_BUDGET)
+        elif result.code is Solver.NO_PROOF:
+            result = replace(result, code=unknown.budget(effort.unanswered[answered:]))
         results.append(result)
         if all(result.verdict is Verdict.UNKNOWN for result in results[-FAILURES:]) and len(results) >= FAILURES:
             effort.left = 0  # the module is wrong; what is right of it is so by construction

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hlo_verify.diagnostics import Code, Diagnostic, Solver
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.solver.backend import Limit, Unknown
 from hlo_verify.terms.term import Apply, Ix, Poly, Read, Tensor
 
 
@@ -17,6 +18,14 @@ def kind(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
     unknown = {(tensor.name.partition(".")[2], str(tensor.location)) for tensor in _opaque_tensors(terms)}
     found = (said.code for said in unsupported if (said.operation, said.location) in unknown)
     return next(found, Solver.NO_PROOF)
+
+
+def budget(unanswered: Iterable[Unknown]) -> Code:
+    """The code of a comparison that was not proved, in which some questions to the solver had no answer."""
+    limits = {answer.limit for answer in unanswered}
+    if Limit.MEMORY in limits:
+        return Solver.MEMORY_LIMIT
+    return Solver.TIME_LIMIT if Limit.TIME in limits else Solver.NO_PROOF
 
 
 def _opaque_tensors(terms: Iterable[Poly]) -> Iterator[Tensor]:

@@ -51,9 +51,12 @@ class Solver(Code):
         "HV304",
         """the solver's time is up
 
-        A question to the solver was not answered within its time limit. That is no answer: the result is UNKNOWN.
+        A question about guards or offsets was not answered within its limit: so many of Z3's steps, which are the same
+        on every machine, or seconds. That is no answer: what it was about counts as not shown.
 
-        What to do: raise the limit, or verify a smaller part of the program.
+        In practice: masks and windows on several dimensions at once, of sizes that do not divide each other.
+
+        What to do: verify a smaller part of the program, or the program at a size that the mesh divides.
         """,
     )
 
@@ -61,9 +64,9 @@ class Solver(Code):
         "HV305",
         """the solver's memory is used up
 
-        A worker reached its memory limit, or the system ended it. Its question is lost and nothing else: the result is
-        UNKNOWN.
+        A question about guards or offsets needed more memory than one may have. That is no answer: what it was about
+        counts as not shown, and nothing else is lost.
 
-        What to do: raise the limit, run fewer workers at once, or verify a smaller part of the program.
+        What to do: verify a smaller part of the program, or the program at a size that the mesh divides.
         """,
     )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (modules as MLIR prints them)
 """The codes: each has one number, an explanation, and something that raises it."""
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ import hlo_verify
 from hlo_verify.diagnostics import CODES, FAMILIES, Code, Diagnostic, Mismatch, Severity, Solver, near
 from hlo_verify.errors import InputError
 from hlo_verify.passes import stages
+from hlo_verify.solver import integers
+from hlo_verify.solver.backend import Limits
 
 PACKAGE = Path(hlo_verify.__file__).parent
 FILES = {*PACKAGE.rglob("*.py"), *(PACKAGE / "passes").glob("*.py")}  # passes may be a link
 TESTDATA = Path(__file__).parents[2] / "testdata" / "mlp_tp"
 SOURCES = [path for path in sorted(FILES) if path.parent.name != "diagnostics"]
-
-RESERVED = {Solver.TIME_LIMIT, Solver.MEMORY_LIMIT}
-"""Codes with a place kept for them: nothing raises them yet."""
 
 
 def test_numbers_are_of_their_family_and_given_once() -> None:
@@ -58,7 +58,7 @@ def _mentioned() -> Iterator[tuple[Path, int, str, str]]:
 
 def test_every_code_is_raised_somewhere() -> None:
     raised = {getattr(hlo_verify.diagnostics, family)[name] for _, _, family, name in _mentioned()}
-    assert set(CODES.values()) - raised <= RESERVED
+    assert set(CODES.values()) == raised
 
 
 def test_a_result_says_that_others_failed_before_it() -> None:
@@ -73,6 +73,45 @@ def test_a_result_says_that_the_budget_is_used_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(stages, "EFFORT", 0)
     report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / "broken_swapped_operands.hlo.gz", refute=False)
     assert {result.code for result in report.results} == {None, Solver.CASE_BUDGET}
+
+
+GUARDS = """module @m attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32}} {{
+func.func public @main(%x: tensor<64xf32> {{mhlo.sharding = "{{replicated}}"}}) -> (tensor<64xf32> {{mhlo.sharding = "{{replicated}}"}}) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<64xf32>
+  %1 = stablehlo.constant dense<1> : tensor<64xi32>
+  %3 = stablehlo.constant dense<3> : tensor<64xi32>
+  %8 = stablehlo.constant dense<8> : tensor<64xi32>
+  %i = stablehlo.iota dim = 0 : tensor<64xi32>
+  %low = stablehlo.remainder %i, %8 : tensor<64xi32>
+  %high = stablehlo.divide %i, %8 : tensor<64xi32>
+  %weighed = stablehlo.multiply %low, %3 : tensor<64xi32>
+  %sum = stablehlo.add %weighed, %high : tensor<64xi32>
+  %few = stablehlo.compare LT, %sum, %3 : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
+  %none = stablehlo.compare LT, %low, %1 : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
+  %both = stablehlo.and %few, %{second} : tensor<64xi1>
+  %y = stablehlo.select %both, %x, %zero : tensor<64xi1>, tensor<64xf32>
+  return %y : tensor<64xf32>
+}} }}"""
+"""3*low + high < 3 says that low is 0."""
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (integers.LIMITS, None),
+        (Limits(20_000, steps=1), Solver.TIME_LIMIT),
+        (Limits(20_000, megabytes=1), Solver.MEMORY_LIMIT),
+    ],
+)
+def test_a_result_says_which_limit_of_the_solver_it_met(
+    limits: Limits, code: Code | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(integers, "LIMITS", limits)
+    paths = [tmp_path / f"{second}.mlir" for second in ("none", "few")]
+    for path in paths:
+        path.write_text(GUARDS.format(second=path.stem))
+    [result] = hlo_verify.verify(*paths, refute=False).results
+    assert result.code is code
 
 
 def test_every_input_error_has_a_code() -> None:
