@@ -31,30 +31,47 @@ says so (`Instance.kept`). A difference is therefore looked at again without red
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hlo_verify.index.expr import Var
 from hlo_verify.passes.rulers import Ruler, Rulers, Survey, Use, place, ruler_of
 from hlo_verify.solver.plain import Expr, Part
 
+Stretch = tuple[Ruler, int]
+"""A ruler between a mark and the next one up."""
+
 LEAST = 2
 """The fewest values of a digit."""
 
 
-class _Classes:
-    """Stretches between neighbouring marks, by union-find."""
+@dataclass(slots=True)
+class Requirements:
+    """What a small instance has to keep: conditions on the radix of each stretch between neighbouring marks.
 
-    def __init__(self) -> None:
-        self.parent: dict[tuple[Ruler, int], tuple[Ruler, int]] = {}
+    A stretch has at least `least` values, and two more than that for each of `room`; never more than it had. Stretches
+    that are one digit have one radix, and those that are fixed keep theirs.
+    """
 
-    def find(self, x: tuple[Ruler, int]) -> tuple[Ruler, int]:
-        while (up := self.parent.setdefault(x, x)) != x:
-            self.parent[x] = x = self.parent.setdefault(up, up)
-        return x
+    marks: dict[Ruler, list[int]]
+    least: int
+    same: list[tuple[Stretch, Stretch]] = field(default_factory=list)
+    fixed: set[Stretch] = field(default_factory=set)
+    room: dict[Stretch, int] = field(default_factory=dict)
+    """The most values by which an offset or a window reaches over an end of the stretch."""
 
-    def join(self, a: tuple[Ruler, int], b: tuple[Ruler, int]) -> None:
-        self.parent[self.find(a)] = self.find(b)
+    def classes(self) -> dict[Stretch, Stretch]:
+        """Every stretch, with one that stands for all that have its radix."""
+        parent: dict[Stretch, Stretch] = {(r, low): (r, low) for r, marks in self.marks.items() for low in marks[:-1]}
+
+        def find(x: Stretch) -> Stretch:
+            while (up := parent[x]) != x:
+                parent[x] = x = parent[up]
+            return x
+
+        for a, b in self.same:
+            parent[find(a)] = find(b)
+        return {x: find(x) for x in parent}
 
 
 @dataclass(slots=True)
@@ -117,33 +134,29 @@ def reduce(terms: Sequence[Expr], *, shrink: bool = True, least: int = LEAST) ->
     """The smallest instance of a question that keeps what its terms distinguish; at full size without `shrink`."""
     if not shrink:
         return Instance({}, {})
+    return smallest(requirements(terms, least))
+
+
+def requirements(terms: Sequence[Expr], least: int = LEAST) -> Requirements:
+    """What the small instance of a question has to keep."""
     survey = Survey()
     survey.term(terms)
     rulers = Rulers(survey)
-    classes = _Classes()
-    touched: set[tuple[Ruler, int]] = set()
-    rigid: set[tuple[Ruler, int]] = set()
-    floor: dict[tuple[Ruler, int], int] = {}
+    found = Requirements(rulers.marks, least)
+    touched: set[Stretch] = set()
     for use in survey.uses:
-        _align(use, rulers, classes, touched, rigid, floor)
+        _align(use, rulers, found, touched)
     for ruler, marks in rulers.marks.items():
         unused = ruler in survey.bound
         for low in marks[:-1]:
             if ruler in rulers.rigid or (unused and (ruler, low) not in touched):
-                rigid.add((ruler, low))
+                found.fixed.add((ruler, low))
     for ruler, numbers in survey.constants.items():
-        _make_room(ruler, numbers, rulers.marks.get(ruler, [1]), floor)
-    return _instance(rulers.marks, classes, rigid, floor, least)
+        _make_room(ruler, numbers, rulers.marks.get(ruler, [1]), found.room)
+    return found
 
 
-def _align(
-    use: Use,
-    rulers: Rulers,
-    classes: _Classes,
-    touched: set[tuple[Ruler, int]],
-    rigid: set[tuple[Ruler, int]],
-    floor: dict[tuple[Ruler, int], int],
-) -> None:
+def _align(use: Use, rulers: Rulers, found: Requirements, touched: set[Stretch]) -> None:
     """Join the stretches of a digit on both rulers; where they do not fit, they keep their size."""
     marks, outer = rulers.marks[use.base], rulers.marks[use.where]
     if use.low not in marks or use.factor not in outer:
@@ -155,54 +168,54 @@ def _align(
         a, b = use.factor * (low // use.low), use.factor * (high // use.low)
         touched.add((use.base, low))
         if a not in outer:
-            rigid.add((use.base, low))
+            found.fixed.add((use.base, low))
             rulers.rigid.add(use.where)
             continue
         following = outer[outer.index(a) + 1 :]
         if following[:1] == [b]:
-            classes.join((use.base, low), (use.where, a))
+            found.same.append(((use.base, low), (use.where, a)))
         elif following:
-            rigid.add((use.base, low))
+            found.fixed.add((use.base, low))
             if b < following[0]:  # it lies loosely inside of a stretch, as a window does
-                floor[use.where, a] = floor.get((use.where, a), 0) + high // low
+                found.room[use.where, a] = found.room.get((use.where, a), 0) + high // low
             else:
                 rulers.rigid.add(use.where)
 
 
-def _make_room(ruler: Ruler, numbers: set[int], marks: list[int], floor: dict[tuple[Ruler, int], int]) -> None:
+def _make_room(ruler: Ruler, numbers: set[int], marks: list[int], room: dict[Stretch, int]) -> None:
     most: dict[int, int] = {}
     for n in numbers:
         for low, q in zip(marks[:-1], _digits(abs(n), marks), strict=False):
             most[low] = max(most.get(low, 0), abs(q))
     for low, q in most.items():
         if q:
-            floor[ruler, low] = floor.get((ruler, low), 0) + q
+            room[ruler, low] = room.get((ruler, low), 0) + q
 
 
-def _instance(
-    marks: dict[Ruler, list[int]],
-    classes: _Classes,
-    rigid: set[tuple[Ruler, int]],
-    floor: dict[tuple[Ruler, int], int],
-    least: int,
-) -> Instance:
-    fixed = {classes.find(stretch) for stretch in rigid}
-    room: dict[tuple[Ruler, int], int] = {}
-    for stretch, n in floor.items():
-        root = classes.find(stretch)
-        room[root] = max(room.get(root, 0), n)
+def smallest(required: Requirements) -> Instance:
+    """The instance with the fewest values of every digit.
+
+    The requirements bound each class of stretches by itself, so that the least radices of all classes are reached at
+    once: no other instance has fewer values anywhere. (A test has Z3's optimizer find the same ones.)
+    """
+    classes = required.classes()
+    fixed = {classes[stretch] for stretch in required.fixed if stretch in classes}
+    room: dict[Stretch, int] = {}
+    for stretch, n in required.room.items():
+        if stretch in classes:
+            room[classes[stretch]] = max(room.get(classes[stretch], 0), n)
     small: dict[Ruler, list[int]] = {}
     kept: set[int] = set()
-    shrunk: set[tuple[Ruler, int]] = set()
-    for ruler, own in marks.items():
+    shrunk: set[Stretch] = set()
+    for ruler, own in required.marks.items():
         new = [1]
         for low, high in pairwise(own):
-            root, radix = classes.find((ruler, low)), high // low
-            wanted = least + 2 * room.get(root, 0) if root not in fixed else radix
-            if root in fixed and radix > least and isinstance(ruler, Var):
+            root, radix = classes[ruler, low], high // low
+            wanted = required.least + 2 * room.get(root, 0) if root not in fixed else radix
+            if root in fixed and radix > required.least and isinstance(ruler, Var):
                 kept.add(radix)
             if wanted < radix:
                 shrunk.add(root)
             new.append(new[-1] * min(radix, wanted))
         small[ruler] = new
-    return Instance(marks, small, len(shrunk), tuple(sorted(kept)))
+    return Instance(required.marks, small, len(shrunk), tuple(sorted(kept)))

@@ -15,10 +15,13 @@ from hlo_verify.ops import collectives as collective_rules
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.instances import Finding, Task, answer
 from hlo_verify.passes.load import load
-from hlo_verify.passes.recheck import recheck, recheck_with
+from hlo_verify.passes.questions import Nesting, question
+from hlo_verify.passes.recheck import recheck, recheck_with, record
+from hlo_verify.passes.reduce import requirements
 from hlo_verify.report import Recheck
 from hlo_verify.terms import algebra, extrema, functions, guards
 from hlo_verify.terms.term import Poly
+from tests.support.optimizer import assert_smallest
 
 DEVICES = "mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32"
 
@@ -94,6 +97,13 @@ def test_agrees_with_a_sound_prover() -> None:
     assert (found.disagreements, found.unchecked) == ((), ())
     assert found.agreed == found.steps > 30
     assert found.by_solver > 0
+
+
+def test_no_instance_of_a_proof_is_smaller() -> None:
+    nesting = Nesting()
+    claims = record(load(LOGICAL), load(PARTITIONED)).claims
+    for claim in claims:
+        assert_smallest(requirements(question(claim, nesting).sides))
 
 
 def _twice(op: Any, args: list[Value], context: Context) -> list[Value]:

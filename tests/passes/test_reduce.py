@@ -10,7 +10,7 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.passes.instances import Outcome, Task, answer, differs_at_full_size
-from hlo_verify.passes.reduce import reduce
+from hlo_verify.passes.reduce import reduce, requirements
 from hlo_verify.solver.plain import (
     Affine,
     Choose,
@@ -29,6 +29,7 @@ from hlo_verify.solver.plain import (
     times,
     whole,
 )
+from tests.support.optimizer import assert_smallest
 
 X, A = Symbol("x", "argument", "f32"), Symbol("a", "argument", "f32")
 N = 4096
@@ -131,6 +132,11 @@ def test_sizes_are_least() -> None:
     assert (instance.size(g), instance.size(v), instance.size(u)) == (2, 2, 4)
     assert instance.pieces(u) == [(1, 2, 512), (2, 2, 8)]
     assert instance.kept == ()
+
+
+@pytest.mark.parametrize("name", [*ALIKE, *EQUAL])
+def test_no_instance_is_smaller(name: str) -> None:
+    assert_smallest(requirements((ALIKE | EQUAL)[name]))
 
 
 def test_an_offset_keeps_its_value_and_makes_room() -> None:
