@@ -54,6 +54,11 @@ class Sharding:
         return int(self.coordinates.shape[0])
 
     @property
+    def is_plain(self) -> bool:
+        """Whether every device holds a shard of the tensor: neither one of its addends, nor nothing of it."""
+        return self.addends is None and self.only is None
+
+    @property
     def numbers(self) -> npt.NDArray[np.int64]:
         """The addend that each device holds; 0 where there is but one."""
         return np.zeros(self.devices, np.int64) if self.addends is None else self.addends

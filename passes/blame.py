@@ -20,10 +20,11 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.contents import tensors
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import NEAREST, Values
-from hlo_verify.passes.shards import Match, tensors
+from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.term import Poly
 

@@ -13,10 +13,10 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
+from hlo_verify.passes.contents import indices, is_computed
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values
-from hlo_verify.passes.shards import indices, is_computed
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
 COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "collective_broadcast"}

@@ -100,14 +100,14 @@ class Recorder:
         given = [context.environment[v] for v in body.results]
         place = str(op.location)
         for value, local, sharding in zip(operands, within, op.attributes["in_shardings"], strict=True):
-            if device is None or sharding is None or not is_plain(sharding):
+            if device is None or sharding is None or not sharding.is_plain:
                 self.unwritten[op.name] += 1
             else:
                 self.claims.append(
                     Claim(f"{op.name} enters", place, shard(value, sharding, device), prover_term(local.term))
                 )
         for value, local, sharding in zip(values, given, op.attributes["out_shardings"], strict=True):
-            if device is None or sharding is None or not is_plain(sharding):
+            if device is None or sharding is None or not sharding.is_plain:
                 self.unwritten[op.name] += 1
             else:
                 side = assembled(local, value.shape, sharding, device)
@@ -187,7 +187,3 @@ def assembled(local: Value, shape: Sequence[int], sharding: Sharding, device: Va
             env[position_var(k, size)] = digit(e, 1, size)
     env[device] = table(owners, sum_of((whole(device), count), (wanted, 1)))
     return lambda opening: opening.term(local.term, env)
-
-
-def is_plain(sharding: Sharding) -> bool:
-    return sharding.addends is None and sharding.only is None

@@ -16,10 +16,11 @@ from hlo_verify.ops.values import Value
 from hlo_verify.passes import kinds
 from hlo_verify.passes.blame import Blame, Fault
 from hlo_verify.passes.byhand import ByHand
+from hlo_verify.passes.contents import indices, tensors
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.notation import number, variable
-from hlo_verify.passes.shards import Match, indices, tensors
+from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.report import Finding
 from hlo_verify.terms.term import Poly

@@ -12,10 +12,11 @@ from itertools import islice
 from hlo_verify.ir import Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.contents import tensors
 from hlo_verify.passes.differences import Difference, difference
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.notation import Notation
-from hlo_verify.passes.shards import Shards, tensors
+from hlo_verify.passes.shards import Shards
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly

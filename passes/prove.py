@@ -115,7 +115,11 @@ def _examine(
 
 def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:
     """The proof of a module that consists of equal layers, each derived once; None if that does not prove it all."""
-    if is_global(partitioned) or any(map(_is_special, placed)) or any(map(_is_manual, logical.main.ops)):
+    if (
+        is_global(partitioned)
+        or not all(sharding.is_plain for sharding in placed)
+        or any(map(_is_manual, logical.main.ops))
+    ):
         return None
     keys = Keys()
     cut = cuts(logical.main, keys)
@@ -146,10 +150,6 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
         stages=tuple(once.stages),
         unsupported=both.unsupported,
     )
-
-
-def _is_special(sharding: Sharding) -> bool:
-    return sharding.addends is not None or sharding.only is not None
 
 
 def _is_manual(op: Op) -> bool:

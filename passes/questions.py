@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.passes.claims import Claim
-from hlo_verify.passes.stages import reads
 from hlo_verify.solver.plain import BudgetError, Expr, tensors_of
 from hlo_verify.solver.transcribe import TRANSPARENT, Opening
-from hlo_verify.terms.term import Tensor
+from hlo_verify.terms.term import Tensor, reads
 
 ROUNDS = 60
 """How often definitions are taken apart until both sides are about the same ones."""

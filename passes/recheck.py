@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.ir import Module
-from hlo_verify.passes.claims import Claim, Recorder, Side, is_plain, prover_term, shard
+from hlo_verify.passes.claims import Claim, Recorder, Side, prover_term, shard
 from hlo_verify.passes.instances import Finding, Outcome, Task, answer
 from hlo_verify.passes.lineage import obligations
 from hlo_verify.passes.meanings import UnwrittenError
@@ -54,14 +54,14 @@ def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder,
     if not is_global(partitioned):
         shardings = argument_shardings(logical, partitioned)
         for argument, value, sharding in zip(both.arguments, both.shards, shardings, strict=True):
-            if argument.addends is None and is_plain(sharding):
+            if sharding.is_plain:
                 whole_side = shard(argument.whole, sharding, device)
                 recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, prover_term(value.term)))
     found = recorder.run(partitioned.main, both.shards, both.local)
     open_ = False
     for n, name in enumerate(logical.result_names):
         for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
-            if is_plain(placed[n]) and device not in wanted[n].term.free:
+            if placed[n].is_plain and device not in wanted[n].term.free:
                 side: Side = shard(wanted[n], placed[n], device)
             else:
                 side = _within(inside, expected)

@@ -15,15 +15,16 @@ from math import prod
 
 from hlo_verify.errors import InputError
 from hlo_verify.index import expr, tables
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import Value, lighten, positions
-from hlo_verify.passes.stages import Stages, Step, reads
+from hlo_verify.passes.contents import digits_of, form, indices, is_computed, ratio
+from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, mix, monomial_skey
+from hlo_verify.terms.term import Apply, Number, Poly, Read
 
 PLACEMENTS = 64
 """The most placements of one logical value that are tried, and the most logical values that one is compared with."""
@@ -136,12 +137,12 @@ class Shards:
             for expected in self.shards(whole, value.shape):
                 if expected is value.term:
                     return Match(step, whole, expected)
-                ratio = _ratio(value.term, expected)
-                if ratio is not None:
-                    size = max(Fraction(ratio), -Fraction(ratio))
-                    apart = max(size, 1 / size) + (ratio < 0)
+                factor = ratio(value.term, expected)
+                if factor is not None:
+                    size = max(Fraction(factor), -Fraction(factor))
+                    apart = max(size, 1 / size) + (factor < 0)
                     if close is None or apart < close[0]:
-                        close = apart, Match(step, whole, expected, ratio)
+                        close = apart, Match(step, whole, expected, factor)
         return close[1] if close is not None else None
 
     def alike(self, value: Value) -> Iterator[tuple[Step | None, Value]]:
@@ -204,13 +205,13 @@ class Shards:
     def _digits(self, term: Poly) -> list[Digit]:
         """The digits of the device that a term depends on, cut where placements cut them."""
         device = self.stages.device
-        inside = [a for e in indices(term) for a in _digits_of(e, device)]
+        inside = [a for e in indices(term) for a in digits_of(e, device)]
         cuts = {1, device.size}
         for a in inside:
             cuts.update((a.low, min(a.low * a.radix, device.size)))
         for found in self._starts.values():
             for start in found:
-                cuts.update(c for a in _digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size)))
+                cuts.update(c for a in digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size)))
         ordered = sorted(cuts)
         pieces = []
         for low, high in pairwise(ordered):
@@ -235,7 +236,7 @@ class Shards:
         bounds = {1, self.stages.device.size}
         for found in self._starts.values():
             for start in found:
-                bounds.update(b for a in _digits_of(start, self.stages.device) for b in (a.low, a.low * a.radix))
+                bounds.update(b for a in digits_of(start, self.stages.device) for b in (a.low, a.low * a.radix))
         return all(digit.low in bounds and digit.low * digit.radix in bounds for digit in digits)
 
     def start_like(self, offset: Index) -> Index | None:
@@ -263,87 +264,8 @@ class Shards:
         return True
 
 
-def indices(term: Poly) -> Iterator[Index]:
-    """Every index expression of a term, at any depth; index values that are multiplied by a number, multiplied."""
-    for mono, c in term.items:
-        if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1 and isinstance(c, int):
-            yield expr.scale(mono[0][0].index, c)
-            continue
-        for atom, _ in mono:
-            yield from atom_indices(atom)
-
-
-def is_computed(term: Poly) -> bool:
-    """Whether a term reads a tensor or applies a function: whether it is more than numbers and indices."""
-    return any(isinstance(atom, Read | Apply) for mono, _ in term.items for atom, _ in mono)
-
-
-def tensors(term: Poly) -> set[Tensor]:
-    """The tensors that a term reads, in the arguments of functions too."""
-    return {read.tensor for read in reads(term)}
-
-
-def atom_indices(atom: Atom) -> Iterator[Index]:
-    """Every index expression of an atom, at any depth."""
-    if isinstance(atom, Read):
-        own: tuple[Index, ...] = atom.indices
-    elif isinstance(atom, Apply):
-        own = ()
-        for arg in atom.args:
-            yield from indices(arg)
-    else:
-        own = (atom.index if isinstance(atom, Ix) else atom.form,)
-    for e in own:
-        yield from _inner(e)
-
-
-def _inner(e: Index) -> Iterator[Index]:
-    yield e
-    for atom, _ in e.items:
-        if isinstance(atom, Opaque):
-            if atom.term is not None:
-                yield from indices(atom.term)
-            if atom.kind != "table" and atom.kind != "mod":
-                for inner in atom.exprs:
-                    yield from _inner(inner)
-
-
-def _digits_of(e: Index, variable: Var) -> list[Digit]:
-    found = []
-    for atom, _ in e.items:
-        if isinstance(atom, Digit):
-            if atom.var is variable:
-                found.append(atom)
-        elif variable in atom.free:
-            for inner in atom.exprs:
-                found += _digits_of(inner, variable)
-    return found
-
-
 def _runs(shape: tuple[int, ...]) -> Iterator[int]:
     """The sizes of dimensions, and of neighbours taken together."""
     for start in range(len(shape)):
         for stop in range(start + 1, len(shape) + 1):
             yield prod(shape[start:stop])
-
-
-def form(term: Poly) -> int:
-    """A key that is the same for terms that differ in where they are evaluated, or by a constant factor."""
-    return mix(*sorted(monomial_skey(mono) for mono, _ in term.items))
-
-
-def _ratio(a: Poly, b: Poly) -> Number | None:
-    """c if a is c*b, for a number c."""
-    if len(a.items) != len(b.items) or not a.items:
-        return None
-    others = dict(b.items)
-    ratio: Number | None = None
-    for mono, c in a.items:
-        k = others.get(mono)
-        if k is None:
-            return None
-        here = Fraction(c) / Fraction(k)
-        if ratio not in (None, here):
-            return None
-        ratio = here
-    return ratio

@@ -22,7 +22,7 @@ from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases, opening
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, padding
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, atoms
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 
 ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
@@ -158,19 +158,21 @@ class Stages:
             return None
         shardings = parse_sharding(text, [v.type.rank for v in step.values], self.device.size)
         sharding = shardings[n]
-        if sharding is None or sharding.addends is not None or sharding.only is not None:
+        if sharding is None or not sharding.is_plain:
             return None
         where = lineage(step.values[n].shape, sharding, self.device)
         return step.values[n].at(where.indices), where
 
     def candidates(self, op: Op) -> list[Step]:
         """Logical operations of the same origin: of the same kind, or any for what ends a resharding."""
-        steps = self._by_location.get(op.location, [])
-        same = [step for step in steps if step.op.name == op.name]
-        return [*same, *(step for step in steps[::-1] if step.op.name != op.name)] if op.name in ENDS else same
+        same = self.counterparts(op)
+        if op.name not in ENDS:
+            return same
+        others = reversed(self.counterparts(op, of_any_kind=True))
+        return [*same, *(step for step in others if step.op.name != op.name)]
 
     def counterparts(self, op: Op, *, of_any_kind: bool = False) -> list[Step]:
-        """Logical operations of the same kind and origin."""
+        """Logical operations of the same origin, and of the same kind if not of any."""
         steps = self._by_location.get(op.location, [])
         return [step for step in steps if of_any_kind or step.op.name == op.name]
 
@@ -229,8 +231,3 @@ class Stages:
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
         self.cuts.add(term.uid)
         return Value(value.type, term)
-
-
-def reads(p: Poly) -> set[Read]:
-    """The reads of a term, in the arguments of functions too."""
-    return {atom for atom in atoms(p) if isinstance(atom, Read)}

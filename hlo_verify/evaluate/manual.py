@@ -107,7 +107,7 @@ def _subgroups(text: object, rank: int, devices: int) -> Sharding:
         found = parse_local(text, [rank], devices)[0] if isinstance(text, str) else None
     except InputError as error:
         raise UnknownError(str(error)) from error
-    if found is None or found.addends is not None or found.only is not None:
+    if found is None or not found.is_plain:
         raise UnknownError("the border of a manual region without the shardings of both sides")
     return found.spread(devices)
 

@@ -147,7 +147,7 @@ def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Val
 def _subgroups(text: object, shape: tuple[int, ...], device: Var) -> Sharding:
     """A placement within the manual subgroups of an annotation."""
     found = parse_local(text, [len(shape)], device.size)[0] if isinstance(text, str) else None
-    if found is None or found.addends is not None or found.only is not None:
+    if found is None or not found.is_plain:
         raise UnsupportedError("the border of a manual region without the shardings of both sides", Unsupported.MANUAL)
     return found.spread(device.size)
 

@@ -25,7 +25,7 @@ from hlo_verify.ops.values import Value, is_float, is_integer, lighten, position
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ZERO, Apply, Poly, Read, tensor
+from hlo_verify.terms.term import ZERO, Apply, Poly, Read, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
 
@@ -163,7 +163,7 @@ class Closing:
         """
         source = value.term.atom
         assert isinstance(source, Read)
-        found = {read.indices for read in opening.reads(opening.opened(term)) if read.tensor is source.tensor}
+        found = {read.indices for read in reads(opening.opened(term)) if read.tensor is source.tensor}
         outer = len(self.at)
         if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:
             return None

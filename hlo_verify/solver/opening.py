@@ -93,11 +93,6 @@ def ingredients(p: Poly) -> frozenset[Tensor | str]:
     return frozenset(found)
 
 
-def reads(p: Poly) -> set[Read]:
-    """The reads on a term's surface and in the arguments of its functions."""
-    return {a for a in atoms(p) if isinstance(a, Read)}
-
-
 def arguments(p: Poly) -> frozenset[Tensor]:
     """The modules' arguments that a term is about in the end."""
     return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")

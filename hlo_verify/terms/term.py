@@ -317,6 +317,11 @@ def atoms(p: Poly) -> Iterator[Atom]:
                     yield from atoms(arg)
 
 
+def reads(p: Poly) -> set[Read]:
+    """The reads of a term, in the arguments of functions too."""
+    return {atom for atom in atoms(p) if isinstance(atom, Read)}
+
+
 def indices(atom: Atom) -> tuple[Index, ...]:
     """An atom's own index expressions: not those in the arguments of a function."""
     if isinstance(atom, Read):
