@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -283,7 +285,7 @@ def within(p: Poly, lo: int, hi: int) -> bool:
     return found is not None and lo <= found[0] and found[1] <= hi
 
 
-CHOICES = 3
+CHOICES = 4
 """The most truth values in an integer term for which its bounds are found one choice of them after another."""
 
 
@@ -294,20 +296,22 @@ def bounds(p: Poly) -> tuple[int, int] | None:
     """
     truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
     if len(p.items) == 1 or not 0 < len(truths) <= CHOICES:
-        return _bounds_of_monomials(p)
-    where_false: dict[Monomial, Number] = {}
-    where_true: dict[Monomial, Number] = {}
-    for mono, c in p.items:
-        rest = tuple(item for item in mono if item[0] is not truths[0])
-        where_true[rest] = where_true.get(rest, 0) + c
-        if rest == mono:
-            where_false[mono] = c
-    return _hull(bounds(algebra.build(where_false)), bounds(algebra.build(where_true)))
+        return _sum_bounds(p.items)
+    found: list[tuple[int, int] | None] = []
+    for choice in product((True, False), repeat=len(truths)):
+        true = {atom for atom, holds in zip(truths, choice, strict=True) if holds}
+        here: dict[Monomial, Number] = {}
+        for mono, c in p.items:
+            if all(not atom.boolean or atom in true for atom, _ in mono):
+                rest = tuple(item for item in mono if not item[0].boolean)
+                here[rest] = here.get(rest, 0) + c
+        found.append(_sum_bounds(here.items()))
+    return functools.reduce(_hull, found)
 
 
-def _bounds_of_monomials(p: Poly) -> tuple[int, int] | None:
+def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | None:
     lo = hi = 0
-    for mono, c in p.items:
+    for mono, c in items:
         if not isinstance(c, int):
             return None
         numbers = [(atom, n) for atom, n in mono if not atom.boolean]
