@@ -7,6 +7,7 @@ its range shows that nothing wrapped, and is an uninterpreted function of the ma
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
@@ -244,12 +245,22 @@ def _pieces(value: Value) -> list[tuple[Poly, Value]]:
     return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
 
 
+POWERS = 16
+"""The greatest power of a real number that is multiplied out."""
+
+
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
-    exponent = args[1].term.constant
-    if isinstance(exponent, int) and 0 <= exponent <= 4 and len(args[0].term.items) <= 2:
-        return result(op, algebra.power(args[0].term, exponent))
+    base, exponent, dtype = args[0].term, args[1].term.constant, op.types[0].dtype
+    most = POWERS if is_float(dtype) else 4 if len(base.items) <= 2 else -1
+    if isinstance(exponent, int) and 0 <= exponent <= most:
+        factors = [base] * exponent
+        return result(op, reduce(lambda a, b: product(a, b, dtype), factors, ONE))
     return uninterpreted(op, args)
+
+
+def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
+    return _multiply(op, [args[0], args[0]], context)
 
 
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -261,7 +272,7 @@ UNINTERPRETED = (
     "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic "
     "popcnt round_nearest_afz round_nearest_even rsqrt sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
     "chlo.atan chlo.atanh chlo.bessel_i1e chlo.cosh chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma "
-    "chlo.next_after chlo.polygamma chlo.sinh chlo.square chlo.tan chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh "
+    "chlo.next_after chlo.polygamma chlo.sinh chlo.tan chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh "
     "mhlo.atanh mhlo.cosh mhlo.erf mhlo.sinh mhlo.tan"
 ).split()
 
@@ -299,6 +310,7 @@ RULES: dict[str, Rule] = {
     "compare": _compare,
     "power": _power,
     "sign": _sign,
+    "chlo.square": _square,
     "is_finite": _is_finite,
     **dict.fromkeys(UNINTERPRETED, _elementwise_function),
 }

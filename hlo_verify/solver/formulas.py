@@ -23,6 +23,17 @@ EXPANSION = 100
 LONGEST = 1500
 """The most monomials of a sum that is looked at for what does not depend on its variable."""
 
+EVEN = frozenset({"abs", "cosh", "cosine"})
+
+ODD = frozenset(
+    (
+        "asin asinh atan atanh bessel_i1e cbrt erf erf_inv round_nearest_afz round_nearest_even sign sine sinh tan tanh"
+    ).split()
+)
+
+POWERS = 16
+"""The greatest power of a real number that is multiplied out."""
+
 COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
 
 
@@ -174,13 +185,27 @@ class Graph(Nodes):
             return self.is_zero(args[0])
         if function.startswith("power:real"):
             exponent = self.value(args[1])
-            if exponent is not None and exponent in range(5):
+            if exponent is not None and exponent in range(POWERS + 1):
                 return self.multiply([args[0]] * int(exponent))
         if function.partition(":")[0] in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]
         plain = [n if p is None else self.of_monomials(p) for n, p in zip(args, expanded, strict=True)]
-        return self._node(("call", function, tuple(plain)))
+        odd = self._is_odd(function, args)
+        if odd is None or not expanded[0] or expanded[0][min(expanded[0])] > 0:
+            return self.zero if odd and plain[0] == self.zero else self._node(("call", function, tuple(plain)))
+        turned = self._node(("call", function, (self._scaled(plain[0], -1), *plain[1:])))
+        return self._scaled(turned, -1) if odd else turned
+
+    def _is_odd(self, function: str, args: Sequence[Node]) -> bool | None:
+        """Whether `f(-x) = -f(x)`; False if it is `f(x)`, None if it is neither."""
+        name, _, kinds = function.partition(":")
+        if kinds != "real->real":
+            return None
+        exponent = self.value(args[1]) if name == "power" else None
+        if exponent is not None and exponent.denominator == 1:
+            return exponent.numerator % 2 == 1
+        return True if name in ODD else False if name in EVEN else None
 
     def _exponential(self, n: Node) -> Node:
         # exp(a + c*b) = exp(a) * exp(c*b); exp(a - infinity) = 0

@@ -96,6 +96,10 @@ def _remainder(site: Site) -> Expr:
     return Choose(Gate(top, 0, None), OfIndex(digit(top, 1, bottom.const)), back)
 
 
+def _square(site: Site) -> Expr:
+    return times(_at(site, 0), _at(site, 0))
+
+
 def _sign(site: Site) -> Expr:
     if not is_integral(site.kind.dtype):
         return free_function(site)
@@ -195,7 +199,7 @@ def _truth(meaning: Callable[..., Expr]) -> Meaning:
 FUNCTIONS = (
     "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
     "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
-    "chlo.lgamma chlo.square mhlo.erf mhlo.tan chlo.tan"
+    "chlo.lgamma mhlo.erf mhlo.tan chlo.tan"
 ).split()
 
 MEANINGS: dict[str, Meaning] = {
@@ -208,6 +212,7 @@ MEANINGS: dict[str, Meaning] = {
     "divide": _divide,
     "remainder": _remainder,
     "sign": _sign,
+    "chlo.square": _square,
     "exponential": _named("exponential"),
     "log": _named("log"),
     "sqrt": _named("sqrt"),
