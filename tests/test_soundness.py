@@ -310,3 +310,28 @@ def test_a_softmax_may_be_shifted_by_numbers_alone(shift: str) -> None:
     assert not _proved(*_replicated([VECTOR], VECTOR, logical, _softmax(shift)))
     one = "%m = stablehlo.constant dense<1.0> : tensor<f32>"
     assert _proved(*_replicated([VECTOR], VECTOR, logical, _softmax(one)))
+
+
+def _shifted_scatter(places: str) -> str:
+    return f"""
+    %c = stablehlo.constant dense<{places}> : tensor<4xi32>
+    %low = stablehlo.constant dense<0> : tensor<i32>
+    %high = stablehlo.constant dense<2> : tensor<i32>
+    %by = stablehlo.clamp %low, %a1, %high : tensor<i32>
+    %b = stablehlo.broadcast_in_dim %by, dims = [] : (tensor<i32>) -> tensor<4xi32>
+    %s = stablehlo.add %c, %b : tensor<4xi32>
+    %i = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<4x1xi32>
+    %r = "stablehlo.scatter"(%a0, %i, %a2) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      stablehlo.return %y : tensor<f32>
+    }}) : (tensor<8xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<8xf32>
+    return %r : tensor<8xf32>"""
+
+
+def test_places_that_an_argument_shifts() -> None:
+    types = ["tensor<8xf32>", "tensor<i32>", "tensor<4xf32>"]
+    bodies = [_shifted_scatter(places) for places in ("[0, 3, 2, 5]", "[0, 2, 3, 5]", "[0, 2, 2, 4]")]
+    for n, logical in enumerate(bodies):
+        for k, partitioned in enumerate(bodies):
+            assert _proved(*_replicated(types, "tensor<8xf32>", logical, partitioned)) == (n == k)

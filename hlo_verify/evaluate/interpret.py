@@ -24,9 +24,9 @@ from hlo_verify.evaluate import (
     windows,
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
-from hlo_verify.evaluate.numbers import storage
+from hlo_verify.evaluate.numbers import is_float, storage
 from hlo_verify.evaluate.state import Limits, Place, Rule, Run, UnknownError
-from hlo_verify.ir import Function, Module, Op, Value
+from hlo_verify.ir import Function, Module, Op, TensorType, Value
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -94,7 +94,8 @@ def evaluate(
     run = Run(_run, np.dtype(real), limits or Limits(), count)
     watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
-    given = [None if a is None else _adopted(a, count, run) for a in arguments]
+    kinds = module.main.argument_types
+    given = [None if a is None else _adopted(a, kind, count, run) for a, kind in zip(arguments, kinds, strict=True)]
     with np.errstate(all="ignore"):
         results = _run(run, module.main, given, place)
     return Evaluation(
@@ -121,13 +122,13 @@ def mesh_devices(function: Function) -> int | None:
     return None
 
 
-def _adopted(a: Blocks, devices: int, run: Run) -> Blocks:
-    """An argument whose maps are interned, on all devices."""
+def _adopted(a: Blocks, kind: TensorType, devices: int, run: Run) -> Blocks:
+    """An argument whose maps are interned, on all devices, its reals in the type that all others are held in."""
     maps = tuple(
         run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
         for c, n in zip(a.classes, a.values.shape, strict=True)
     )
-    a = Blocks(maps, a.values)
+    a = Blocks(maps, a.values.astype(run.real, copy=False) if is_float(kind.dtype) else a.values)
     return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 and devices > 1 else a
 
 

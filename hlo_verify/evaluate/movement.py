@@ -192,7 +192,7 @@ def _pad(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     low, interior = op.attributes["edge_padding_low"], op.attributes["interior_padding"]
     for k, size in enumerate(op.types[0].shape):
         where = low[k] + np.arange(a.shape[k]) * (interior[k] + 1)
-        if size and (size != a.shape[k] or low[k]):
+        if size and (size != a.shape[k] or low[k] or interior[k]):
             a = padded(a, filler, k + 1, where, size, run)
         elif not size:
             a = with_map(a, k + 1, np.zeros(0, np.int64), run.maps)

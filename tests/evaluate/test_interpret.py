@@ -156,3 +156,26 @@ def test_watched_values_are_kept() -> None:
     found = evaluate(module, [of_dense(np.arange(8, dtype=np.int32))], 1, watch=[wanted])
     kept = found.watched[wanted]
     assert kept is not None and dense(kept, 0)[2, 3] == 6
+
+
+def test_padding_between_elements_may_leave_the_size_as_it_is() -> None:
+    body = """%z = stablehlo.constant dense<0> : tensor<i32>
+    %a = stablehlo.pad %x, %z, low = [0], high = [-3], interior = [1] : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
+    return %a : tensor<4xi32>"""
+    module = module_of(body, "%x: tensor<4xi32>", "tensor<4xi32>")
+    (found,) = evaluate(module, [of_dense(np.array([5, 6, 7, 8], np.int32))], 1).results
+    assert found is not None
+    assert dense(found, 0).tolist() == [5, 0, 6, 0]
+
+
+def test_arguments_are_held_like_all_other_reals() -> None:
+    """The total order of floats is that of their bits."""
+    body = """%one = stablehlo.constant dense<1.0> : tensor<4xf32>
+    %a = stablehlo.compare LT, %one, %x, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+    return %a : tensor<4xi1>"""
+    module = module_of(body, "%x: tensor<4xf32>", "tensor<4xi1>")
+    for held in (np.float32, np.float64):
+        for real in (np.float32, np.float64):
+            (found,) = evaluate(module, [of_dense(np.array([-2, 0.5, 1, 2], held))], 1, real=real).results
+            assert found is not None
+            assert dense(found, 0).tolist() == [False, False, False, True]
