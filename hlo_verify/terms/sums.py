@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, make_poly
 
@@ -86,15 +86,24 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
 
 
 def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
-    """The product with a named one among its factors taken apart, a part of which does not depend on the variables."""
+    """The product with a named one among its factors taken apart, a factor of which does not depend on the variables."""
     for item in items:
         atom, n = item
-        if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or len(atom.tensor.bodies[0].items) != 1:
+        if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or not _common(atom.tensor.bodies[0]):
             continue
         (body,) = unfold(atom)[1]
-        if any(a.free.isdisjoint(bound) for mono, _ in body.items for a, _ in mono):
-            return algebra.multiply(_product(other for other in items if other is not item), body)
+        outside = [(a, n) for a, n in _common(body) if a.free.isdisjoint(bound)]
+        if outside:
+            rest = algebra.build({tuple(item for item in mono if item not in outside): c for mono, c in body.items})
+            parts = algebra.multiply(_product(outside), rest if len(rest.items) == 1 else named(rest))
+            return algebra.multiply(_product(other for other in items if other is not item), parts)
     return None
+
+
+def _common(p: Poly) -> list[Item]:
+    """The factors, with their powers, that all monomials have."""
+    first, *others = (mono for mono, _ in p.items)
+    return [item for item in first if all(item in mono for mono in others)]
 
 
 def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
