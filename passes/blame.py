@@ -24,6 +24,7 @@ from hlo_verify.passes.contents import tensors
 from hlo_verify.passes.differences import difference
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import NEAREST, Values
+from hlo_verify.passes.operands import Operands
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.term import Poly
@@ -68,8 +69,13 @@ class Blame:
     """Finds faults; each value is looked at once."""
 
     values: Values
+    operands: Operands = field(init=False)
     _faults: dict[Name, Fault] = field(default_factory=dict)
     _by_origin: dict[tuple[str, Location], list[Value]] = field(default_factory=dict)
+    _lines: set[tuple[tuple[str, int], ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.operands = Operands(self.values)
 
     def fault(self, lost: list[Name]) -> Fault:
         """The fault among lost values, in order, of which the last is a result's."""
@@ -96,7 +102,9 @@ class Blame:
                 return (
                     self.fault(before) if before else Fault(instead, self.values.flow.line(instead), meant=left_out[0])
                 )
-        if missing is not None and missing.op.location.frames and not self.values.by_hand:
+        if missing is not None and any(self.operands.computes(value.term) for value in missing.values):
+            missing = None
+        if missing is not None and self._has_line(missing):
             return Fault(name, missing.op.location, missing=missing, meant=self._counterpart(name))
         location = self.values.flow.line(name)
         while next(self.values.candidates(name, self.values.flow.value(name)), None) is None:
@@ -104,7 +112,28 @@ class Blame:
             if not users or self.values.flow.op(users[0]).location.frames not in ((), location.frames):
                 break
             name = users[0]  # a piece of what the logical operation of that line computes
-        return Fault(name, location, missing=missing, meant=self._counterpart(name))
+        return self._operand(Fault(name, location, missing=missing, meant=self._counterpart(name)))
+
+    def _has_line(self, step: Step) -> bool:
+        """Whether a logical operation has a source line that the partitioned module has too."""
+        if not self._lines:
+            self._lines.update(mine.op.location.frames[:1] for mine in self.values.stages.partitioned)
+        frames = step.op.location.frames
+        return bool(frames) and (not self.values.by_hand or frames[:1] in self._lines)
+
+    def _operand(self, fault: Fault) -> Fault:
+        """The fault, or the operation that has computed a logical value for another one that its value is made from."""
+        values = self.values
+        meant = fault.meant
+        if meant is None and values.by_hand:
+            best = values.nearest(
+                values.candidates(fault.name, values.flow.value(fault.name)), values.flow.value(fault.name)
+            )
+            meant = best[1] if best is not None else None
+        if meant is None or fault.missing is not None:
+            return fault
+        name = self.operands.at_fault(fault.name, meant)
+        return fault if name == fault.name else Fault(name, values.flow.line(name), kind=Mismatch.WRONG_VALUE)
 
     def _computed(self, step: Step, name: Name) -> Name | None:
         """The value of the operation that seems left out before a value, where it is there after all."""

@@ -61,12 +61,11 @@ class ByHand:
             self._unexplained,
             self._moved,
         )
+        found = self._exchanged(fault, lost, logical)
         for rule in rules:
-            found = rule(fault, lost)
-            if found is not None:
-                return self._at_own_line(found)
-        constant = self._constant_instead(lost, logical)
-        return self._at_own_line(constant or self._other_offset(fault, lost))
+            found = found or rule(fault, lost)
+        found = found or self._constant_instead(lost, logical) or self._other_offset(fault, lost)
+        return self._at_own_line(self._inside(found))
 
     # Rules: each says of a fault where it rather is
 
@@ -245,7 +244,41 @@ class ByHand:
                 return Fault(flow.origin(outer), flow.line(flow.origin(outer)), kind=Mismatch.WRONG_VALUE, why=why)
         return None
 
+    def _exchanged(self, fault: Fault, lost: list[Name], logical: Name) -> Fault | None:
+        """An operation of two operands that has the right ones in another order, going back from both results alike."""
+        flow, whole = self.values.flow, self.values.logical
+        if fault.partial is not None or fault.offset is not None:
+            return None
+        mine, theirs = self._computed(lost[-1]), self._bare(whole, logical)
+        for _ in range(DEEP):
+            if mine not in flow or theirs not in whole or flow.op(mine).name != whole.op(theirs).name:
+                return None
+            own = list(map(flow.origin, flow.op(mine).operands))
+            others = list(map(whole.origin, whole.op(theirs).operands))
+            apart = [(x, y) for x, y in zip(own, others, strict=False) if not self._agree(x, y)]
+            if len(apart) == len(own) == len(others) == 2 and all(map(self._agree, own, reversed(others))):
+                return Fault(mine, flow.line(mine), kind=Mismatch.WRONG_VALUE, why=EXCHANGED)
+            if len(apart) != 1:
+                return None
+            mine, theirs = self._computed(apart[0][0]), self._bare(whole, apart[0][1])
+        return None
+
+    def _computed(self, name: Name) -> Name:
+        """The value, but for shape, order, the region that it comes from, and communication."""
+        flow = self.values.flow
+        name = self._bare(flow, name)
+        while name in flow and flow.op(name).name in COLLECTIVES and flow.sources(name):
+            name = self._bare(flow, flow.sources(name)[0])
+        return name
+
     # Lines
+
+    def _inside(self, fault: Fault) -> Fault:
+        """A result of the whole program is at fault: where it was computed."""
+        flow, at = self.values.flow, fault.name
+        while flow.op(at).name == "sdy.manual_computation" and flow.sources(at):
+            at = flow.sources(at)[0]
+        return fault if at == fault.name else replace(fault, location=flow.line(at))
 
     def _at_own_line(self, fault: Fault) -> Fault:
         """The innermost frame that the logical module does not run too, where there is one."""
@@ -299,7 +332,7 @@ class ByHand:
         """Whether a value is a shard of a logical one."""
         flow, whole = self.values.flow, self.values.logical
         if mine not in flow or theirs not in whole:
-            return mine not in flow and theirs not in whole
+            return mine == theirs  # arguments have the first numbers of a module, in order
         term, value = whole.value(theirs).term, flow.value(mine)
         if term.constant is not None or value.term.constant is not None:
             return term is value.term
@@ -312,6 +345,8 @@ TWICE = "what is added to a part before it is summed over devices is summed too"
 NUMBERS = "devices have different numbers here"
 
 ORDER = "the sum is completed later, and its elements are on other devices then: it is scattered in another order"
+
+EXCHANGED = "the operands are those of the logical operation, in another order"
 
 UNREDUCED = "it is not summed over devices, and what it is added to is"
 

@@ -86,14 +86,16 @@ class Diagnosis:
         said = difference(found, expected, values.notation)
         here = statement(flow.op(start)) if start in flow else "the result is an argument"
         missing = self._skipped(start, logical, found)
+        at = start
+        while at in flow and flow.op(at).name == "sdy.manual_computation" and flow.sources(at):
+            at = flow.sources(at)[0]  # what calls a program is no part of it
         if missing is not None:
-            where = flow.line(start) if values.by_hand and start in flow else missing.op.location
+            where = flow.line(at) if values.by_hand and start in flow else missing.op.location
             text = "; ".join(part for part in (_missing(missing), said.text) if part)
             finding = Finding(here, str(where), *shown, text, kinds.without(missing, said))
             if start in flow:
                 self.leads[finding] = Lead(start)
             return finding
-        at = start
         wrong = _device_parts(found) - _device_parts(expected) if start in flow else set()
         while wrong:
             before = [s for s in flow.sources(at) if _device_parts(flow.value(s).term) & wrong]
@@ -102,6 +104,8 @@ class Diagnosis:
             at = before[0]
         if at not in flow:
             return Finding(here, "", *shown, said.text, said.kind)
+        if logical in values.logical:
+            at = self.blame.operands.at_fault(at, values.logical.step(logical))
         code = kinds.at(flow.op(at), found, expected, said)
         finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text, code)
         self.leads[finding] = Lead(at)
