@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from hlo_verify.index import expr
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.contents import form
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import Values
-from hlo_verify.passes.shards import form
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly

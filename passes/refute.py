@@ -24,7 +24,7 @@ from hlo_verify.passes.prove import Examination
 from hlo_verify.passes.repair import repairs
 from hlo_verify.passes.replay import Replay, is_small, replay
 from hlo_verify.passes.search import Search
-from hlo_verify.passes.suggest import SECONDS, lost_value, suggest
+from hlo_verify.passes.suggest import SECONDS, lost_value, suggest, watched
 from hlo_verify.passes.trial import Counterexample, Inputs
 from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
 from hlo_verify.sharding import Sharding
@@ -144,9 +144,11 @@ def _conclude(
     by_finding: dict[Finding | None, list[int]] = {}
     for n in found.differences:
         by_finding.setdefault(results[n].finding, []).append(n)
+    known = {finding: leads[finding] for finding in by_finding if finding is not None and finding in leads}
+    watching = watched(found, known.values(), Limits(seconds=SECONDS)) if known else None
     for finding, together in by_finding.items():
-        lead = leads.get(finding) if finding is not None else None
-        lost = lost_value(found, lead, Limits(seconds=SECONDS)) if lead is not None else None
+        lead = known.get(finding) if finding is not None else None
+        lost = lost_value(watching, lead) if watching is not None and lead is not None else None
         repair = suggest(found, mends, lead, together, lost, deadline) if lead is not None else None
         if finding is not None and repair is not None:
             finding = replace(finding, suggestion=repair.text, code=repair.code)

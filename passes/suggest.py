@@ -15,7 +15,7 @@ from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.prove import prove
 from hlo_verify.passes.repair import Repair, Repairs
-from hlo_verify.passes.trial import FLOOR, Counterexample
+from hlo_verify.passes.trial import FLOOR, Counterexample, Trial
 from hlo_verify.report import Verdict
 from hlo_verify.sharding import Sharding
 
@@ -61,11 +61,18 @@ def _agrees(found: Counterexample, repair: Repair, results: Collection[int]) -> 
     return known and not trial.differences(results)
 
 
-def lost_value(found: Counterexample, lead: Lead, limits: Limits | None = None) -> Difference | None:
-    """Both values where the meaning is lost; None where there is no logical value to compare with, or they agree."""
+def watched(found: Counterexample, leads: Collection[Lead], limits: Limits | None = None) -> Trial:
+    """The values where meanings are lost, of both modules; for `lost_value`."""
+    wholes = [lead.logical for lead in leads if lead.logical is not None and lead.starts is not None]
+    locals_ = [lead.name for lead in leads if lead.logical is not None and lead.starts is not None]
+    return trials.run(found.trial.pair, found.trial.inputs, watch=(wholes, locals_), limits=limits, only=())
+
+
+def lost_value(trial: Trial, lead: Lead) -> Difference | None:
+    """Both values where the meaning is lost, of a trial that watched them; None where there is no logical value to
+    compare with, or they agree."""
     if lead.logical is None or lead.starts is None:
         return None
-    trial = trials.run(found.trial.pair, found.trial.inputs, watch=((lead.logical,), (lead.name,)), limits=limits)
     whole, local = trial.whole.watched.get(lead.logical), trial.local.watched.get(lead.name)
     if whole is None or local is None:
         return None

@@ -6,7 +6,7 @@ Nothing here knows of the prover, nor in `search` and `replay`: `hlo_verify.eval
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,16 +80,23 @@ def run(
     watch: tuple[Collection[Name], Collection[Name]] = ((), ()),
     whole: Evaluation | None = None,
     limits: Limits | None = None,
+    needed: Collection[int] | None = None,
+    only: Collection[int] | None = None,
 ) -> Trial:
     """Evaluate both modules; `watch` are values of either that are asked for later, `whole` the logical module's
-    evaluation for these inputs, where it is known."""
+    evaluation for these inputs, where it is known. If none of the results that are `needed` is known of the logical
+    module, the partitioned one is not evaluated: it counts as exceeding the limits too. With `only`, nothing but
+    those results and what is watched is evaluated."""
     limits = limits or Limits()
-    whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], real=real, limits=limits)
+    whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], only=only, real=real, limits=limits)
+    if needed is not None and whole.exceeded and all(whole.results[n] is None for n in needed):
+        return Trial(pair, inputs, whole, replace(whole, results=(None,) * len(pair.results)))
     local = evaluate(
         pair.partitioned,
         local_arguments(pair, inputs),
         1 if pair.arguments is None else pair.devices,
         watch=watch[1],
+        only=only,
         real=real,
         limits=limits,
     )
@@ -115,7 +122,7 @@ def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits 
     """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
     if not found:
         return {}
-    again = run(trial.pair, trial.inputs, real=np.float32, limits=limits)
+    again = run(trial.pair, trial.inputs, real=np.float32, limits=limits, only=found)
     kept = {}
     for n, apart in found.items():
         whole, local = again.whole.results[n], again.local.results[n]

@@ -7,16 +7,18 @@ rounding, for all devices at once.
 
 from __future__ import annotations
 
-from hlo_verify.evaluate.arguments import default_scale, index_limits, random_argument
+from hlo_verify.evaluate.arguments import Kind, default_scale, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
 from hlo_verify.evaluate.state import Limits, UnknownError
+from hlo_verify.evaluate.uses import index_limits, positive_arguments
 
 __all__ = [
     "Blocks",
     "Difference",
     "Evaluation",
+    "Kind",
     "Limits",
     "UnknownError",
     "default_scale",
@@ -25,6 +27,7 @@ __all__ = [
     "evaluate",
     "index_limits",
     "of_dense",
+    "positive_arguments",
     "random_argument",
     "shards",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,13 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.maps import Array, first_of_each
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_integer, storage
-from hlo_verify.ir import Module, Op, Value
 
 CONTRACTED = 4096
 """The longest dimension that `default_scale` takes for one that weights are contracted in."""
+
+
+Kind = tuple[int, int]
+"""What kind of dimension: its size, and how many shards it has."""
 
 
 def default_scale(shape: Sequence[int]) -> float:
@@ -36,7 +39,7 @@ def random_argument(
     integers: int = 8,
     detail: int | Sequence[int] = 4,
     positive: bool = False,
-    share: float = 1.0,
+    plain: Collection[Kind] = (),
     real: type = np.float64,
 ) -> Blocks:
     """A logical argument, for 1 device.
@@ -44,9 +47,8 @@ def random_argument(
     A dimension that is no longer than `detail` (one number, or one for each dimension) has a class for each index. Any
     other has at most `detail` classes: one for each combination of a colour of the shard (of `tiles[k]`) and of a bit
     or two of the position in the shard, so that a reshape which takes powers of two apart makes no more of them. Which
-    shards look alike, and which bits count, is the same for all arguments that are drawn from one generator. With a
-    `share` below 1, that part of the dimensions is cut, and the others are of one class; which ones depends on the
-    generator and on the number of shards, or on the size where there is 1.
+    shards look alike, and which bits count, is the same for all arguments that are drawn from one generator. Dimensions
+    of a `plain` kind are of one class.
 
     Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
     positive ones if asked; integers are in [0, integers).
@@ -56,8 +58,7 @@ def random_argument(
     details = (detail,) * len(shape) if isinstance(detail, int) else detail
     structure = structure_of(generator)
     maps += [
-        classes_of(n, t, structure, d if structure.cuts(n, t, share) else 1)
-        for n, t, d in zip(shape, tiles, details, strict=True)
+        classes_of(n, t, structure, 1 if (n, t) in plain else d) for n, t, d in zip(shape, tiles, details, strict=True)
     ]
     counts = [int(c.max(initial=0)) + 1 for c in maps]
     kind = storage(dtype, np.dtype(real))
@@ -130,13 +131,6 @@ class Structure:
 
     seed: int
 
-    def cuts(self, size: int, tiles: int, share: float) -> bool:
-        """Whether a dimension is cut into classes."""
-        return (
-            share >= 1
-            or np.random.default_rng((self.seed, 2, *((tiles,) if tiles > 1 else (1, size)))).random() < share
-        )
-
     def colours(self, count: int, wanted: int) -> Array:
         """A random colour for each of some shards; each colour occurs."""
         if wanted >= count:
@@ -160,60 +154,3 @@ def structure_of(generator: np.random.Generator) -> Structure:
     entropy = getattr(generator.bit_generator.seed_seq, "entropy", None)
     parts = entropy if isinstance(entropy, list | tuple) else [entropy]
     return Structure(sum(int(part or 0) * (k + 1) for k, part in enumerate(parts)) % (1 << 32))
-
-
-FOLLOWED = frozenset(
-    "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "
-    "optimization_barrier custom_call sdy.sharding_constraint sdy.reshard".split()
-)
-"""Operations after which an index is still one, or nearly."""
-
-
-def index_limits(module: Module) -> tuple[int | None, ...]:
-    """For each argument of integers that a logical module uses as indices, the size of the least dimension it indexes.
-
-    It is found by following the argument to gathers, scatters, dynamic slices and comparisons with an iota; None where
-    there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of classes.
-    """
-    main = module.main
-    shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
-    sources: dict[Value, frozenset[int]] = {
-        value: frozenset({n}) if is_integer(kind.dtype) else frozenset()
-        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True))
-    }
-    counted: dict[Value, int] = {}
-    limits: dict[int, int] = {}
-    for op in main.ops:
-        for source, size in _indexed(op, shapes, sources, counted):
-            limits[source] = min(size, limits.get(source, size))
-        followed = op.name in FOLLOWED
-        reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
-        counts = [counted[v] for v in op.operands if v in counted] if followed else []
-        for value, kind in zip(op.results, op.types, strict=True):
-            shapes[value], sources[value] = kind.shape, reached
-            if op.name == "iota":
-                counted[value] = kind.shape[op.attributes["iota_dimension"]]
-            elif counts:
-                counted[value] = max(counts)
-    return tuple(limits.get(n) for n in range(len(main.arguments)))
-
-
-def _indexed(
-    op: Op, shapes: dict[Value, tuple[int, ...]], sources: dict[Value, frozenset[int]], counted: dict[Value, int]
-) -> list[tuple[int, int]]:
-    """Arguments that an operation takes for indices, and the size of the dimension."""
-    none: frozenset[int] = frozenset()
-    if op.name in ("gather", "scatter"):
-        place = 1 if op.name == "gather" else len(op.types)
-        key, field = ("dimension_numbers", "start_index_map")
-        if op.name == "scatter":
-            key, field = "scatter_dimension_numbers", "scatter_dims_to_operand_dims"
-        sizes = [shapes[op.operands[0]][k] for k in op.attributes[key][field]]
-        return [(source, size) for source in sources.get(op.operands[place], none) for size in sizes]
-    if op.name == "dynamic_slice":
-        pairs = zip(op.operands[1:], shapes[op.operands[0]], strict=True)
-        return [(source, size) for v, size in pairs for source in sources.get(v, none)]
-    if op.name == "compare":
-        sides = (op.operands, op.operands[::-1])
-        return [(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]
-    return []

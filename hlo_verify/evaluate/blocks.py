@@ -11,6 +11,9 @@ import numpy as np
 
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, first_of_each, renumber
 
+LARGE = 1 << 20
+"""More values than this are not copied for the sake of a few slices that are equal."""
+
 SAMPLE = 61
 """How many elements of each slice are looked at first, for slices that are equal; then as many times more."""
 
@@ -157,7 +160,7 @@ def _merge(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
         if len(first) == count:
             return blocks
     first, which = _kinds(values, axis)
-    if len(first) == count:
+    if len(first) == count or (values.size > LARGE and len(first) > count // 2):
         return blocks
     classes = maps.constant(len(blocks.classes[axis])) if len(first) == 1 else maps.intern(which[blocks.classes[axis]])
     return replaced(blocks, axis, classes, np.take(values, first, axis=axis))

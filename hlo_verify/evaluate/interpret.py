@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class Evaluation:
     """Elements of the values of the largest tensor."""
     unclear: bool = False
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
+    exceeded: bool = False
+    """Whether an operation was not evaluated for its size."""
 
 
 def evaluate(
@@ -74,6 +76,7 @@ def evaluate(
     devices: int,
     *,
     watch: Collection[Value] = (),
+    only: Collection[int] | None = None,
     real: type = np.float64,
     limits: Limits | None = None,
 ) -> Evaluation:
@@ -83,7 +86,8 @@ def evaluate(
     global: it is given arguments for 1 device, and its results are for each device of the mesh where they differ.
     Real arithmetic is in the numpy type `real`. What cannot be evaluated exactly, or within the limits, is None, and so
     is what depends on it; nothing is raised for it. `watch` names values that are reported too (inside of a loop, those
-    of its last turn).
+    of its last turn). With `only`, nothing is evaluated but what those results and the watched values need; the other
+    results are None.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -94,10 +98,14 @@ def evaluate(
     run = Run(_run, np.dtype(real), limits or Limits(), count)
     watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
-    kinds = module.main.argument_types
+    main = module.main
+    kinds = main.argument_types
     given = [None if a is None else _adopted(a, kind, count, run) for a, kind in zip(arguments, kinds, strict=True)]
+    if only is not None:
+        main = _part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
-        results = _run(run, module.main, given, place)
+        found = dict(zip(main.results, _run(run, main, given, place), strict=True))
+    results = [found.get(value) for value in module.main.results]
     return Evaluation(
         tuple(map(_single, results)) if devices == 1 else tuple(results),
         watched,
@@ -105,7 +113,25 @@ def evaluate(
         run.work,
         run.largest,
         run.unclear,
+        run.exceeded,
     )
+
+
+def _part(function: Function, needed: set[Value]) -> Function:
+    """The function with the operations that some values need, and those of its results that are among them."""
+    results = tuple(value for value in function.results if value in needed)
+    kept = []
+    for op in reversed(function.ops):
+        if not needed.isdisjoint(_made(op)):
+            kept.append(op)
+            needed = needed | _used(op)
+    return replace(function, ops=tuple(reversed(kept)), results=results)
+
+
+def _made(op: Op) -> set[Value]:
+    """The values that an operation and its regions make."""
+    inside = (set(region.arguments).union(*map(_made, region.ops)) for region in op.regions)
+    return set(op.results).union(*inside)
 
 
 def mesh_devices(function: Function) -> int | None:

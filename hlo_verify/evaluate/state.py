@@ -22,13 +22,14 @@ class UnknownError(Exception):
 class Limits:
     """What an evaluation may cost."""
 
-    elements: int = 1 << 26
+    elements: int = 1 << 25
     """Of the values of one tensor, or of what an operation needs on its way, as if each were a float of 64 bits."""
     work: float = 1e11
     """Elements of all results together, and multiplications of contractions."""
     turns: int = 4096
     """Of one loop."""
     seconds: float = 300.0
+    """Of this thread, on a processor: what it finds does not depend on what else the machine does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,16 @@ class Run:
     """Whether numbers that are such limits were compared and equal."""
     unclear: bool = False
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
+    exceeded: bool = False
+    """Whether an operation was not evaluated for its size."""
     work: float = 0.0
     largest: int = 0
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.thread_time)
 
     def spend(self, elements: float) -> None:
         """Account for an array of so many elements that is about to be made. Raises `UnknownError`."""
         if elements > self.limits.elements:
+            self.exceeded = True
             raise UnknownError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
         self.toil(elements)
 
@@ -87,7 +91,7 @@ class Run:
         self.work += work
         if self.work > self.limits.work:
             raise UnknownError(f"more work than {self.limits.work:.2g} elements")
-        if time.monotonic() - self.started > self.limits.seconds:
+        if time.thread_time() - self.started > self.limits.seconds:
             raise UnknownError(f"more time than {self.limits.seconds:g} seconds")
 
 

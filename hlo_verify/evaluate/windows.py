@@ -22,20 +22,19 @@ from hlo_verify.ir import Op
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """Where windows read along one dimension: `source[o, w]` is the index for offset w of window o, -1 in padding."""
+    """Where windows read along one dimension: `source[o, w]` is the index for offset w of window o, -1 in padding.
+
+    `running` is 1 where window o holds the elements up to number o, -1 where it holds those from it on; `source` says
+    nothing then. It is 0 otherwise.
+    """
 
     axis: int
     source: Array
+    running: int = 0
 
     @property
     def trivial(self) -> bool:
         return self.source.shape[1] == 1 and np.array_equal(self.source[:, 0], np.arange(len(self.source)))
-
-    @property
-    def running(self) -> bool:
-        """Whether windows hold the elements up to their own, or from it on."""
-        size = len(self.source)
-        return _is_running(self.source, size) or _is_running(_reversed(self.source, size), size)
 
 
 def slide(size: int, out: int, width: int, stride: int, low: int, base: int, dilation: int) -> Array:
@@ -45,7 +44,8 @@ def slide(size: int, out: int, width: int, stride: int, low: int, base: int, dil
     return np.where((at % base == 0) & (source >= 0) & (source < size), source, -1)
 
 
-def _slides(op: Op, source: Sequence[int], out: Sequence[int]) -> list[Slide]:
+def _slides(op: Op, source: Sequence[int], out: Sequence[int], *, running: bool = False) -> list[Slide]:
+    """What is trivial is left out; with `running`, running windows are told as such."""
     attributes, rank = op.attributes, len(source)
     ones = (1,) * rank
     sizes = attributes["window_dimensions"]
@@ -56,8 +56,12 @@ def _slides(op: Op, source: Sequence[int], out: Sequence[int]) -> list[Slide]:
     found = []
     for k in range(rank):
         low = 0 if padding is None else int(padding[k][0])
+        plain = source[k] == out[k] == sizes[k] > 1 and strides[k] == base[k] == dilations[k] == 1
+        if running and plain and low in (0, source[k] - 1):
+            found.append(Slide(k + 1, np.zeros((out[k], 0), np.int64), 1 if low else -1))
+            continue
         found.append(Slide(k + 1, slide(source[k], out[k], sizes[k], strides[k], low, base[k], dilations[k])))
-    return [s for s in found if not (s.trivial and len(s.source) == source[s.axis - 1])]
+    return [s for s in found if s.running or not (s.trivial and len(s.source) == source[s.axis - 1])]
 
 
 def read(classes: ClassMap, source: Array) -> Array:
@@ -80,10 +84,11 @@ def padded_by_one(values: Array, axis: int, filler: Array) -> Array:
 
 def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     count = len(args) // 2
-    slides = _slides(op, args[0].shape, op.types[0].shape)
     args = promoted(op, args, op.operands, run)
     kind = monoid(op.regions[0]) if count == 1 else None
-    sources = [_spread(a, [s for s in slides if kind == "add" and s.running], run) for a in args[:count]]
+    adds = kind == "add" and not args[1].values.any()
+    slides = _slides(op, args[0].shape, op.types[0].shape, running=adds)
+    sources = [_spread(a, [s for s in slides if s.running], run) for a in args[:count]]
     classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
     common = np.broadcast_shapes(*(v.shape for v in values))
     arrays = [np.broadcast_to(v, common) for v in values[:count]]
@@ -100,6 +105,8 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
 
 def _alike(classes: ClassMap, s: Slide, run: Run) -> tuple[ClassMap, Slide]:
     """Windows that read the same classes, as one; where windows read, by classes."""
+    if s.running:
+        return classes, s
     matrix = read(classes, s.source)
     first, which = unique_rows(matrix)
     return run.maps.intern(which), Slide(s.axis, matrix[first])
@@ -119,30 +126,17 @@ def _separable(kind: str, values: Array, first: Array, slides: Sequence[Slide], 
 
 
 def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Array:
-    size, width = values.shape[s.axis], s.source.shape[1]
-    run.toil(values.size * width / 16)
-    if kind == "add" and _is_running(s.source, size):
+    width = s.source.shape[1]
+    run.toil(values.size * max(1, width) / 16)
+    if s.running > 0:
         return np.cumsum(values, axis=s.axis, dtype=values.dtype)
-    if kind == "add" and _is_running(_reversed(s.source, size), size):
+    if s.running < 0:
         return np.flip(np.cumsum(np.flip(values, s.axis), axis=s.axis, dtype=values.dtype), s.axis)
     longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
     for w in range(1, width):
         result = UFUNCS[kind](result, np.take(longer, s.source[:, w], axis=s.axis))
     return result
-
-
-def _is_running(source: Array, size: int) -> bool:
-    """Whether window o holds the elements up to number o."""
-    if source.shape != (size, size):
-        return False
-    wanted = np.arange(size)[:, None] + np.arange(size) - (size - 1)
-    return np.array_equal(np.where(wanted < 0, -1, wanted), np.where(source < 0, -1, source))
-
-
-def _reversed(source: Array, size: int) -> Array:
-    """The same windows with the dimension counted from its end."""
-    return size - 1 - np.where(source < 0, size, source)[::-1, ::-1]
 
 
 def _neutral(kind: str, dtype: np.dtype) -> Array:

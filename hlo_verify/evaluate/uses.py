@@ -1,0 +1,91 @@
+"""What a module uses its arguments for, as far as that says which values to draw for them."""
+
+from __future__ import annotations
+
+from hlo_verify.evaluate.numbers import is_float, is_integer
+from hlo_verify.ir import Module, Op, Value
+
+FOLLOWED = frozenset(
+    "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "
+    "optimization_barrier custom_call sdy.sharding_constraint sdy.reshard".split()
+)
+"""Operations after which an index is still one, or nearly."""
+
+
+def index_limits(module: Module) -> tuple[int | None, ...]:
+    """For each argument of integers that a logical module uses as indices, the size of the least dimension it indexes.
+
+    It is found by following the argument to gathers, scatters, dynamic slices and comparisons with an iota; None where
+    there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of classes.
+    """
+    main = module.main
+    shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
+    sources: dict[Value, frozenset[int]] = {
+        value: frozenset({n}) if is_integer(kind.dtype) else frozenset()
+        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True))
+    }
+    counted: dict[Value, int] = {}
+    limits: dict[int, int] = {}
+    for op in main.ops:
+        for source, size in _indexed(op, shapes, sources, counted):
+            limits[source] = min(size, limits.get(source, size))
+        followed = op.name in FOLLOWED
+        reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
+        counts = [counted[v] for v in op.operands if v in counted] if followed else []
+        for value, kind in zip(op.results, op.types, strict=True):
+            shapes[value], sources[value] = kind.shape, reached
+            if op.name == "iota":
+                counted[value] = kind.shape[op.attributes["iota_dimension"]]
+            elif counts:
+                counted[value] = max(counts)
+    return tuple(limits.get(n) for n in range(len(main.arguments)))
+
+
+def _indexed(
+    op: Op, shapes: dict[Value, tuple[int, ...]], sources: dict[Value, frozenset[int]], counted: dict[Value, int]
+) -> list[tuple[int, int]]:
+    """Arguments that an operation takes for indices, and the size of the dimension."""
+    none: frozenset[int] = frozenset()
+    if op.name in ("gather", "scatter"):
+        place = 1 if op.name == "gather" else len(op.types)
+        key, field = ("dimension_numbers", "start_index_map")
+        if op.name == "scatter":
+            key, field = "scatter_dimension_numbers", "scatter_dims_to_operand_dims"
+        sizes = [shapes[op.operands[0]][k] for k in op.attributes[key][field]]
+        return [(source, size) for source in sources.get(op.operands[place], none) for size in sizes]
+    if op.name == "dynamic_slice":
+        pairs = zip(op.operands[1:], shapes[op.operands[0]], strict=True)
+        return [(source, size) for v, size in pairs for source in sources.get(v, none)]
+    if op.name == "compare":
+        sides = (op.operands, op.operands[::-1])
+        return [(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]
+    return []
+
+
+SCALED = FOLLOWED | frozenset("multiply divide reduce dynamic_slice all_gather all_reduce".split())
+"""Operations that make a number of the same sign of positive ones, but for subtraction."""
+
+POSITIVE = frozenset("sqrt rsqrt log log_plus_one power".split())
+"""Functions that are no numbers for negative ones."""
+
+
+def positive_arguments(module: Module) -> frozenset[int]:
+    """The arguments of a logical module that a function takes whose domain is the positive numbers, as Adam takes the
+    square root of its second moments. A guess for `positive`; products of a value with itself are not followed.
+    """
+    main = module.main
+    sources: dict[Value, frozenset[int]] = {
+        value: frozenset({n})
+        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True))
+        if is_float(kind.dtype)
+    }
+    found: frozenset[int] = frozenset()
+    for op in main.ops:
+        reached = [sources[v] for v in op.operands if v in sources]
+        if not reached or (op.name == "multiply" and len(set(op.operands)) == 1):
+            continue
+        if op.name in POSITIVE:
+            found |= reached[0] if op.operands[0] in sources else frozenset()
+        elif op.name in SCALED:
+            sources.update(dict.fromkeys(op.results, frozenset().union(*reached)))
+    return found
