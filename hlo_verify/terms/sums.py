@@ -86,7 +86,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
 
 
 def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
-    """The product with a named one among its factors taken apart, a factor of which does not depend on the variables."""
+    """The product with a named factor taken apart, a part of which does not depend on the variables."""
     for item in items:
         atom, n = item
         if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or not _common(atom.tensor.bodies[0]):
