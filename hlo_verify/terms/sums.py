@@ -92,6 +92,8 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
         if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or not _common(atom.tensor.bodies[0]):
             continue
         (body,) = unfold(atom)[1]
+        if not body.items:  # at these places it is zero
+            return body
         outside = [(a, n) for a, n in _common(body) if a.free.isdisjoint(bound)]
         if outside:
             rest = algebra.build({tuple(item for item in mono if item not in outside): c for mono, c in body.items})

@@ -264,3 +264,15 @@ def test_names_among_the_factors(draws: st.DataObject) -> None:
         values = values * outside.values[:, None] * inside.values
     wanted = np.asarray(np.add.reduce(values, axis=1), dtype=object)
     check(sums.reduce_sum([bound], total), Space((rest,)), known, wanted, total)
+
+
+def test_a_name_of_what_is_zero_at_the_places_read() -> None:
+    """In a product with another factor that the sum's variable is in."""
+    x, y = (tensor("argument", name, "f32", (4,)) for name in "xy")
+    i, j, k = (expr.var("x", n, 4) for n in range(3))
+    summed = expr.fresh("y", 4)
+    at = {v: algebra.read(x, (expr.of_var(v),)) for v in (i, j)}
+    name = named(algebra.multiply(algebra.subtract(at[i], at[j]), algebra.read(y, (expr.of_var(k),))))
+    zero = algebra.substitute(name, dict.fromkeys((i, j), expr.of_var(summed)))
+    product = algebra.multiply(zero, algebra.read(y, (expr.of_var(summed),)))
+    assert sums.reduce_sum([summed], product) is algebra.ZERO
