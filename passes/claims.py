@@ -12,9 +12,10 @@ from hlo_verify.index.expr import Opaque, Var
 from hlo_verify.ir import Function, Op
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.interpret import interpret
-from hlo_verify.passes.meanings import MEANINGS, Meaning, Site, free_function
+from hlo_verify.passes.loop_claims import induction
+from hlo_verify.passes.meanings import MEANINGS, Meaning, Site, UnwrittenError, free_function
 from hlo_verify.sharding import Sharding
-from hlo_verify.solver.plain import Affine, Expr, Gate, digit, sum_of, table, times, whole
+from hlo_verify.solver.plain import Affine, Choose, Expr, Gate, as_affine, digit, sum_of, table, times, whole
 from hlo_verify.solver.transcribe import Opening
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Apply, Poly, Read
@@ -72,6 +73,15 @@ class Recorder:
         if op.name == "sdy.manual_computation":
             self.note_region(op, operands, values, context)
             return
+        if op.name == "while":
+            self.note_loop(op, operands, values, context)
+            return
+        if op.name in ("case", "if"):
+            branches = [[context.environment[v] for v in region.results] for region in op.regions]
+            for value, *outcomes in zip(values, *branches, strict=True):
+                chosen = _branch(operands[0], outcomes)
+                self.claims.append(Claim(op.name, str(op.location), chosen, prover_term(value.term)))
+            return
         meaning = MEANINGS.get(op.name)
         if meaning is None:
             self.unwritten[op.name] += len(values)
@@ -93,6 +103,22 @@ class Recorder:
                     Claim(op.name, str(op.location), build, prover_term(value.term), op.name == "constant", wraps)
                 )
 
+    def note_loop(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about what a loop carries."""
+        try:
+            found = induction(op, operands, values, context)
+            claims = list(found.condition())
+        except UnwrittenError as error:
+            self.unwritten[f"{op.name}: {error}"] += len(values)
+            return
+        for k in range(len(values)):
+            try:
+                claims += found.component(k)
+            except UnwrittenError as error:
+                self.unwritten[f"{op.name}: {error}"] += 1
+        for what, meant, claimed in claims:
+            self.claims.append(Claim(f"{op.name} {what}", str(op.location), meant, claimed))
+
     def note_region(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
         """The claims about what a manual region is handed, and what it gives back."""
         device, body = context.mesh, op.regions[0]
@@ -112,6 +138,20 @@ class Recorder:
             else:
                 side = assembled(local, value.shape, sharding, device)
                 self.claims.append(Claim(f"{op.name} leaves", place, side, prover_term(value.term)))
+
+
+def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
+    """The outcome of the branch with an index, of the last one if there is none with it; of `if` the first is true."""
+
+    def chosen(opening: Opening) -> Expr:
+        which = opening.term(index.term, {})
+        *others, result = (opening.term(outcome.term, {}) for outcome in outcomes)
+        for n, outcome in reversed(list(enumerate(others))):
+            test = which if index.type.dtype == "i1" else Gate(as_affine(which), n, n)
+            result = Choose(test, outcome, result)
+        return result
+
+    return chosen
 
 
 def _may_wrap(value: Value) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -73,15 +73,29 @@ class Opening:
             found = self._written[key] = made, where
         return found[0]
 
-    def term(self, p: Poly, env: Mapping[Var, Affine]) -> Expr:
-        """A term where some variables are index expressions; the others are themselves."""
-        return _Scope(self, env).poly(p)
+    def term(
+        self,
+        p: Poly,
+        env: Mapping[Var, Affine],
+        instead: Mapping[Tensor, Callable[[tuple[Affine, ...]], Expr]] | None = None,
+    ) -> Expr:
+        """A term where some variables are index expressions; the others are themselves.
+
+        What it reads itself of some tensors, not what its definitions read of them, may be something else `instead`.
+        """
+        return _Scope(self, env, instead or {}).poly(p)
 
 
 class _Scope:
-    def __init__(self, opening: Opening, env: Mapping[Var, Affine]) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        env: Mapping[Var, Affine],
+        instead: Mapping[Tensor, Callable[[tuple[Affine, ...]], Expr]],
+    ) -> None:
         self.opening = opening
         self.env = env
+        self.instead = instead
         self.memo: dict[int, Expr] = {}
         self.indices: dict[int, Affine] = {}
 
@@ -120,6 +134,8 @@ class _Scope:
     def _read(self, a: Read) -> Expr:
         source = a.tensor
         where = tuple(self.index(e) for e in a.indices)
+        if source in self.instead:
+            return self.instead[source](where)
         if source in self.opening.opened:
             return self.opening.definition(source, where)
         if self.opening.constants and source.kind == "constant":

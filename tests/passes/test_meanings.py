@@ -36,7 +36,7 @@ def _one_context() -> Iterator[None]:
 FREE = {name for name, meaning in MEANINGS.items() if meaning is free_function}
 
 
-@pytest.mark.parametrize("name", sorted(set(MEANINGS) & set(CASES) - FREE))
+@pytest.mark.parametrize("name", sorted({*MEANINGS, "case", "if"} & set(CASES) - FREE))
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_meanings_agree_with_rules(name: str, data: st.DataObject) -> None:
