@@ -25,10 +25,9 @@ from hlo_verify.ir import Op
 from hlo_verify.ops.induction import Loop
 from hlo_verify.ops.values import Context, Value, position_var, positions
 from hlo_verify.passes.meanings import UnwrittenError
-from hlo_verify.passes.stages import reads
 from hlo_verify.solver.plain import Affine, Element, Expr, Gate, Symbol, plus, whole
 from hlo_verify.solver.transcribe import Opening
-from hlo_verify.terms.term import Poly, Read, Tensor
+from hlo_verify.terms.term import Poly, Read, Tensor, reads
 
 Side = Callable[[Opening], Expr]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Annotation, Input
@@ -23,20 +24,6 @@ def other_count(what: str, logical: int, partitioned: int) -> InputError:
     )
 
 
-def _result_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
-    if len(logical.result_names) != len(partitioned.result_shardings):
-        raise other_count("result", len(logical.result_names), len(partitioned.result_shardings))
-    shardings = []
-    for n, name in enumerate(logical.result_names):
-        sharding = logical.result_shardings[n] or partitioned.result_shardings[n]
-        if sharding is None:
-            raise InputError(
-                f"result {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
-            )
-        shardings.append(sharding)
-    return shardings
-
-
 def device_count(logical: Module, partitioned: Module) -> int:
     """The number of devices that both modules agree on."""
     partitions = partitioned.partitions or logical.partitions
@@ -54,15 +41,7 @@ def device_count(logical: Module, partitioned: Module) -> int:
 
 def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     """How the partitioned module's arguments make up the logical ones."""
-    shardings = []
-    for n, name in enumerate(logical.argument_names):
-        sharding = logical.argument_shardings[n] or partitioned.argument_shardings[n]
-        if sharding is None:
-            raise InputError(
-                f"argument {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
-            )
-        shardings.append(sharding)
-    return shardings
+    return _shardings("argument", logical.argument_names, logical.argument_shardings, partitioned.argument_shardings)
 
 
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
@@ -71,7 +50,24 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
         raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
-    return _result_shardings(logical, partitioned)
+    return _shardings("result", logical.result_names, logical.result_shardings, partitioned.result_shardings)
+
+
+def _shardings(
+    what: str, names: Sequence[str], logical: Sequence[Sharding | None], partitioned: Sequence[Sharding | None]
+) -> list[Sharding]:
+    """Each sharding, from the module that has one."""
+    if len(names) != len(partitioned):
+        raise other_count(what, len(names), len(partitioned))
+    shardings = []
+    for name, one, other in zip(names, logical, partitioned, strict=True):
+        sharding = one or other
+        if sharding is None:
+            raise InputError(
+                f"{what} {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
+            )
+        shardings.append(sharding)
+    return shardings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

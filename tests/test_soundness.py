@@ -5,24 +5,17 @@ Found by trying to break the prover: each is a module, and another that computes
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import hlo_verify
 from hlo_verify.errors import InputError
+from tests.support.pairs import REPLICATED, module, on
 
-REPLICATED = "{replicated}"
 VECTOR = "tensor<4xf32>"
 
-
-def _module(arguments: str, result: str, body: str, devices: int = 2) -> str:
-    return (
-        f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
-        f"  func.func public @main({arguments}) -> ({result}) {{\n{body}\n  }}\n}}\n"
-    )
-
-
-def _on(sharding: str) -> str:
-    return f'{{mhlo.sharding = "{sharding}"}}'
+_module = partial(module, devices=2)
 
 
 def _proved(logical: str, partitioned: str) -> bool:
@@ -35,9 +28,9 @@ def _proved(logical: str, partitioned: str) -> bool:
 def _replicated(types: list[str], result: str, logical: str, partitioned: str) -> tuple[str, str]:
     """Two bodies over the same arguments `%a0, %a1, ...`, everything replicated."""
     names = [f"%a{n}: {kind}" for n, kind in enumerate(types)]
-    placed = ", ".join(f"{name} {_on(REPLICATED)}" for name in names)
+    placed = ", ".join(f"{name} {on(REPLICATED)}" for name in names)
     return (
-        _module(placed, f"{result} {_on(REPLICATED)}", logical),
+        _module(placed, f"{result} {on(REPLICATED)}", logical),
         _module(", ".join(names), result, partitioned),
     )
 
@@ -98,13 +91,13 @@ def test_element_types_of_arguments_and_results_agree(whole: str, shard: str) ->
     def body(kind: str) -> str:
         return f"%q = stablehlo.add %a0, %a0 : tensor<4x{kind}>\nreturn %q : tensor<4x{kind}>"
 
-    at = _on(REPLICATED)
+    at = on(REPLICATED)
     logical = _module(f"%a0: tensor<4x{whole}> {at}", f"tensor<4x{whole}> {at}", body(whole))
     assert not _proved(logical, _module(f"%a0: tensor<4x{shard}>", f"tensor<4x{shard}>", body(shard)))
 
 
 def test_the_element_type_of_a_result_agrees() -> None:
-    at = _on(REPLICATED)
+    at = on(REPLICATED)
     narrow = "%q = stablehlo.convert %a0 : (tensor<4xi32>) -> tensor<4xi8>\nreturn %q : tensor<4xi8>"
     logical = _module(f"%a0: tensor<4xi32> {at}", f"tensor<4xi32> {at}", "return %a0 : tensor<4xi32>")
     assert not _proved(logical, _module("%a0: tensor<4xi32>", "tensor<4xi8>", narrow))
@@ -119,13 +112,13 @@ UNREDUCED = "{devices=[1,2]<=[2] last_tile_dims={unreduced}}"
 )
 def test_addends_and_single_devices_are_not_replicas(argument: str, result: str) -> None:
     body = f"return %a0 : {VECTOR}"
-    logical = _module(f"%a0: {VECTOR} {_on(argument)}", f"{VECTOR} {_on(result)}", body)
+    logical = _module(f"%a0: {VECTOR} {on(argument)}", f"{VECTOR} {on(result)}", body)
     assert not _proved(logical, _module(f"%a0: {VECTOR}", VECTOR, body))
 
 
 def test_both_modules_are_for_one_number_of_devices() -> None:
-    placed = _on("{devices=[2,2]<=[4] last_tile_dim_replicate}")
-    logical = _module(f"%a0: {VECTOR} {placed}", f"{VECTOR} {placed}", f"return %a0 : {VECTOR}", 4)
+    placed = on("{devices=[2,2]<=[4] last_tile_dim_replicate}")
+    logical = _module(f"%a0: {VECTOR} {placed}", f"{VECTOR} {placed}", f"return %a0 : {VECTOR}", devices=4)
     assert not _proved(logical, _module("%a0: tensor<2xf32>", "tensor<2xf32>", "return %a0 : tensor<2xf32>"))
 
 

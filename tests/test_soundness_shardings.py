@@ -6,10 +6,10 @@ import pytest
 
 import hlo_verify
 from hlo_verify.errors import InputError
+from tests.support.pairs import REPLICATED, module, on
 
 X = "tensor<4xf32>"
 ON_0, ON_1 = "{maximal device=0}", "{maximal device=1}"
-REPLICATED = "{replicated}"
 OVER_A = "{devices=[1,2,2]<=[4] last_tile_dims={unreduced, replicated}}"
 OVER_B = "{devices=[1,2,2]<=[4] last_tile_dims={replicated, unreduced}}"
 ALL = "{unreduced}"
@@ -17,18 +17,9 @@ ROWS_OVER_A = "{devices=[2,2]<=[2,2]T(1,0) last_tile_dims={unreduced}}"
 """Rows over the inner axis b, addends over the outer axis a."""
 
 
-def _module(arguments: str, result: str, body: str, devices: int) -> str:
-    return (
-        f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
-        f"  func.func public @main({arguments}) -> ({result}) {{\n{body}\n  }}\n}}\n"
-    )
-
-
 def _verdict(argument: str, result: str, logical: str, partitioned: str, devices: int = 4, part: str = X) -> bool:
-    whole = _module(
-        f'%x: {X} {{mhlo.sharding = "{argument}"}}', f'{X} {{mhlo.sharding = "{result}"}}', logical, devices
-    )
-    report = hlo_verify.verify(whole, _module(f"%x: {part}", part, partitioned, devices), refute=False)
+    whole = module(f"%x: {X} {on(argument)}", f"{X} {on(result)}", logical, devices)
+    report = hlo_verify.verify(whole, module(f"%x: {part}", part, partitioned, devices), refute=False)
     return report.verdict is hlo_verify.Verdict.PROVED
 
 
@@ -152,19 +143,17 @@ def test_truth_values_have_no_sum() -> None:
     with pytest.raises(InputError, match="argument arg0 is unreduced, and elements of type i1 have no sum"):
         body = "return %x : tensor<4xi1>"
         hlo_verify.verify(
-            _module(
-                f'%x: tensor<4xi1> {{mhlo.sharding = "{ALL}"}}', f'tensor<4xi1> {{mhlo.sharding = "{ALL}"}}', body, 2
-            ),
-            _module("%x: tensor<4xi1>", "tensor<4xi1>", body, 2),
+            module(f"%x: tensor<4xi1> {on(ALL)}", f"tensor<4xi1> {on(ALL)}", body, 2),
+            module("%x: tensor<4xi1>", "tensor<4xi1>", body, 2),
             refute=False,
         )
 
 
 def _contraction(contracted: int, end: str, argument: str = "", result: str = "") -> str:
     a, b, c = f"tensor<8x{contracted}xf32>", f"tensor<{contracted}x6xf32>", "tensor<8x6xf32>"
-    placed = [f' {{mhlo.sharding = "{text}"}}' if text else "" for text in (*(argument.split("|") * 2)[:2], result)]
+    placed = [f" {on(text)}" if text else "" for text in (*(argument.split("|") * 2)[:2], result)]
     body = f"%y = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}\n{end}"
-    return _module(f"%a: {a}{placed[0]}, %b: {b}{placed[1]}", c + placed[2], body, 4)
+    return module(f"%a: {a}{placed[0]}, %b: {b}{placed[1]}", c + placed[2], body, 4)
 
 
 def test_a_contraction_may_stay_open() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from tests.support.evaluate import Evaluator
-from tests.support.expressions import Space, affine, assert_equal, evaluated, index, many, space
+from tests.support.expressions import Space, affine, assert_equal, evaluated, index, many, renaming, space
 
 
 @many
@@ -77,13 +77,9 @@ def test_digits_join_to_the_variable(data: st.DataObject) -> None:
 def test_substitution(data: st.DataObject) -> None:
     inner, outer = space(data.draw, kind="y"), space(data.draw)
     e = index(data.draw, outer)
-    mapping, places = {}, []
-    for v in outer.variables:
-        new = index(data.draw, inner, 1)
-        mapping[v] = expr.modulo(new.it, v.size)
-        places.append((new.values % v.size).astype(int))
+    mapping, places = renaming(data.draw, outer, inner)
     found = expr.substitute(e.it, mapping)
-    assert_equal(evaluated(found, inner), e.values[tuple(places)], (e.it, mapping))
+    assert_equal(evaluated(found, inner), e.values[places], (e.it, mapping))
 
 
 @many

@@ -17,7 +17,7 @@ from hlo_verify.passes.load import load
 from hlo_verify.passes.questions import Nesting, question
 from hlo_verify.passes.recheck import record
 from hlo_verify.terms import guards
-from tests.passes.test_recheck import _module, _on
+from tests.support.pairs import module, on
 
 BODY = """
     %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -42,9 +42,10 @@ BODY = """
     }}) : (tensor<i32>) -> tensor<{x}xf32>
     return %out#1, %r : tensor<{x}xf32>, tensor<{x}xf32>"""
 
-SPLIT = _on("{devices=[1,4]<=[4]}")
-LOGICAL = _module(
-    f"(%x: tensor<8x64xf32> {SPLIT}, %w: tensor<64x64xf32> {_on('{devices=[4,1]<=[4]}')}) -> (tensor<8x64xf32> {SPLIT}, tensor<8x64xf32> {SPLIT})",
+SPLIT = on("{devices=[1,4]<=[4]}")
+LOGICAL = module(
+    f"%x: tensor<8x64xf32> {SPLIT}, %w: tensor<64x64xf32> {on('{devices=[4,1]<=[4]}')}",
+    f"tensor<8x64xf32> {SPLIT}, tensor<8x64xf32> {SPLIT}",
     BODY.format(x="8x64", w="64x64", exchange="%mine = stablehlo.negate %part : tensor<8x64xf32>"),
     4,
 )
@@ -54,8 +55,9 @@ SCATTER = """%sum = "stablehlo.reduce_scatter"(%part) ({
           stablehlo.return %both : tensor<f32>
         }) {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, scatter_dimension = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<8x64xf32>) -> tensor<8x16xf32>
         %mine = stablehlo.negate %sum : tensor<8x16xf32>"""
-PARTITIONED = _module(
-    "(%x: tensor<8x16xf32>, %w: tensor<16x64xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>)",
+PARTITIONED = module(
+    "%x: tensor<8x16xf32>, %w: tensor<16x64xf32>",
+    "tensor<8x16xf32>, tensor<8x16xf32>",
     BODY.format(x="8x16", w="16x64", exchange=SCATTER),
     4,
 )

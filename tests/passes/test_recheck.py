@@ -22,6 +22,7 @@ from hlo_verify.report import Recheck
 from hlo_verify.terms import algebra, extrema, functions, guards
 from hlo_verify.terms.term import Poly
 from tests.support.optimizer import assert_smallest
+from tests.support.pairs import on
 
 DEVICES = "mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32"
 
@@ -29,10 +30,6 @@ DEVICES = "mhlo.num_partitions = {n} : i32, mhlo.num_replicas = 1 : i32"
 def _module(signature: str, body: str, n: int) -> str:
     attributes = DEVICES.format(n=n)
     return f"module @m attributes {{{attributes}}} {{\n  func.func public @main{signature} {{\n{body}\n  }}\n}}\n"
-
-
-def _on(sharding: str) -> str:
-    return f'{{mhlo.sharding = "{sharding}"}}'
 
 
 NORMALISED = """
@@ -49,9 +46,9 @@ NORMALISED = """
 RETURN = "return %y, %s, %p, %t : tensor<64x32xf32>, tensor<64xf32>, tensor<66x32xf32>"
 
 LOGICAL = _module(
-    f"""(%x: tensor<64x128xf32> {_on("{devices=[1,4]<=[4]}")}, %w: tensor<128x32xf32> {_on("{devices=[4,1]<=[4]}")})
-      -> (tensor<64x32xf32> {_on("{replicated}")}, tensor<64xf32> {_on("{replicated}")},
-          tensor<66x32xf32> {_on("{replicated}")}, tensor<128x64xf32> {_on("{devices=[4,1]<=[4]}")})""",
+    f"""(%x: tensor<64x128xf32> {on("{devices=[1,4]<=[4]}")}, %w: tensor<128x32xf32> {on("{devices=[4,1]<=[4]}")})
+      -> (tensor<64x32xf32> {on("{replicated}")}, tensor<64xf32> {on("{replicated}")},
+          tensor<66x32xf32> {on("{replicated}")}, tensor<128x64xf32> {on("{devices=[4,1]<=[4]}")})""",
     f"""
     %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x128xf32>, tensor<128x32xf32>) -> tensor<64x32xf32>
     {NORMALISED}

@@ -57,6 +57,17 @@ def space(draw: Draw, most: int = 3, kind: str = "x") -> Space:
     return Space(tuple(expr.var(kind, n, size) for n, size in enumerate(sizes)))
 
 
+def renaming(draw: Draw, outer: Space, inner: Space) -> tuple[dict[Var, Index], tuple[Array, ...]]:
+    """Expressions over one space for the variables of another, and where in that one they lead: an index array each."""
+    mapping: dict[Var, Index] = {}
+    places = []
+    for v in outer.variables:
+        new = index(draw, inner, 1)
+        mapping[v] = expr.modulo(new.it, v.size)
+        places.append((new.values % v.size).astype(int))
+    return mapping, tuple(places)
+
+
 @dataclass(frozen=True, slots=True)
 class Numbered:
     """An expression (of one kind or another) and its value for all values of the variables."""

@@ -11,7 +11,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import number, tensor
-from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, space, truth
+from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, renaming, space, truth
 
 
 @many
@@ -27,13 +27,9 @@ def test_values(draws: st.DataObject) -> None:
 def test_substitution(draws: st.DataObject) -> None:
     inner, outer, known = space(draws.draw, 2, kind="y"), space(draws.draw, 2), data(draws.draw)
     p = poly(draws.draw, outer, known)
-    mapping, places = {}, []
-    for v in outer.variables:
-        new = index(draws.draw, inner, 1)
-        mapping[v] = expr.modulo(new.it, v.size)
-        places.append((new.values % v.size).astype(int))
+    mapping, places = renaming(draws.draw, outer, inner)
     found = algebra.substitute(p.it, mapping)
-    assert_equal(evaluated(found, inner, known.evaluator), p.values[tuple(places)], (p.it, mapping))
+    assert_equal(evaluated(found, inner, known.evaluator), p.values[places], (p.it, mapping))
 
 
 @many

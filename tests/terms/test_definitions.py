@@ -10,7 +10,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.term import Read
-from tests.support.expressions import Space, assert_equal, data, evaluated, index, many, poly, space
+from tests.support.expressions import Space, assert_equal, data, evaluated, many, poly, renaming, space
 
 
 @many
@@ -31,13 +31,9 @@ def test_named_elsewhere(draws: st.DataObject) -> None:
     """Substituting in a name is substituting in what it names."""
     inner, outer, known = space(draws.draw, 2, kind="y"), space(draws.draw, 2), data(draws.draw)
     p = poly(draws.draw, outer, known)
-    mapping, places = {}, []
-    for v in outer.variables:
-        new = index(draws.draw, inner, 1)
-        mapping[v] = expr.modulo(new.it, v.size)
-        places.append((new.values % v.size).astype(int))
+    mapping, places = renaming(draws.draw, outer, inner)
     found = algebra.substitute(named(p.it), mapping)
-    assert_equal(evaluated(found, inner, known.evaluator), p.values[tuple(places)], (p.it, mapping))
+    assert_equal(evaluated(found, inner, known.evaluator), p.values[places], (p.it, mapping))
 
 
 @many

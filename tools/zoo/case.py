@@ -6,6 +6,7 @@ import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,7 @@ class Case:
 
     @property
     def devices(self) -> int:
-        count = 1
-        for size in self.mesh.values():
-            count *= size
-        return count
+        return prod(self.mesh.values())
 
     def abstract_mesh(self) -> AbstractMesh:
         return AbstractMesh(tuple(self.mesh.values()), tuple(self.mesh), axis_types=(AxisType.Auto,) * len(self.mesh))
