@@ -157,7 +157,7 @@ class Diagnosis:
             text = f"no shard starts at offset {shown}"
             if start is not None:
                 text = f"offset {shown} where {self.values.notation.index(start)} is expected"
-            return None, None, text, Mismatch.WRONG_PLACE
+            return None, None, text, kinds.elsewhere(self.values.flow.op(fault.name))
         if fault.partial is not None:
             text = self._partial(fault.partial, fault.elsewhere)
             code = kinds.of_partial(self.values, fault, fault.partial)

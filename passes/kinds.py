@@ -88,7 +88,12 @@ def at(op: Op, found: Poly, expected: Poly, said: Difference) -> Mismatch:
     kind = said.kind
     if kind is Mismatch.DIFFERS and _is_moved(found, expected):
         kind = Mismatch.WRONG_PLACE
-    return Mismatch.WRONG_DEVICES if op.name in SENDS and kind is Mismatch.WRONG_PLACE else kind
+    return elsewhere(op) if kind is Mismatch.WRONG_PLACE else kind
+
+
+def elsewhere(op: Op) -> Mismatch:
+    """The kind where an operation's value consists of the right elements, but not of those that belong there."""
+    return Mismatch.WRONG_DEVICES if op.name in SENDS else Mismatch.WRONG_PLACE
 
 
 def _is_moved(found: Poly, expected: Poly) -> bool:

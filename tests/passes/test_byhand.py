@@ -1,0 +1,144 @@
+"""Where a program for each device went wrong: the line that its author wrote, not the one where a value first has no
+meaning.
+
+Each case is a plain function, and one for each of four devices with a mistake in the line that says BUG.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh, AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.passes import byhand
+from hlo_verify.report import Finding
+
+MESH = AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,))
+VECTOR, MATRIX = (8,), (8, 8)
+Body = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`whole` is right and `wrong` is not, for arguments of those shapes and placements."""
+
+    whole: Body
+    wrong: Body
+    shapes: tuple[tuple[int, ...], ...]
+    given: tuple[P, ...]
+    result: P
+    code: Mismatch
+    why: str = ""
+
+
+def finding(case: Case) -> Finding:
+    """What is said of the one result."""
+
+    def lowered(body: Body) -> str:
+        given = tuple(NamedSharding(MESH, spec) for spec in case.given)
+        jitted = jax.jit(body, in_shardings=given, out_shardings=NamedSharding(MESH, case.result))
+        arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in case.shapes]
+        text = jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
+        return str(text)
+
+    mapped = jax.shard_map(case.wrong, mesh=MESH, in_specs=case.given, out_specs=case.result, check_vma=False)
+    (result,) = hlo_verify.verify(lowered(case.whole), lowered(mapped), refute=False).results
+    assert result.finding is not None
+    return result.finding
+
+
+def line_of(body: Body) -> str:
+    """The file and line of the mistake in a function."""
+    lines, start = inspect.getsourcelines(body)
+    (bug,) = [n for n, line in enumerate(lines, start) if "# BUG" in line]
+    return f"{__file__}:{bug}"
+
+
+def bias_in_the_sum(x: jax.Array, w: jax.Array, b: jax.Array) -> jax.Array:
+    y = x @ w
+    y = y + b
+    return jax.lax.psum(y, "i")  # BUG: b is added once on every device
+
+
+def scaled_by_rank(x: jax.Array) -> jax.Array:
+    scale = jnp.where(jax.lax.axis_index("i") == 0, 0.5, 1.0)  # BUG
+    return jnp.tanh(x) * scale
+
+
+def mean_of_means(x: jax.Array) -> jax.Array:
+    y = jnp.sum(jnp.tanh(x)) / x.shape[0]
+    y = jax.lax.psum(y, "i")
+    return y / 2  # BUG: there are four devices
+
+
+def one_addend_reduced(x: jax.Array, y: jax.Array) -> jax.Array:
+    a = jax.lax.psum(jnp.sum(jnp.sin(x)), "i")
+    b = jnp.sum(jnp.cos(y))  # BUG
+    return a + b
+
+
+def shifted_back(x: jax.Array) -> jax.Array:
+    y = jax.lax.ppermute(x, "i", [(0, 3), (1, 0), (2, 1), (3, 2)])  # BUG: the other way round
+    return jnp.sin(y)
+
+
+def norm(x: jax.Array) -> jax.Array:
+    """Both programs call this: it is right in one of them."""
+    return x / jnp.sqrt(jnp.sum(x * x))
+
+
+def norm_of_a_part(x: jax.Array) -> jax.Array:
+    y = jnp.tanh(x)
+    return norm(y)  # BUG: of the device's own part
+
+
+CASES = {
+    "what is complete is summed too": Case(
+        lambda x, w, b: x @ w + b,
+        bias_in_the_sum,
+        (MATRIX, MATRIX, VECTOR),
+        (P(None, "i"), P("i"), P()),
+        P(),
+        Mismatch.REDUCED_TWICE,
+        byhand.TWICE,
+    ),
+    "devices have different factors": Case(
+        jnp.tanh, scaled_by_rank, (VECTOR,), (P("i"),), P("i"), Mismatch.WRONG_FACTOR, byhand.NUMBERS
+    ),
+    "the last of two factors": Case(
+        lambda x: jnp.mean(jnp.tanh(x)), mean_of_means, (VECTOR,), (P("i"),), P(), Mismatch.WRONG_FACTOR
+    ),
+    "one of two addends is left a part": Case(
+        lambda x, y: jnp.sum(jnp.sin(x)) + jnp.sum(jnp.cos(y)),
+        one_addend_reduced,
+        (VECTOR, VECTOR),
+        (P("i"), P("i")),
+        P(),
+        Mismatch.NEVER_REDUCED,
+        byhand.UNREDUCED,
+    ),
+    "sent the wrong way": Case(
+        lambda x: jnp.sin(jnp.roll(x, 2)), shifted_back, (VECTOR,), (P("i"),), P("i"), Mismatch.WRONG_DEVICES
+    ),
+    "a function that both call": Case(
+        lambda x: norm(jnp.tanh(x)), norm_of_a_part, (VECTOR,), (P("i"),), P("i"), Mismatch.NEVER_REDUCED
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_line_and_the_kind_of_a_mistake(name: str) -> None:
+    case = CASES[name]
+    found = finding(case)
+    assert found.location == line_of(case.wrong)
+    assert found.code is case.code
+    assert case.why in found.nearest
