@@ -21,6 +21,7 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import TensorType
+from hlo_verify.ops.finite import never_above, surely_finite
 from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, sums
@@ -48,6 +49,8 @@ class Closing:
     known: Mapping[int, Value]
     iterate: Iterate
     before: Var = field(default_factory=lambda: expr.fresh("before", 2))
+    seen: dict[int, Poly] = field(default_factory=dict)
+    """What every iteration compares a running maximum with."""
 
     @property
     def at(self) -> tuple[Index, ...]:
@@ -126,6 +129,7 @@ class Closing:
             return False
         greatest = extrema.reduce_extremum("max", [self.t], seen)
         ends[k] = self._end(k, apply("maximum", (self.initial[k].term, greatest)))
+        self.seen[k] = seen
         return True
 
     def _summed(self, added: Poly, dtype: str) -> Poly:
@@ -138,7 +142,8 @@ class Closing:
     def _rescaled(self, k: int, m: int, state: list[Value], after: list[Value], ends: dict[int, Value]) -> bool:
         """Note the end of a running sum in units of exp(m), for a running maximum m; whether it is one.
 
-        Where m starts from minus infinity the sum must start from 0: no unit makes another number of it.
+        Where m starts from minus infinity the sum must start from 0: no unit makes another number of it. Later m must
+        be a number (`_units_are_numbers`), for exp(m - m') is none if both are infinities.
         """
         where = self._place(after[k].term, state[m])
         if where is None or not is_float(state[k].type.dtype):
@@ -149,12 +154,27 @@ class Closing:
         grown = algebra.multiply(opening.opened(after[k].term), next_unit)
         added = algebra.subtract(grown, algebra.multiply(state[k].term, unit))
         initial = self.initial[k].term
-        finite = [ends[m].term, *([] if initial is ZERO else [self.initial[m].term])]
-        if self.before in added.free or any("infinity" in opening.ingredients(term) for term in finite):
+        if self.before in added.free or not self._units_are_numbers(m, ends[m], initial, added):
             return False
         total = algebra.add(algebra.multiply(initial, first_unit), sums.reduce_sum([self.t], added))
         ends[k] = self._end(k, algebra.multiply(total, algebra.power_of(last_unit, -1)))
         return True
+
+    def _units_are_numbers(self, m: int, end: Value, initial: Poly, added: Poly) -> bool:
+        """Whether no running maximum that a sum is in units of is an infinity, but for the first if the sum is 0 then.
+
+        What is seen may be masked, if the first turn sees a number whatever its place is.
+        """
+        first = self.initial[m].term
+        if "infinity" in opening.ingredients(first) and initial is not ZERO:
+            return False
+        if "infinity" not in opening.ingredients(end.term):
+            return True
+        if "infinity" in opening.ingredients(added):
+            return False
+        seen = self.seen[m]
+        at_first = algebra.substitute(seen, {self.t: expr.constant(0)})
+        return never_above(first) and never_above(seen) and (surely_finite(first) or surely_finite(at_first))
 
     def _place(self, term: Poly, value: Value) -> list[Index] | None:
         """The one element of an arbitrary value that a term reads, the same in every iteration.

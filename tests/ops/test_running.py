@@ -370,6 +370,60 @@ def test_a_sum_in_units_of_an_infinity_starts_from_nothing() -> None:
     assert ring_verdict(partial(softmax, sink=1.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.UNKNOWN
 
 
+def causal(q: jax.Array, k: jax.Array, first_query: Any, first_key: Any, masked: float, own: bool) -> jax.Array:
+    """Scores, `masked` where the key is later than the query; or where it is the query's, unless `own`."""
+    queries, keys = first_query + jnp.arange(q.shape[1]), first_key + jnp.arange(k.shape[1])
+    seen = queries[:, None] >= keys[None, :] + (0 if own else 1)
+    return jnp.where(seen, jnp.einsum("hqd,hkd->hqk", q, k), masked)
+
+
+def ring_of_causal(
+    first: int = 0, *, masked: float = -math.inf, own: bool = True, offset: int = 0
+) -> Callable[..., jax.Array]:
+    """Causal attention; the block of the first turn is that of so many devices before."""
+
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        device, rows = lax.axis_index("ring"), q.shape[1]
+
+        def turn(t: Any, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            largest, total, output, k, v = carried
+            source = (device - t - first) % 4
+            scores = causal(q, k, device * rows + offset, source * rows, masked, own)
+            larger = jnp.maximum(largest, jnp.max(scores, axis=-1))
+            weights, rescale = jnp.exp(scores - larger[..., None]), jnp.exp(largest - larger)
+            total = total * rescale + jnp.sum(weights, axis=-1)
+            output = output * rescale[..., None] + jnp.einsum("hqk,hkd->hqd", weights, v)
+            return larger, total, output, *lax.ppermute((k, v), "ring", FORWARD)
+
+        for _ in range(first):
+            k, v = lax.ppermute((k, v), "ring", FORWARD)
+        shape = q.shape[:2]
+        state = jnp.full(shape, -math.inf), jnp.zeros(shape), jnp.zeros_like(q), k, v
+        _, total, output, _, _ = lax.fori_loop(0, 4, turn, state)
+        return output / total[..., None]
+
+    return local
+
+
+def causal_softmax(q: jax.Array, k: jax.Array, v: jax.Array, masked: float = -math.inf, own: bool = True) -> jax.Array:
+    weights = jax.nn.softmax(causal(q, k, 0, 0, masked, own), axis=-1)
+    return jnp.einsum("hqk,hkd->hqd", weights, v)
+
+
+@pytest.mark.parametrize("masked", [-math.inf, -1e30])
+def test_scores_may_be_masked(masked: float) -> None:
+    assert ring_verdict(partial(causal_softmax, masked=masked), ring_of_causal(masked=masked)) is Verdict.PROVED
+    wrong = ring_of_causal(masked=masked, offset=1)
+    assert ring_verdict(partial(causal_softmax, masked=masked), wrong) is Verdict.UNKNOWN
+
+
+def test_a_first_turn_may_not_be_masked_by_infinities_only() -> None:
+    """The greatest score is minus infinity then, and the difference of two of them is no number."""
+    assert ring_verdict(causal_softmax, ring_of_causal(1)) is Verdict.UNKNOWN
+    assert ring_verdict(partial(causal_softmax, own=False), ring_of_causal(own=False)) is Verdict.UNKNOWN
+    assert ring_verdict(partial(causal_softmax, masked=-1e30), ring_of_causal(1, masked=-1e30)) is Verdict.PROVED
+
+
 @pytest.mark.parametrize(
     ("unit", "expected"),
     [

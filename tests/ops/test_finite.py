@@ -1,0 +1,58 @@
+"""Which terms are no infinity, or none but minus infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hlo_verify.index import expr
+from hlo_verify.ops.finite import never_above, surely_finite
+from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms.functions import apply
+from hlo_verify.terms.term import Poly, tensor
+
+SIZE = 4
+QUERY = expr.of_var(expr.var("x", 0, SIZE))
+
+
+def score(key: int) -> Poly:
+    return algebra.read(tensor("argument", "s", "f32", (SIZE,)), (expr.constant(key),))
+
+
+def infinity(sign: int) -> Poly:
+    return algebra.scale(apply("infinity", ()), sign)
+
+
+def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
+    """Of a query's scores with the keys that are so far away at least and at most, and of `masked` for the others."""
+    key = expr.fresh("y", SIZE)
+    at = expr.of_var(key)
+    seen = guards.interval(expr.subtract(QUERY, at), first, last)
+    read = algebra.read(tensor("argument", "s", "f32", (SIZE,)), (at,))
+    others = algebra.multiply(algebra.subtract(algebra.ONE, seen), masked)
+    return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), others))
+
+
+@pytest.mark.parametrize(
+    ("make", "finite", "not_above"),
+    [
+        (lambda: score(0), True, True),
+        (lambda: infinity(-1), False, True),
+        (lambda: infinity(1), False, False),
+        (lambda: algebra.add(score(0), infinity(-1)), False, True),
+        (lambda: algebra.multiply(score(0), infinity(-1)), False, False),
+        (lambda: apply("exponential:real->real", (algebra.multiply(score(0), infinity(1)),)), False, False),
+        (lambda: greatest(0, None, infinity(-1)), True, True),  # key 0 is never later
+        (lambda: greatest(None, 0, infinity(-1)), True, True),  # nor is the last one ever earlier
+        (lambda: greatest(1, None, infinity(-1)), False, True),  # query 0 has no earlier key
+        (lambda: greatest(None, -1, infinity(-1)), False, True),
+        (lambda: greatest(0, None, infinity(1)), False, False),
+        (lambda: greatest(0, None, score(1)), True, True),
+        (lambda: apply("maximum", (greatest(1, None, infinity(-1)), score(0))), True, True),
+    ],
+)
+def test_what_is_known_of_a_term(make: Callable[[], Poly], finite: bool, not_above: bool) -> None:
+    term = make()
+    assert surely_finite(term) is finite
+    assert never_above(term) is not_above
