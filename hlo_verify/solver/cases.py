@@ -156,6 +156,8 @@ class _Split:
     depth: int
     budget: int
     path: list[z3.BoolRef]
+    pieces: dict[Index, Guard]
+    """Where each form that was looked at lies."""
 
     def possible(self, condition: z3.BoolRef) -> bool:
         return self.integers.possible(*self.path, condition)
@@ -164,7 +166,7 @@ class _Split:
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
     if not is_open(p):
         return False
-    return _split(p, _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, CASES, []))
+    return _split(p, _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, CASES, [], {}))
 
 
 def _split(p: Poly, state: _Split) -> bool:
@@ -177,13 +179,19 @@ def _split(p: Poly, state: _Split) -> bool:
     guards = {a for a in atoms(p) if isinstance(a, Guard)}
     if not guards:
         return _cancels(p, state)
-    form = min(guards, key=lambda g: g.uid).form
+    # Sums of guards on several forms of one variable may bring back a guard that was decided before.
+    decided = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
+    if len(decided) == len(guards):
+        return _split(rebuilt(p, decided, {}), state)
+    form = min(guards - decided.keys(), key=lambda g: g.uid).form
     own = [g for g in guards if g.form is form]
-    for piece in _pieces(form, own):
+    before = state.pieces.get(form)
+    for piece in _pieces(form, own if before is None else [*own, before]):
         condition = state.integers.holds(piece)
         if not state.possible(condition):
             continue
         state.path.append(condition)
+        state.pieces[form] = piece
         here = rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
         value = _value(piece)
         proved = _split(
@@ -191,8 +199,25 @@ def _split(p: Poly, state: _Split) -> bool:
         )
         state.path.pop()
         if not proved:
-            return False
-    return True
+            break
+    else:
+        proved = True
+    state.pieces.pop(form, None)
+    if before is not None:
+        state.pieces[form] = before
+    return proved
+
+
+def _truth(g: Guard, pieces: dict[Index, Guard]) -> Poly | None:
+    """Whether a guard holds where its form is known to lie; None where that does not decide it."""
+    piece = pieces.get(g.form)
+    if piece is None:
+        return None
+    if _within(piece, g):
+        return ONE
+    below = piece.hi is not None and g.lo is not None and piece.hi < g.lo
+    above = piece.lo is not None and g.hi is not None and piece.lo > g.hi
+    return ZERO if below or above else None
 
 
 def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:

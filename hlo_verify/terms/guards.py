@@ -158,11 +158,14 @@ def without(mono: Monomial, guard: Guard) -> Monomial:
 
 
 def with_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
-    """The monomial times a guard on a form that it does not guard yet; None if that is 0."""
+    """The monomial times a guard; None if that is 0."""
     if guard is False:
         return None
     if guard is True:
         return mono
+    own = next((g for g in guards_of(mono) if g.form is guard.form), None)
+    if own is not None:
+        return with_guard(without(mono, own), intersect(own, guard))
     return tuple(sorted((*mono, (guard, 1)), key=lambda item: item[0].uid))
 
 

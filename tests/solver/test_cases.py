@@ -217,3 +217,19 @@ def test_irregular_tables_are_compared_value_by_value(changed: int | None, equal
         at = expr.constant(value if n != changed else value + 1)
         spelled = algebra.add(spelled, algebra.multiply(guards.interval(d, n, n), algebra.read(x, [at])))
     assert cases.equal(looked_up, spelled) is equal
+
+
+def test_guards_that_come_back_are_not_decided_again() -> None:
+    """On three forms of one variable: where one is decided, the sum of the others is a step function that has it."""
+    x = expr.of_var(expr.var("x", 0, 6))
+    halves, thirds = expr.floor_div(x, 3), expr.floor_div(x, 2)
+    number = algebra.as_index(algebra.read(tensor("argument", "n", "i32", (6,)), (x,)), -(1 << 31), (1 << 31) - 1)
+    large = guards.interval(number, 3, None)  # the first that is decided
+    steps = algebra.add(
+        algebra.scale(guards.interval(halves, 1, None), -1),
+        algebra.scale(guards.interval(x, 2, 2), -851),
+        algebra.scale(guards.interval(thirds, None, 0), -96),
+    )
+    asked = Effort(cases.QUESTIONS)
+    assert not cases.equal(large, apply("positive", (steps,)), total=asked)
+    assert cases.QUESTIONS - asked.left < 100

@@ -54,6 +54,9 @@ def test_sums_of_guarded_monomials(draws: st.DataObject) -> None:
         c = Fraction(draws.draw(st.integers(-3, 3)), draws.draw(st.integers(1, 2)))
         total, numbers = algebra.add(total, algebra.scale(piece, c)), numbers + c * values
     assert_equal(evaluated(total, where, known.evaluator), numbers, total)
+    for mono, _ in total.items:
+        forms_of_one = [g.form for g in guards.guards_of(mono)]
+        assert len(set(forms_of_one)) == len(forms_of_one), total
 
 
 @many
