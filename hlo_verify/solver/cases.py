@@ -29,7 +29,20 @@ from hlo_verify.solver.refusing import comparable, differs_somewhere, is_open
 from hlo_verify.solver.unrolling import unrolled
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, Read, atoms, indices, make_guard, make_poly
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    atoms,
+    indices,
+    make_guard,
+    make_poly,
+)
 
 CASES = 600
 """The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
@@ -180,7 +193,7 @@ def _split(p: Poly, state: _Split) -> bool:
     if not guards:
         return _cancels(p, state)
     # Sums of guards on several forms of one variable may bring back a guard that was decided before.
-    decided = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
+    decided: dict[Atom, Poly] = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
     if len(decided) == len(guards):
         return _split(rebuilt(p, decided, {}), state)
     form = min(guards - decided.keys(), key=lambda g: g.uid).form
