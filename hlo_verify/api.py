@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -155,7 +156,7 @@ class _Asked:
     def __post_init__(self) -> None:
         if self.witness is not None and not self.refute:
             raise InputError("a witness is found by refuting: give witness without refute=False", Input.USAGE)
-        if self.witness is not None and not self.witness.absolute().parent.is_dir():
+        if self.witness is not None and not os.path.isdir(self.witness.absolute().parent):
             raise InputError(f"cannot write {self.witness}: there is no such folder", Input.UNWRITABLE)
 
 

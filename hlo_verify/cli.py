@@ -148,11 +148,11 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     _set_defaults(arguments)
     if len(arguments.paths) > 2:
         raise InputError(f"one or two paths are expected, not {len(arguments.paths)}", Input.USAGE)
-    if arguments.output is not None and not arguments.output.absolute().parent.is_dir():
+    if arguments.output is not None and not os.path.isdir(arguments.output.absolute().parent):
         raise InputError(
             f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
         )
-    several = len(arguments.paths) == 1 and arguments.replay is None and arguments.paths[0].is_dir()
+    several = len(arguments.paths) == 1 and arguments.replay is None and os.path.isdir(arguments.paths[0])
     if several and arguments.keep is not None:
         raise InputError(
             "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
@@ -184,6 +184,9 @@ def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
 def _replay(arguments: argparse.Namespace) -> Report:
     from hlo_verify import api
 
+    ignored = [option for option in ("shardings", "keep", "witness", "recheck") if getattr(arguments, option)]
+    if ignored:
+        raise InputError(f"--{ignored[0]} does not go with --replay, which runs what was saved", Input.USAGE)
     if len(arguments.paths) == 1:
         raise InputError(
             "--replay takes no modules (its own are meant), or a logical and a partitioned one", Input.USAGE
@@ -230,7 +233,7 @@ def _register_custom_calls() -> None:
 def _jobs(paths: Sequence[Path]) -> list[Job]:
     if len(paths) == 2:
         return [Job(str(paths[0]), paths[0], paths[1])]
-    if not paths[0].is_dir():
+    if not os.path.isdir(paths[0]):
         return [Job(str(paths[0]), paths[0])]
     from hlo_verify.dumps import find_pairs
 
@@ -304,7 +307,7 @@ def _use_color(arguments: argparse.Namespace) -> bool:
 def _write(text: str, output: Path | None) -> None:
     if output is not None:
         try:
-            output.write_text(text, encoding="utf-8")
+            output.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files need not be text
         except OSError as error:
             raise InputError(f"cannot write {output}: {error.strerror}", Input.UNWRITABLE) from error
         return

@@ -46,7 +46,10 @@ def _project(start: Path) -> tuple[Path, dict[str, Any]]:
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
         if path.is_file():
-            table = _parse(path, Input.CONFIGURATION).get("tool", {}).get("hlo-verify")
+            tools = _parse(path, Input.CONFIGURATION).get("tool", {})
+            table = tools.get("hlo-verify") if isinstance(tools, dict) else None
+            if table is not None and not isinstance(table, dict):
+                raise InputError(f"{path}: [tool.hlo-verify] must be a table, not {table!r}", Input.CONFIGURATION)
             if table is not None:
                 return path, table
     return start / "pyproject.toml", {}
@@ -84,7 +87,7 @@ def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | 
     sys.path.insert(0, str(path.parent))
     try:
         found = attrgetter(name)(import_module(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that is run where it is imported may end like that
         said = " ".join(str(error).split())[:300]
         raise InputError(
             f"{what}: {value} cannot be imported ({type(error).__name__}: {said})", Input.CUSTOM_CALL_MEANING
@@ -107,6 +110,10 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
             wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
             raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
+    if table.get("devices", 1) < 1:
+        raise InputError(
+            f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION
+        )
     return {key: value for key, value in table.items() if key in _DEFAULTS}
 
 
@@ -255,7 +262,7 @@ def _parse(path: Path, code: Input) -> dict[str, Any]:
         raise InputError(f"{path} is not text: {error}", code) from error
     try:
         return dict(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is neither valid TOML nor JSON: {error}", code) from error
 
 
@@ -267,8 +274,9 @@ def _mesh(path: Path, table: Mapping[str, Any]) -> Mesh | None:
         return None
     if not isinstance(axes, dict) or not all(type(size) is int and size > 0 for size in axes.values()):
         raise InputError(f"{path}: mesh must be a table from axis names to positive sizes", Input.SHARDINGS_FILE)
-    mesh = Mesh(tuple(axes.items()), tuple(ids))
-    if ids and sorted(ids) != list(range(mesh.size)):
+    named = isinstance(ids, list) and all(type(number) is int for number in ids)
+    mesh = Mesh(tuple(axes.items()), tuple(ids) if named else ())
+    if not named or (ids and (len(ids) != mesh.size or sorted(ids) != list(range(mesh.size)))):
         raise InputError(
             f"{path}: device_ids must name each of the {mesh.size} devices of the mesh once", Input.SHARDINGS_FILE
         )
@@ -335,7 +343,7 @@ def _position(key: str, names: Sequence[str], what: str) -> int:
         return names.index(key)
     if key in names:
         raise InputError(f"{what}: {names.count(key)} have that name; use the position, from 0", Input.SHARDINGS_FILE)
-    if key.isdecimal() and int(key) < len(names):
+    if key.isdecimal() and len(key) < 10 and int(key) < len(names):
         return int(key)
     known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     raise InputError(f"{what} does not exist; there are {len(names)}: {known}", Input.SHARDINGS_FILE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,19 @@ VERSION = 1
 """Of the format."""
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    ArithmeticError,
+)
+"""What is raised where an archive, a table or an array in it is not as `save` leaves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,7 @@ def read(path: Path) -> Saved:
             )
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+    except _DAMAGED as error:
         raise InputError(f"{path} is no witness that --witness wrote: {error}", Input.DAMAGED) from error
 
 

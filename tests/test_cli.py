@@ -93,6 +93,8 @@ def test_progress_may_be_called(capsys: pytest.CaptureFixture[str]) -> None:
         ["a", "--no-such-option"],
         ["a", "-o", "no/such/folder/report.json"],
         [".", "--keep", "x"],
+        ["--replay", "a", "--witness", "b"],
+        ["--replay", "a", "--recheck"],
     ],
 )
 def test_usage_errors_are_one_line(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,6 +150,21 @@ def test_output_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["a.mlir", "-o", str(tmp_path)], verify=Prover(report(P))) == 2
     assert capsys.readouterr().err.startswith(f"hlo-verify: error[HV402]: cannot write {tmp_path}")
+
+
+def test_names_that_no_file_can_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["x" * 300]) == 2
+    assert capsys.readouterr().err.startswith("hlo-verify: error[HV401]: ")
+
+
+def test_a_name_that_is_not_text(tmp_path: Path) -> None:
+    """Such as a file that an old archive left, with a name in Latin-1."""
+    target = tmp_path / "report.txt"
+    named = report(P, U, name=os.fsdecode(b"caf\xe9"))
+    assert cli.main(["a.mlir", "-o", str(target)], verify=Prover(named)) == 3
+    assert target.read_text()
+    assert cli.main(["a.mlir", "-o", str(target), "--format", "json"], verify=Prover(named)) == 3
+    assert json.loads(target.read_text())["name"] == os.fsdecode(b"caf\xe9")
 
 
 class TestFolders:

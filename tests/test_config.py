@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hlo_verify.config import Shardings, read_defaults, read_shardings
+from hlo_verify.config import Shardings, read_custom_calls, read_defaults, read_shardings
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Module, TensorType
 from hlo_verify.sharding import Sharding, parse_hlo_sharding
@@ -117,6 +117,10 @@ def test_repeating_what_the_module_says_is_no_contradiction(tmp_path: Path) -> N
         ("mesh = [2, 4]", "mesh must be a table"),
         ("[mesh]\ndata = 0", "mesh must be a table"),
         ("device_ids = [0, 0]\n[mesh]\nx = 2", "device_ids must name each of the 2 devices"),
+        ("device_ids = 3\n[mesh]\nx = 2", "device_ids must name each of the 2 devices"),
+        ("device_ids = ['a', 1]\n[mesh]\nx = 2", "device_ids must name each of the 2 devices"),
+        ("device_ids = [false, true]\n[mesh]\nx = 2", "device_ids must name each of the 2 devices"),
+        ("device_ids = [0]\n[mesh]\nx = 99999999999999", "device_ids must name each of the 99999999999999 devices"),
         ("[argument]\nx = []", "unknown key 'argument'"),
         ("arguments = 3", "arguments must be a table"),
         (MESH + "[arguments]\nx = 3", "not a sharding: 3"),
@@ -135,7 +139,9 @@ def test_repeating_what_the_module_says_is_no_contradiction(tmp_path: Path) -> N
         ('[arguments]\nx = ["data"]', "a partition spec needs a mesh"),
         ('[arguments]\nx = "{devices=[3]<=[3]}"', "a sharding is for 3 devices, the module has 8"),
         ('[arguments]\nx = "{manual}"', "does not place the tensor"),
+        (f"[arguments]\n{'9' * 5000} = []", "does not exist; there are 2"),
         ("= 3", "neither valid TOML nor JSON"),
+        ('{"mesh":' * 5000, "neither valid TOML nor JSON"),
         ("{", "neither valid TOML nor JSON"),
     ],
 )
@@ -170,3 +176,32 @@ def test_defaults_come_from_the_nearest_table(tmp_path: Path) -> None:
     assert read_defaults(inner) == {"verbose": True}
     (inner / "pyproject.toml").write_text("[tool.hlo-verify]\n")
     assert read_defaults(inner) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool]\nhlo-verify = 5", "must be a table, not 5"),
+        ("[[tool.hlo-verify]]\nformat = 'json'", "must be a table, not "),
+        ("[tool.hlo-verify]\ndevices = 0", "devices in .* must be positive, not 0"),
+        ("[tool.hlo-verify]\ndevices = true", "must be of type int, not True"),
+        ("[tool.hlo-verify]\nformat = ['json']", "must be 'text' or 'json'"),
+        ("a = " + "[" * 5000, "neither valid TOML nor JSON"),
+    ],
+)
+def test_defaults_that_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_defaults(tmp_path)
+
+
+def test_a_table_of_tools_that_is_none_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("tool = 5")
+    assert read_defaults(tmp_path) == {}
+
+
+def test_a_meaning_whose_module_ends_the_program(tmp_path: Path) -> None:
+    (tmp_path / "script_that_exits.py").write_text("raise SystemExit(3)")
+    (tmp_path / "pyproject.toml").write_text("[tool.hlo-verify.custom-calls]\na = 'script_that_exits:f'")
+    with pytest.raises(InputError, match="cannot be imported"):
+        read_custom_calls(tmp_path)

@@ -81,7 +81,21 @@ def _of_the_future(path: Path) -> None:
         archive.writestr("witness.json", json.dumps({"version": witness.VERSION + 1}))
 
 
-@pytest.mark.parametrize("make", [_not_a_zip, _without_modules, _of_the_future])
+def _of_another_kind(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("witness.json", "[]")
+
+
+def _damaged(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("witness.json", json.dumps({"version": witness.VERSION}))
+    contents = bytearray(path.read_bytes())
+    start = len("witness.json") + 30  # of what is compressed, behind a header of 30 bytes and a name
+    contents[start] ^= 6  # another type of block
+    path.write_bytes(contents)
+
+
+@pytest.mark.parametrize("make", [_not_a_zip, _without_modules, _of_the_future, _of_another_kind, _damaged])
 def test_what_is_no_witness(tmp_path: Path, make: object) -> None:
     path = tmp_path / "witness"
     assert callable(make)
