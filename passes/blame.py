@@ -87,6 +87,9 @@ class Blame:
         return self._faults[name]
 
     def _fault(self, name: Name, lost: list[Name]) -> Fault:
+        handed_on = self._handed_on(name)
+        if handed_on is not None:
+            return handed_on
         offset = self.values.shards.odd_offset(self.values.flow.value(name).term)
         if offset is not None:
             return Fault(name, self.values.flow.line(name), offset=offset)
@@ -113,6 +116,26 @@ class Blame:
                 break
             name = users[0]  # a piece of what the logical operation of that line computes
         return self._operand(Fault(name, location, missing=missing, meant=self._counterpart(name)))
+
+    def _handed_on(self, name: Name) -> Fault | None:
+        """A loop in whose iterations nothing is lost: a value that they hand on in place of another."""
+        flow, logical = self.values.flow, self.values.logical
+        mine = flow.op(name)
+        if mine.name != "while":
+            return None
+        for loop in self.values.stages.counterparts(mine):
+            pairs = zip(mine.regions[1].results, loop.op.regions[1].results, strict=False)
+            for own, theirs in ((flow.origin(own), logical.origin(theirs)) for own, theirs in pairs):
+                if own not in flow or theirs not in logical or self.values.is_lost(own):
+                    continue
+                match = self.values.shards.match(flow.value(own))
+                if match is None or match.factor != 1 or match.whole.term is logical.value(theirs).term:
+                    continue
+                missing = self.between(match, theirs)
+                if missing is not None and self._has_line(missing):
+                    return Fault(own, missing.op.location, missing=missing)
+                return Fault(own, flow.line(own), meant=logical.step(theirs), kind=Mismatch.WRONG_VALUE)
+        return None
 
     def _has_line(self, step: Step) -> bool:
         """Whether a logical operation has a source line that the partitioned module has too."""

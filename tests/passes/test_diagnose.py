@@ -280,6 +280,14 @@ CASES = {
         8,
         "dynamic_slice (model.py:8): arg0: offset 0 where t is expected",
     ),
+    "a loop that adds nothing up": Case(
+        [("tensor<6x16xf32>", "tensor<6x4xf32>", COLUMNS)],
+        [("tensor<16xf32>", "tensor<4xf32>", "{devices=[4]<=[4]}")],
+        counted(16, "%i"),
+        counted(4, "%i").replace("return %j, %w", "return %j, %y"),
+        10,
+        "add (model.py:10) is missing",
+    ),
     "a mask numbered from the wrong row": Case(
         [V],
         [V],
