@@ -15,7 +15,7 @@ from hlo_verify.jaxlib_api import make_context, parse_module
 from hlo_verify.passes.load import load
 from hlo_verify.sharding import parse_hlo_sharding
 from tools.mutate import cases, mlir
-from tools.mutate.campaign import Campaign, Options, Record, named, read_records, surprise
+from tools.mutate.campaign import Campaign, Line, Options, Record, named, read_records, surprise
 from tools.mutate.cases import Case
 from tools.mutate.mutant import Mutant, lines, mutate
 from tools.mutate.operators import OPERATORS, Operator
@@ -219,6 +219,22 @@ def test_a_worker_that_takes_too_long_is_replaced(cache: Path) -> None:
         assert worker.verify(FIXTURES[0], case.partitioned).verdict == "PROVED"
     finally:
         worker.close()
+
+
+@pytest.mark.parametrize(("truth", "verdict"), [("differs", "crash"), ("invalid", "UNKNOWN")])
+def test_what_a_signal_ended_is_no_result(
+    truth: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = Campaign(Options(FIXTURES, tmp_path, tmp_path), report=lambda record: None)
+
+    def run(line: Line, number: int) -> tuple[Record, None]:
+        if number == 1:
+            campaign.stopped.set()
+        return _record(truth, verdict, number=number), None
+
+    monkeypatch.setattr(Line, "run", run)
+    campaign.run(range(3))
+    assert [record["number"] for record in read_records(tmp_path)] == [0]
 
 
 def _record(truth: str, verdict: str, **more: object) -> Record:

@@ -23,6 +23,9 @@ Record = dict[str, Any]
 _RUN_LIMIT = 30.0
 """Seconds for one run of a mutant on the devices; one that waits for ever is no program."""
 
+_SIGNALLED = 0.3
+"""Seconds in which the campaign learns of the signal that ended a child."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -183,6 +186,9 @@ class Campaign:
             if number is None:
                 return
             record, mutant = line.run(number)
+            ended = record.get("verdict") == "crash" or record["truth"] == Truth.INVALID
+            if ended and self.stopped.wait(_SIGNALLED):
+                return  # a signal to all of the processes is no result: the number is run when the campaign goes on
             kind = surprise(record)
             if mutant is not None and kind is not None and (kind != "unknown" or self.options.keep_unknown):
                 save(self.options, record, line.case(record["fixture"])[0], mutant, kind)
