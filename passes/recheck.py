@@ -133,11 +133,13 @@ def _recheck(
     progress: Callable[[int, int], None] | None,
 ) -> Recheck:
     started = time.perf_counter()
-    recorder = record(logical, partitioned)
+    recorder = Recorder()
     states: dict[str, _State] = {}
-    lost: Counter[str] = Counter({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
+    lost: Counter[str] = Counter()
     interrupted = False
     try:
+        recorder = record(logical, partitioned)
+        lost.update({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
         _decide(recorder, states, lost, answers, milliseconds, progress)
     except KeyboardInterrupt:
         interrupted = True
@@ -158,10 +160,13 @@ def _decide(
     for claim in recorder.claims:
         try:
             asked = question(claim, nesting)
+            key = Names().text(asked.sides)
         except (UnwrittenError, BudgetError) as error:
             lost[f"{claim.what.split()[0]}: {error}"] += 1
             continue
-        key = Names().text(asked.sides)
+        except RecursionError:
+            lost[f"{claim.what.split()[0]}: nested too deeply"] += 1
+            continue
         if key in states:
             states[key].claims.append(claim)
         else:
@@ -180,8 +185,9 @@ def _decide(
         for state in list(todo):
             try:
                 asked = question(state.claims[0], nesting, level)
-            except BudgetError as error:
-                state.finding = Finding(Outcome.UNDECIDED, f"differs as far as it is taken apart; {error}")
+            except (BudgetError, RecursionError) as error:
+                why = error if isinstance(error, BudgetError) else "nested too deeply"
+                state.finding = Finding(Outcome.UNDECIDED, f"differs as far as it is taken apart; {why}")
                 todo.remove(state)
                 continue
             state.final = asked.final or level == LEVELS
@@ -210,8 +216,12 @@ def _summary(
             why = "interrupted" if found is None else found.why or "interrupted"
             for claim in state.claims:
                 unchecked[f"{claim.what.split()[0]}: {why}"] += 1
+    steps = len(recorder.claims) + sum(recorder.unwritten.values())
+    unasked = steps - agreed - len(wrong) - sum(unchecked.values())
+    if unasked:
+        unchecked["interrupted"] += unasked
     return Recheck(
-        len(recorder.claims) + sum(recorder.unwritten.values()),
+        steps,
         len(states),
         agreed,
         by_solver,

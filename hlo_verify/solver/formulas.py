@@ -23,6 +23,9 @@ EXPANSION = 100
 LONGEST = 1500
 """The most monomials of a sum that is looked at for what does not depend on its variable."""
 
+COMPARED = 20_000
+"""The most monomials of a node that is multiplied out to be compared with another one."""
+
 EVEN = frozenset({"abs", "cosh", "cosine"})
 
 ODD = frozenset(
@@ -89,11 +92,16 @@ class Graph(Nodes):
         return total
 
     def _times(self, a: Monomial, b: Monomial) -> Monomial:
-        node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
-        if node == self.one:
-            return ()
-        found = self.nodes[node]
-        return found[1] if found[0] == "product" else ((node, 1),)
+        if any(self.nodes[n][0] == "exp" for n, _ in a) and any(self.nodes[n][0] == "exp" for n, _ in b):
+            node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
+            if node == self.one:
+                return ()
+            found = self.nodes[node]
+            return found[1] if found[0] == "product" else ((node, 1),)
+        powers = dict(a)
+        for n, k in b:
+            powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + k
+        return tuple(sorted(powers.items()))
 
     def common(self, a: Node, b: Node) -> Node:
         """What two sums have in common when they are multiplied out.
@@ -103,14 +111,14 @@ class Graph(Nodes):
         if a == b:
             return a
         shared = self._leaves(a) & self._leaves(b)
-        p, q = self._within(a, shared, {}), self._within(b, shared, {})
+        p, q = self._within(a, shared, {}, LONGEST), self._within(b, shared, {}, LONGEST)
         return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
 
     def same_multiplied_out(self, a: Node, b: Node) -> bool:
         """Whether two nodes are one polynomial: the exact normal form of a small instance. False also if it is long."""
         shared = self._leaves(a) | self._leaves(b)
         try:
-            return self._within(a, shared, {}) == self._within(b, shared, {})
+            return self._within(a, shared, {}, COMPARED) == self._within(b, shared, {}, COMPARED)
         except BudgetError:
             return False
 
@@ -127,7 +135,7 @@ class Graph(Nodes):
             self._made_of[n] = found
         return found
 
-    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial]) -> Polynomial:
+    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial], longest: int) -> Polynomial:
         """A node multiplied out, without the products that have a factor that is neither shared nor an exponential."""
         found = memo.get(n)
         if found is not None:
@@ -138,20 +146,22 @@ class Graph(Nodes):
             if node[1]:
                 total[()] = node[1]
             for m, c in node[2]:
-                for mono, k in self._within(m, shared, memo).items():
+                for mono, k in self._within(m, shared, memo, longest).items():
                     total[mono] = total.get(mono, 0) + c * k
         elif node[0] == "product":
             total = {(): 1}
             for m, k in node[1]:
-                part = self._within(m, shared, memo)
+                part = self._within(m, shared, memo, longest)
                 for _ in range(k):
+                    if len(total) * len(part) > 8 * longest:
+                        raise BudgetError("products too long to multiply out")
                     total = self._multiplied(total, part)
         elif node[0] == "number":
             total = {(): node[1]}
         elif n in shared or node[0] == "exp":
             total = {((n, 1),): 1}
         total = {mono: c for mono, c in total.items() if c}
-        if len(total) > LONGEST:
+        if len(total) > longest:
             raise BudgetError("sums too long to see what does not depend on a dimension")
         memo[n] = total
         return total

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -31,6 +33,9 @@ TASKS = 200
 
 STARTING = 60.0
 """The most seconds that a worker may take to start."""
+
+STARTS = 3
+"""After so many workers in a row that ended before they were ready, no more are started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Pool(Generic[Task, Result]):
     memory: int
     tasks: int = TASKS
     _workers: list[_Worker] = field(default_factory=list)
+    _failed: int = 0
+    """How many workers in a row have not started."""
 
     def __enter__(self) -> Pool[Task, Result]:
         return self
@@ -84,40 +91,58 @@ class Pool(Generic[Task, Result]):
         return [found[n] for n in range(len(tasks))]
 
     def answers(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Result | Lost]]:
-        """The number of each task with its answer, as they come."""
+        """The number of each task with its answer, as they come. Where no worker can be started, all are lost."""
         waiting = deque(range(len(tasks)))
-        while waiting or any(worker.task is not None for worker in self._workers):
-            while len(self._workers) < min(self.jobs, len(waiting) + self._busy()):
-                self._workers.append(self._start())
+        while waiting or self._busy():
+            while self._failed < STARTS and len(self._workers) < min(self.jobs, len(waiting) + self._busy()):
+                self._start()
+            if not self._workers:
+                break
             for worker in self._workers:
                 if worker.ready and worker.task is None and waiting:
-                    self._give(worker, waiting.popleft(), tasks)
+                    number = waiting.popleft()
+                    try:
+                        contents = pickle.dumps(tasks[number])
+                    except RecursionError:
+                        yield number, Lost("could not be given something so deep")
+                    else:
+                        self._give(worker, number, contents)
             self._watch()
             for worker in list(self._workers):
                 yield from self._hear(worker)
+        for number in waiting:
+            yield number, Lost("did not start")
 
     def _busy(self) -> int:
         return sum(worker.task is not None for worker in self._workers)
 
-    def _start(self) -> _Worker:
+    def _start(self) -> None:
+        try:
+            self._workers.append(self._started())
+        except OSError:  # the system has no process or memory to spare
+            self._failed += 1
+
+    def _started(self) -> _Worker:
         here, there = socket.socketpair()
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a worker that is stopped does not stop its parent
+            here.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", int(self.seconds) + 1, 0))
         program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({there.fileno()})"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            pass_fds=(there.fileno(),),
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # an interrupt from the terminal is for the parent, which ends its workers
-        )
-        there.close()
-        pipe = Connection(here.detach())
+        with here, there:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                pass_fds=(there.fileno(),),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # an interrupt from the terminal is for the parent, which ends its workers
+            )
+            pipe = Connection(here.detach())
         with contextlib.suppress(OSError):
             pipe.send((self.function, self.seconds, self.memory))
         return _Worker(process, pipe, time.monotonic() + STARTING)
 
-    def _give(self, worker: _Worker, number: int, tasks: Sequence[Task]) -> None:
+    def _give(self, worker: _Worker, number: int, contents: bytes) -> None:
         worker.task, worker.deadline = number, time.monotonic() + self.seconds
-        with contextlib.suppress(OSError):  # it has died; `_hear` finds out
-            worker.pipe.send(tasks[number])
+        with contextlib.suppress(OSError):  # it has died, or does not listen; `_hear` finds out
+            worker.pipe.send_bytes(contents)
 
     def _watch(self) -> None:
         """Wait until a worker says something, ends, or is out of time."""
@@ -145,11 +170,11 @@ class Pool(Generic[Task, Result]):
             self._end(worker)
             if number is not None:
                 yield number, Lost(reason)
-            elif not worker.ready:
-                raise RuntimeError(f"a solver process did not start: it {reason}")
+            else:
+                self._failed += 1
             return
         if message[0] == "ready":
-            worker.ready = True
+            worker.ready, self._failed = True, 0
             return
         worker.task, worker.done = None, worker.done + 1
         if worker.done >= self.tasks or message[0] == "lost":
@@ -164,7 +189,9 @@ class Pool(Generic[Task, Result]):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.process.wait(5)
             code = worker.process.poll()
-            return f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with exit status {code}"
+            if code is None:
+                return "went silent"
+            return f"was ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
         if time.monotonic() >= worker.deadline:
             return f"took more than {self.seconds:g} s" if worker.ready else f"took more than {STARTING:g} s"
         return None

@@ -214,3 +214,15 @@ def test_an_interrupt_gives_what_is_known() -> None:
     assert found.interrupted
     assert 5 <= found.agreed < found.steps
     assert found.agreed + sum(n for _, n in found.unchecked) == found.steps
+
+
+@pytest.mark.parametrize("where", ["record", "question"])
+def test_an_interrupt_before_any_answer(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"hlo_verify.passes.recheck.{where}", interrupted)
+    found = _checked()
+    assert found.interrupted
+    assert (found.agreed, sum(n for _, n in found.unchecked)) == (0, found.steps)
+    assert (found.steps > 30) == (where == "question")

@@ -100,3 +100,16 @@ def test_a_limit_is_no_answer() -> None:
     for limits in (Limits(0), Limits(60_000, steps=200)):
         found = Z3().decide(question, limits)
         assert isinstance(found, Unknown) and found.limit is Limit.TIME and str(limits) in found.reason
+
+
+def test_the_normal_form_multiplies_out_what_is_long() -> None:
+    graph = Graph()
+    x = symbols(graph, 14)
+    total = graph.add((n, 1) for n in x)
+    square = graph.multiply([total, total])
+    once = graph.add((graph.multiply([n, total, square]), 1) for n in x)
+    assert NormalForm().decide(Formulas(graph, ((graph.multiply([square, square]), once),)), Limits(0)) == Equal()
+    nodes = len(graph.nodes)
+    off = graph.add([(once, 1), (graph.multiply([x[0], x[1], x[2], x[3]]), 1)])
+    assert isinstance(NormalForm().decide(Formulas(graph, ((once, off),)), Limits(0)), Unknown)
+    assert len(graph.nodes) <= nodes + 2  # no product was made a node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -67,6 +68,39 @@ def test_kill_a_worker_in_the_middle() -> None:
         assert next(answers) == (2, 9)
         assert pool.processes != (victim,)
         killer.join()
+
+
+def test_a_worker_that_is_stopped_or_ended_before_its_task() -> None:
+    long = ("square", 0, "x" * (1 << 24))  # more than the system takes for somebody who does not listen
+    with Pool(_number, jobs=1, seconds=1, memory=MEMORY) as pool:
+        assert pool.map([("square", 1, "")]) == [1]
+        os.kill(pool.processes[0], signal.SIGSTOP)
+        assert [isinstance(found, Lost) for found in pool.map([long, long])] == [True, False]
+        os.kill(pool.processes[0], signal.SIGKILL)
+        assert pool.map([("square", 2, ""), ("square", 3, "")])[1] == 9
+
+
+def _number(task: tuple[str, int, object]) -> int:
+    return work(task[:2])
+
+
+def test_workers_that_do_not_start_lose_their_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Pool(work, jobs=2, seconds=20, memory=MEMORY) as pool:
+        assert pool.map([("square", 1)] * 3) == [Lost("did not start")] * 3
+    monkeypatch.setattr(sys, "executable", "/no/such/file")
+    with Pool(work, jobs=2, seconds=20, memory=MEMORY) as pool:
+        assert pool.map([("square", 1)]) == [Lost("did not start")]
+
+
+def test_something_too_deep_is_lost() -> None:
+    deep: object = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    with Pool(_number, jobs=1, seconds=20, memory=MEMORY) as pool:
+        lost, found = pool.map([("square", 1, deep), ("square", 2, "")])
+    assert isinstance(lost, Lost)
+    assert found == 4
 
 
 def test_workers_are_replaced_after_so_many_tasks() -> None:
