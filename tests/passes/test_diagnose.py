@@ -158,6 +158,39 @@ def counted(local: int, row: str) -> str:
     return %r#1 : tensor<{local}xf32>"""
 
 
+def windows(operand: str, padding: str, kind: str, result: str) -> str:
+    """The sum of every two neighbours along the columns."""
+    one = "tensor<f32>"
+    body = f"^bb0(%p: {one}, %q: {one}): %v = stablehlo.add %p, %q : {one} stablehlo.return %v : {one}"
+    attributes = f"window_dimensions = array<i64: 1, 2>, padding = dense<[[0, 0], [{padding}]]> : tensor<2x2xi64>"
+    text = f'"stablehlo.reduce_window"({operand}, %z) ({{ {body} }}) {{{attributes}}}'
+    return f"%w = {text} : ({kind}, tensor<f32>) -> {result} @6\nreturn %w : {result}"
+
+
+def row_sums(kind: str) -> str:
+    return f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.reduce(%a0 init: %z) applies stablehlo.add across dimensions = [1] : \
+({kind}, tensor<f32>) -> tensor<8xf32> @4"""
+
+
+SMOOTHED = f"""
+    {row_sums(S816)}
+    %b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> {S816} @5
+    %m = stablehlo.multiply %a0, %b : {S816} @5
+    {windows("%m", "1, 0", S816, S816)}"""
+
+SENT = f"""
+    %l = stablehlo.slice %a0 [0:8, 3:4] : (tensor<8x4xf32>) -> tensor<8x1xf32>
+    %e = "stablehlo.collective_permute"(%l) {{source_target_pairs = dense<[[0, 1], [1, 2], [2, 3]]> : tensor<3x2xi64>, \
+channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>}} : (tensor<8x1xf32>) -> tensor<8x1xf32> @6
+    {row_sums("tensor<8x4xf32>")}
+    %x = stablehlo.concatenate %e, %a0, dim = 1 : (tensor<8x1xf32>, tensor<8x4xf32>) -> tensor<8x5xf32> @6
+    %b = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> tensor<8x5xf32> @5
+    %m = stablehlo.multiply %x, %b : tensor<8x5xf32> @5
+    {windows("%m", "0, 0", "tensor<8x5xf32>", "tensor<8x4xf32>")}"""
+"""Devices smooth their own columns with an edge that a neighbour sends; the sums of rows are those of its columns."""
+
+
 def masked(kind: str, offset: str, direction: str) -> str:
     """The elements below the diagonal; rows are numbered from an offset."""
     rank = kind[7:].removesuffix("xf32>")
@@ -287,6 +320,14 @@ CASES = {
         counted(4, "%i").replace("return %j, %w", "return %j, %y"),
         10,
         "add (model.py:10) is missing",
+    ),
+    "a sum that is not completed beside edges that neighbours send": Case(
+        [X],
+        [X],
+        SMOOTHED,
+        SENT,
+        4,
+        "over d (4 devices) is missing",
     ),
     "a mask numbered from the wrong row": Case(
         [V],
