@@ -17,7 +17,7 @@ from itertools import islice
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index.expr import Index
-from hlo_verify.ir import Location
+from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.contents import tensors
@@ -79,6 +79,10 @@ class Blame:
 
     def fault(self, lost: list[Name]) -> Fault:
         """The fault among lost values, in order, of which the last is a result's."""
+        for name in lost:
+            found = self._other_count(name)
+            if found is not None:
+                return found
         inside = set(lost)
         first = [name for name in lost if inside.isdisjoint(self.values.flow.sources(name))] or lost[:1]
         name = min(first, key=self._rank)
@@ -116,6 +120,19 @@ class Blame:
                 break
             name = users[0]  # a piece of what the logical operation of that line computes
         return self._operand(Fault(name, location, missing=missing, meant=self._counterpart(name)))
+
+    def _other_count(self, name: Name) -> Fault | None:
+        """A loop that takes more or fewer iterations than those of its origin in the logical module."""
+        flow, logical = self.values.flow, self.values.logical
+        op = flow.op(name)
+        if op.name != "while":
+            return None
+        mine = _counts(flow, op)
+        theirs = {count for loop in self.values.stages.counterparts(op) for count in _counts(logical, loop.op)}
+        if len(mine) != 1 or len(theirs) != 1 or mine == theirs:
+            return None
+        why = f"{min(mine)} iterations where {min(theirs)} are expected"
+        return Fault(name, flow.line(name), kind=Mismatch.WRONG_VALUE, why=why)
 
     def _handed_on(self, name: Name) -> Fault | None:
         """A loop in whose iterations nothing is lost: a value that they hand on in place of another."""
@@ -343,3 +360,9 @@ class Blame:
         while common < min(len(frames), len(others)) - 1 and frames[-1 - common] == others[-1 - common]:
             common += 1
         return Location(location.name, frames[len(frames) - 1 - common :]) if frames else location
+
+
+def _counts(flow: Flow, loop: Op) -> set[int]:
+    """The numbers of iterations that the values of a loop's body count; one, where it holds no other loop."""
+    made = (result for result in map(flow.origin, loop.regions[1].results) if result in flow)
+    return {v.size for result in made for v in flow.value(result).term.free if v.kind == "t"}

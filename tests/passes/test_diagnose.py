@@ -313,6 +313,14 @@ CASES = {
         8,
         "dynamic_slice (model.py:8): arg0: offset 0 where t is expected",
     ),
+    "a loop that stops early": Case(
+        [("tensor<6x16xf32>", "tensor<6x4xf32>", COLUMNS)],
+        [("tensor<16xf32>", "tensor<4xf32>", "{devices=[4]<=[4]}")],
+        counted(16, "%i"),
+        counted(4, "%i").replace("dense<6>", "dense<5>"),
+        7,
+        "5 iterations where 6 are expected",
+    ),
     "a loop that adds nothing up": Case(
         [("tensor<6x16xf32>", "tensor<6x4xf32>", COLUMNS)],
         [("tensor<16xf32>", "tensor<4xf32>", "{devices=[4]<=[4]}")],
