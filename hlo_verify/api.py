@@ -102,6 +102,8 @@ def replay(
     saved = files.read(Path(witness))
     whole = _module(saved.logical if logical is None else logical, devices or saved.devices)
     parts = _module(saved.partitioned if partitioned is None else partitioned, devices or saved.devices)
+    if any(n >= len(whole.result_types) for n, *_ in saved.points):
+        raise InputError("the witness is for more results than the logical module has", Input.NOT_A_PAIR)
     return again(saved, whole, parts)
 
 

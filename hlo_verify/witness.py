@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,22 @@ def read(path: Path) -> Saved:
                 tuple(_blocks(inputs, n) for n in range(described["arguments"])),
                 _shardings("argument", placements),
                 _shardings("result", placements),
-                tuple((n, device, tuple(whole), tuple(local)) for n, device, whole, local in described["points"]),
+                tuple(
+                    (_natural(n), _natural(device), tuple(whole), tuple(local))
+                    for n, device, whole, local in described["points"]
+                ),
             )
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
     except _DAMAGED as error:
         raise InputError(f"{path} is no witness that --witness wrote: {error}", Input.DAMAGED) from error
+
+
+def _natural(number: Any) -> int:
+    """A natural number. Raises TypeError or ValueError for what is none."""
+    if index(number) < 0:
+        raise ValueError(f"{number} is negative")
+    return int(number)
 
 
 def _blocks(arrays: Mapping[str, Any], n: int) -> Blocks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,12 @@ def test_modules_that_it_is_not_about(tmp_path: Path) -> None:
     save(path)
     with pytest.raises(InputError, match="other arguments"):
         hlo_verify.replay(path, LOGICAL.replace("8xf32", "16xf32"), PARTIAL.replace("2xf32", "4xf32"))
+    witness.save(path, replace(witness.read(path), points=((1, 0, (), ()),)))
+    with pytest.raises(InputError, match="more results"):
+        hlo_verify.replay(path)
+    witness.save(path, replace(witness.read(path), points=((-1, 0, (), ()),)))
+    with pytest.raises(InputError, match="no witness"):
+        hlo_verify.replay(path)
 
 
 def _not_a_zip(path: Path) -> None:
