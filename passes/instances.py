@@ -66,12 +66,17 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
     return Posed(Formulas(graph, pairs), tuple(where for _, where in found), instance.kept)
 
 
+SEEDS = 12
+"""How many values for what tensors hold are tried at full size."""
+
+
 def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
     """Whether some elements without reduction plainly differ; None where the terms are too long for that."""
     graph = Graph()
-    guess = Guess(graph)
+    guesses = [Guess(graph, seed) for seed in range(SEEDS)]
     try:
-        return any(guess.differ(a, b) for (a, b), _ in _unlike(sides, reduce(sides, shrink=False), graph))
+        found = _unlike(sides, reduce(sides, shrink=False), graph)
+        return any(guess.differ(a, b) for (a, b), _ in found for guess in guesses)
     except BudgetError:
         return None
 
@@ -110,7 +115,7 @@ class Outcome(enum.StrEnum):
     EQUAL = "equal"
     """Z3 shows that they are equal."""
     EXPANDED = "expanded"
-    """They are one polynomial when multiplied out, and Z3 found no answer."""
+    """They are one polynomial when multiplied out, and Z3 found no answer or was not asked something so long."""
     DIFFERENT = "different"
     """There are values for which they differ."""
     UNDECIDED = "undecided"
@@ -144,6 +149,9 @@ class Finding:
 SHORT = 1000
 """Milliseconds for Z3 where the exact normal form has an answer already."""
 
+LONG = 5000
+"""The most nodes of a question that Z3 is asked where the exact normal form has an answer already."""
+
 
 def answer(task: Task) -> Finding:
     """Pose a question and have it decided; what differs is looked at again at full size where that can be afforded."""
@@ -167,6 +175,8 @@ def _answer(task: Task) -> Finding:
         return Finding(Outcome.DIFFERENT)
     limits = Limits(task.milliseconds)
     expanded = not differs and isinstance(NormalForm().decide(question, limits), Equal)
+    if expanded and len(question.graph.nodes) > LONG:
+        return Finding(Outcome.EXPANDED, kept=posed.kept)
     found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
         return Finding(Outcome.EQUAL, kept=posed.kept)

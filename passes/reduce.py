@@ -176,10 +176,17 @@ def _align(use: Use, rulers: Rulers, found: Requirements, touched: set[Stretch])
             found.same.append(((use.base, low), (use.where, a)))
         elif following:
             found.fixed.add((use.base, low))
-            if b < following[0]:  # it lies loosely inside of a stretch, as a window does
-                found.room[use.where, a] = found.room.get((use.where, a), 0) + high // low
-            else:
-                rulers.rigid.add(use.where)
+            _reach(use.where, outer, a, b, found)
+
+
+def _reach(ruler: Ruler, marks: list[int], start: int, end: int, found: Requirements) -> None:
+    """Make room for a digit that ends between marks, as a window does: what it passes keeps its size, and where it ends
+    there is room for as far as it reaches."""
+    for low, high in pairwise(marks):
+        if start <= low and high <= end:
+            found.fixed.add((ruler, low))
+        elif start <= low < end:
+            found.room[ruler, low] = found.room.get((ruler, low), 0) + -(-end // low)
 
 
 def _make_room(ruler: Ruler, numbers: set[int], marks: list[int], room: dict[Stretch, int]) -> None:

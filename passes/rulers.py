@@ -125,6 +125,7 @@ class Rulers:
         ends = [(use.factor * (use.end // use.low), use.where) for use in survey.uses if use.end is not None]
         for end, where in sorted(ends, key=lambda item: -item[0]):
             self.add(where, end)
+        self._spread(survey.uses)  # a constant next to the end of a digit, on any ruler, is no mark of its own
         for where, numbers in survey.constants.items():
             for n in sorted(numbers, key=lambda n: -abs(n)):
                 if n:

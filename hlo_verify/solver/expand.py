@@ -34,7 +34,7 @@ from hlo_verify.solver.plain import (
 )
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
-STEPS = 100_000
+STEPS = 200_000
 """The most terms looked at for one question."""
 
 

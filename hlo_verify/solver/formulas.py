@@ -23,7 +23,7 @@ EXPANSION = 100
 LONGEST = 1500
 """The most monomials of a sum that is looked at for what does not depend on its variable."""
 
-COMPARED = 20_000
+COMPARED = 100_000
 """The most monomials of a node that is multiplied out to be compared with another one."""
 
 EVEN = frozenset({"abs", "cosh", "cosine"})

@@ -24,6 +24,7 @@ class Guess:
         self.graph = graph
         self.seed = seed
         self.values: dict[Node, float] = {}
+        self._integers: list[int] = []
 
     def differ(self, a: Node, b: Node) -> bool:
         """Whether two formulas plainly differ."""
@@ -59,7 +60,10 @@ class Guess:
             noise = self._noise(f"{node[1]} {where}")
             if node[3] == "i1":
                 return float(noise > 0.5)
-            return float(round(noise * 3)) if node[3] in INTEGER_RANGES else noise + 0.5
+            if node[3] in INTEGER_RANGES:
+                lo, hi = INTEGER_RANGES[node[3]]
+                return float(max(lo, min(self._integer(f"{node[1]} {where}"), hi)))
+            return noise + 0.5
         if kind == "sum":
             return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
         if kind == "product":
@@ -94,6 +98,20 @@ class Guess:
         if kind == "clamp":
             return max(node[2], min(e, node[3]))
         return node[1][min(max(int(e), 0), len(node[1]) - 1)]
+
+    def _integer(self, name: str) -> int:
+        """A small integer; with other seeds than 0, one after the other, also those beside the first and the last bound
+        that something is compared with."""
+        if not self.seed:
+            return round(self._noise(name) * 3)
+        if not self._integers:
+            ends: dict[Node, set[int]] = {}
+            for node in self.graph.nodes:
+                if node[0] == "between":
+                    ends.setdefault(node[1], set()).update(end for end in node[2:] if end is not None)
+            bounds = {end for found in ends.values() if found for end in (min(found), max(found))}
+            self._integers = sorted({*range(3), *(end + step for end in bounds for step in (-1, 0, 1))})
+        return self._integers[(crc32(name.encode()) + self.seed) % len(self._integers)]
 
     def _whole(self, e: Whole) -> float:
         return self.values[e.node] if isinstance(e, Unknown) else e

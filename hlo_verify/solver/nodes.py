@@ -16,7 +16,7 @@ from hlo_verify.terms.term import BOOLEAN_FUNCTIONS, Number
 
 Node = int
 
-LIMIT = 25_000
+LIMIT = 60_000
 """The most nodes of a question."""
 
 BOOLEAN = frozenset({"between", "greater", "is_zero"})
@@ -195,7 +195,9 @@ class Nodes:
 
     def extremum(self, kind: str, args: Iterable[Node]) -> Node:
         """The greatest (`max`) or least (`min`) of some numbers; infinity is larger than all others."""
-        found = set(args)
+        found: set[Node] = set()
+        for n in args:
+            found.update(self.nodes[n][1] if self.nodes[n][0] == kind else (n,))
         for n in list(found):
             sign = self._infinite(n)
             if sign and len(found) > 1:

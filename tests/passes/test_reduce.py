@@ -22,6 +22,7 @@ from hlo_verify.solver.plain import (
     Reduce,
     Symbol,
     add,
+    as_affine,
     digit,
     plus,
     sum_of,
@@ -70,7 +71,21 @@ def _blocks(shared: bool) -> Expr:
     return Reduce("sum", (g, v), body)
 
 
+def _window(at: Affine, offset: int = 1, first: int = 0, inside: bool = True) -> Expr:
+    """Three neighbours of a position, times something that is read at its halves: the window ends between marks."""
+    tap = variable(3)
+    e = sum_of((at, 1), (whole(tap), 1), const=-offset)
+    tests = [Gate(whole(tap), first, None), *([Gate(e, 0, N - 1)] if inside else [])]
+    here = x(e) if inside else x(digit(e, 1, N))
+    return Reduce("sum", (tap,), times(*tests, here, a(digit(i, 1, 2), digit(i, 2))))
+
+
+HALVES = sum_of((digit(i, 2), 2), (digit(i, 1, 2), 1))
+
 ALIKE: dict[str, tuple[Expr, Expr]] = {
+    "windows off by one": (_window(i), _window(HALVES, offset=2)),
+    "a window, all of it but one": (_window(i), _window(HALVES, first=1)),
+    "a window over a ring": (_window(i), _window(HALVES, inside=False)),
     "identity, transpose": (x(i, j), x(j, i)),
     "identity, reverse": (x(i), x(sum_of((i, -1), const=N - 1))),
     "identity, roll": (x(i), x(digit(plus(i, 1), 1, N))),
@@ -109,6 +124,7 @@ def _split() -> Expr:
 
 
 EQUAL: dict[str, tuple[Expr, Expr]] = {
+    "a window at halves": (_window(i), _window(HALVES)),
     "a sum in parts": (_split(), _sum(lambda v: x(v))),
     "a count": (_sum(lambda v: add(x(v), a())), add(_sum(lambda v: x(v)), times(Num(N), a()))),
     "a count of all but three": (
@@ -144,6 +160,24 @@ def test_an_offset_keeps_its_value_and_makes_room() -> None:
     instance = reduce((shifted, Gate(i, 3, None)))
     assert instance.size(ROW) == 2 + 2 * 3
     assert reduce((x(sum_of((i, -1), const=N - 1)),)).size(ROW) == 4
+
+
+def test_a_window_that_ends_between_marks_makes_room() -> None:
+    instance = reduce((_window(i), _window(HALVES)))
+    assert (instance.size(ROW), instance.kept) == (2 * (2 + 2 * (2 + 2)), (3,))  # two windows of two halves
+
+
+def test_a_constant_next_to_an_end_is_no_mark() -> None:
+    v = variable()
+    chosen = Reduce("sum", (v,), Gate(sum_of((whole(v), 1), (as_affine(COUNT), -1), const=1), 0, 0))
+    within = Gate(as_affine(COUNT), 1, N)
+    assert reduce((chosen, within)).size(v) == 4
+    assert outcome(chosen, within) in (Outcome.SAME, Outcome.EQUAL)
+    assert outcome(chosen, Gate(as_affine(COUNT), 1, N - 1)) is Outcome.DIFFERENT
+    assert outcome(chosen, Gate(as_affine(COUNT), 0, N)) is Outcome.DIFFERENT
+
+
+COUNT = Element(Symbol("count", "argument", "i32"), ())
 
 
 def test_what_cannot_be_made_smaller_is_kept_and_said() -> None:
