@@ -21,14 +21,16 @@ from hlo_verify.evaluate import (
     index_limits,
     positive_arguments,
     random_argument,
+    reaches,
 )
 from hlo_verify.evaluate.numbers import is_float
-from hlo_verify.ir import TensorType
+from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes import trial as trials
+from hlo_verify.passes.cuts import Cuts
 from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.trial import Counterexample, Inputs, Trial
 
-SECONDS = 20.0
+SECONDS = 40.0
 """How long inputs are searched for, and SHRINKING how long they are then made readable; of this thread's time, here
 and below, so that what is found does not depend on what else the machine does."""
 
@@ -52,29 +54,55 @@ class Draw:
     integers: int
     positive: bool = False
     anything: bool = False
+    uneven: bool = False
+    """Whether arguments are of different scales, up to 64 times more or less."""
+    faint: bool = False
+    """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
 
 
 DRAWS = (
-    Draw(1.0, 2, 8),
+    Draw(1.0, 2, 8, faint=True),
     Draw(1.0, 2, 40, positive=True),
-    Draw(1.0, 4, 1000),
+    Draw(16.0, 2, 1000, uneven=True, faint=True),
     Draw(1e-2, 4, 8),
     Draw(4.0, 4, 3, anything=True),
     Draw(1e-3, 4, 40, positive=True),
     Draw(16.0, 3, 2, positive=True),
+    Draw(1.0, 4, 1000, uneven=True, faint=True),
     Draw(1e-4, 8, 8, anything=True),
     Draw(1.0, 8, 1000),
     Draw(1.0, 32, 8),
     Draw(8.0, 32, 40),
 )
-"""Tried in turn. Small values tell the constants apart that are added to a variance; large ones what saturates."""
+"""Tried in turn, with inputs that are cheap to evaluate (`cuts`); small values tell the constants apart that are added
+to a variance, large ones what saturates. When nothing was found, every draw is tried once more with as many values as
+an evaluation may have (`Limits`)."""
 
-CHEAP = 1 << 23
-"""The most values of one tensor, as long as there are inputs for which that is enough; else twice as many. When nothing
-was found, every draw is tried once more with as many as an evaluation may have (`Limits`)."""
+FAINT = 4
+"""Arguments are taken for a state where so many times fewer results depend on them than on another."""
 
-TRIES = 8
-"""So many choices of the dimensions that are not cut are tried before more values are allowed."""
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a module's operations say of the values to draw for its arguments."""
+
+    below: tuple[int | None, ...]
+    """What each argument of integers is below, where that is known."""
+    positive: frozenset[int]
+    faint: tuple[bool, ...]
+    """Whether few results depend on an argument."""
+
+    def factors(self, draw: Draw, generator: np.random.Generator) -> list[float]:
+        """What the scale of every argument is times that of others."""
+        rough, tiny = generator.integers(-6, 7, len(self.faint)), generator.integers(-28, -11, len(self.faint))
+        exponents = np.where(self.faint, tiny if draw.faint else 0, rough if draw.uneven else 0)
+        return [float(2.0**n) for n in exponents]
+
+
+def _known(logical: Module) -> _Known:
+    counts = reaches(logical)
+    faint = tuple(FAINT * count <= max(counts) for count in counts)
+    return _Known(index_limits(logical), positive_arguments(logical), faint)
 
 
 @dataclass(slots=True)
@@ -83,21 +111,21 @@ class Search:
 
     pair: Pair
     _tried: int = 0
-    _cheap: int = CHEAP
     _slowest: float = 0.0
     """How long the slowest draw took."""
-    _large: list[tuple[int, frozenset[Kind]]] = field(default_factory=list)
-    """Details and plain kinds for which evaluation was not cheap."""
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
-    _ranges: tuple[tuple[int | None, ...], frozenset[int]] | None = None
-    """What each argument of integers is below, where that is known; and the arguments that have to be positive."""
+    _known: _Known | None = None
+    _cuts: Cuts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cuts = Cuts(tuple(sorted({kind for each in self._kinds() for kind in each if kind[0] > 1})))
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), seconds: float = SECONDS) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all."""
         deadline = time.thread_time() + seconds
         while self._tried < draws and not self._is_enough(results):
             left = deadline - time.thread_time()
-            if left < 0 or (self._tried >= len(DRAWS) and not self._large):
+            if left < 0 or (self._tried >= len(DRAWS) and self._cuts.all_fit):
                 break
             limits = Limits(seconds=max(left, LEAST))
             started = time.thread_time()
@@ -112,40 +140,24 @@ class Search:
     def _trial(self, number: int, results: Collection[int], limits: Limits, deadline: float) -> Trial:
         """Both modules for the draw of that number, cheap if need be and there are such inputs.
 
-        As many kinds of dimensions are cut as can be: values that are alike all over a dimension make derivatives of
-        softmax and of norms vanish. What is too large is found out before it is computed, and mostly early.
+        What is too large is found out before it is computed, and mostly early.
         """
         draw = DRAWS[number % len(DRAWS)]
-        while number < len(DRAWS) and self._cheap < limits.elements:
-            cheap = replace(limits, elements=self._cheap)
-            for plain in self._choices(number, draw.detail):
-                trial = trials.run(self.pair, self.draw(draw, number, plain), limits=cheap, needed=results)
-                if not (trial.whole.exceeded or trial.local.exceeded) or time.thread_time() > deadline:
+        while number < len(DRAWS) and self._cuts.elements < limits.elements:
+            cheap = replace(limits, elements=self._cuts.elements)
+            for cut in self._cuts.choices(number, draw.detail):
+                started = time.thread_time()
+                inputs = self.draw(replace(draw, detail=cut.detail), number, cut.plain)
+                trial = trials.run(self.pair, inputs, limits=cheap, needed=results)
+                need = max(trial.whole.exceeded, trial.local.exceeded)
+                self._cuts.note(cut, need, time.thread_time() - started)
+                if not need or time.thread_time() > deadline:
                     return trial
                 self._note(trial, results, cheap)
                 if self._is_enough(results):
                     return trial
-                self._large.append((draw.detail, plain))
-            self._cheap *= 2
-            self._large.clear()
+            self._cuts.relax()
         return trials.run(self.pair, self.draw(draw, number), limits=limits)
-
-    def _choices(self, number: int, detail: int) -> Iterator[frozenset[Kind]]:
-        """Kinds of dimensions to leave plain: none, then any one of them, then more and more.
-
-        Those are left out that are known to be too large, as any part of them is.
-        """
-        kinds = sorted({kind for each in self._kinds() for kind in each if kind[0] > 1})
-        generator = np.random.default_rng(number)
-        wanted = [frozenset[Kind](), *(frozenset([kinds[n]]) for n in generator.permutation(len(kinds)))]
-        for count in range(2, len(kinds) + 1):
-            drawn = (generator.permutation(len(kinds))[:count] for _ in range(len(kinds)))
-            wanted += [frozenset(kinds[n] for n in each) for each in drawn]
-        tried = 0
-        for plain in wanted:
-            if tried < TRIES and not any(detail >= least and plain <= large for least, large in self._large):
-                tried += 1
-                yield plain
 
     def _kinds(self) -> list[tuple[Kind, ...]]:
         """The kinds of the dimensions of every argument."""
@@ -180,9 +192,8 @@ class Search:
         """Inputs; dimensions of the `plain` kinds are not cut."""
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
-        if self._ranges is None:
-            self._ranges = index_limits(logical), positive_arguments(logical)
-        limits, domain = self._ranges
+        self._known = known = self._known or _known(logical)
+        factors = known.factors(draw, np.random.default_rng((seed, 1)))
         cut = [[tiles for _, tiles in each] for each in self._kinds()]
         return tuple(
             random_argument(
@@ -190,10 +201,10 @@ class Search:
                 kind.dtype,
                 generator,
                 tiles=tiles,
-                scale=draw.scale * default_scale(kind.shape),
-                integers=limits[n] or draw.integers,
+                scale=draw.scale * default_scale(kind.shape) * factors[n],
+                integers=known.below[n] or draw.integers,
                 detail=draw.detail,
-                positive=draw.positive or (n in domain and not draw.anything),
+                positive=draw.positive or (n in known.positive and not draw.anything),
                 plain=plain,
             )
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))

@@ -12,7 +12,7 @@ from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
 from hlo_verify.evaluate.state import Limits, UnknownError
-from hlo_verify.evaluate.uses import index_limits, positive_arguments
+from hlo_verify.evaluate.uses import index_limits, positive_arguments, reaches
 
 __all__ = [
     "Blocks",
@@ -29,5 +29,6 @@ __all__ = [
     "of_dense",
     "positive_arguments",
     "random_argument",
+    "reaches",
     "shards",
 ]

@@ -26,6 +26,7 @@ from hlo_verify.evaluate import (
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.numbers import is_float, storage
 from hlo_verify.evaluate.state import Limits, Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.uses import used
 from hlo_verify.ir import Function, Module, Op, TensorType, Value
 
 RULES: dict[str, Rule] = {
@@ -66,8 +67,8 @@ class Evaluation:
     """Elements of the values of the largest tensor."""
     unclear: bool = False
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
-    exceeded: bool = False
-    """Whether an operation was not evaluated for its size."""
+    exceeded: int = 0
+    """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
 
 
 def evaluate(
@@ -120,11 +121,11 @@ def evaluate(
 def _part(function: Function, needed: set[Value]) -> Function:
     """The function with the operations that some values need, and those of its results that are among them."""
     results = tuple(value for value in function.results if value in needed)
-    kept = []
+    needed, kept = set(needed), []
     for op in reversed(function.ops):
         if not needed.isdisjoint(_made(op)):
             kept.append(op)
-            needed = needed | _used(op)
+            needed |= used(op)
     return replace(function, ops=tuple(reversed(kept)), results=results)
 
 
@@ -193,7 +194,7 @@ def _last_uses(function: Function, run: Run) -> dict[int, list[Value]]:
         return kept[1]
     last: dict[Value, int] = {}
     for n, op in enumerate(function.ops):
-        for value in (*op.results, *_used(op)):
+        for value in (*op.results, *used(op)):
             last[value] = n
     for value in function.results:
         last.pop(value, None)
@@ -202,15 +203,6 @@ def _last_uses(function: Function, run: Run) -> dict[int, list[Value]]:
         found.setdefault(n, []).append(value)
     run.last_uses[id(function)] = (function, found)
     return found
-
-
-def _used(op: Op) -> set[Value]:
-    """The values that an operation uses, those that its regions take from outside among them."""
-    used = set(op.operands)
-    for region in op.regions:
-        inside = set(region.arguments).union(*(inner.results for inner in region.ops))
-        used |= set(region.results).union(*(_used(inner) for inner in region.ops)) - inside
-    return used
 
 
 def _compacted(name: str, result: Blocks, run: Run) -> Blocks:

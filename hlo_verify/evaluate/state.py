@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -73,8 +74,8 @@ class Run:
     """Whether numbers that are such limits were compared and equal."""
     unclear: bool = False
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
-    exceeded: bool = False
-    """Whether an operation was not evaluated for its size."""
+    exceeded: int = 0
+    """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
     work: float = 0.0
     largest: int = 0
     started: float = field(default_factory=time.thread_time)
@@ -82,7 +83,7 @@ class Run:
     def spend(self, elements: float) -> None:
         """Account for an array of so many elements that is about to be made. Raises `UnknownError`."""
         if elements > self.limits.elements:
-            self.exceeded = True
+            self.exceeded = max(self.exceeded, math.ceil(elements))
             raise UnknownError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
         self.toil(elements)
 

@@ -89,3 +89,25 @@ def positive_arguments(module: Module) -> frozenset[int]:
         elif op.name in SCALED:
             sources.update(dict.fromkeys(op.results, frozenset().union(*reached)))
     return found
+
+
+def used(op: Op) -> set[Value]:
+    """The values that an operation uses, those that its regions take from outside among them."""
+    found = set(op.operands)
+    for region in op.regions:
+        inside = set(region.arguments).union(*(inner.results for inner in region.ops))
+        found |= set(region.results).union(*(used(inner) for inner in region.ops)) - inside
+    return found
+
+
+def reaches(module: Module) -> tuple[int, ...]:
+    """For each argument of a module, how many of its results depend on it."""
+    main = module.main
+    sources = {value: 1 << n for n, value in enumerate(main.arguments)}
+    for op in main.ops:
+        reached = 0
+        for value in used(op):
+            reached |= sources.get(value, 0)
+        sources.update(dict.fromkeys(op.results, reached))
+    found = [sources.get(value, 0) for value in main.results]
+    return tuple(sum(reached >> n & 1 for reached in found) for n in range(len(main.arguments)))

@@ -1,0 +1,102 @@
+"""How finely the dimensions of inputs are cut: as finely as evaluation is cheap, which only trying tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hlo_verify.evaluate import Kind
+
+CHEAP = 1 << 23
+"""The most values of one tensor, as long as there are cuts for which that is enough."""
+
+FINE, COARSE = 2, 8
+"""So many cuts are tried as fine as they are wanted, then so many of few classes, before more values are allowed."""
+
+CLASSES = 2
+"""How few."""
+
+PATIENCE = 2.0
+"""Seconds that may be wasted on cuts which are too large, and no more than as much again as was of use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Every dimension is cut in up to `detail` classes, but for those of the `plain` kinds, which are not cut."""
+
+    detail: int
+    plain: frozenset[Kind] = frozenset()
+
+    def is_finer(self, other: Cut) -> bool:
+        """Whether it takes at least as much to evaluate."""
+        return self.detail >= other.detail and self.plain <= other.plain
+
+
+@dataclass(slots=True)
+class Cuts:
+    """What is known of the cuts of one pair's inputs."""
+
+    kinds: tuple[Kind, ...]
+    elements: int = field(default_factory=lambda: CHEAP)
+    """The most values of one tensor that are cheap now."""
+    _large: dict[Cut, int] = field(default_factory=dict)
+    """Those that were tried and too large, and at least how many values of one tensor they take."""
+    _fitting: Cut | None = None
+    """One that is not too large, as far as is known."""
+    _used: float = 0.0
+    _wasted: float = 0.0
+    """Seconds spent on cuts that were cheap, and on others."""
+
+    @property
+    def all_fit(self) -> bool:
+        """Whether none is known to be too large."""
+        return not self._large
+
+    def choices(self, seed: int, detail: int) -> Iterator[Cut]:
+        """Cuts to try: fine ones, then coarse ones, then what was cheap before; that alone where trying is dear.
+
+        Values that are alike all over a dimension make derivatives of softmax and of norms vanish: as many kinds of
+        dimensions are cut as can be. If nothing is known to be cheap, what takes least is tried last.
+        """
+        tried = [0, 0]
+        sizes = detail, min(detail, CLASSES)
+        for n, cut in [(n, Cut(size, plain)) for n, size in enumerate(sizes) for plain in self._plain(seed)]:
+            is_dear = self._wasted > self._used + PATIENCE
+            if tried[n] < (FINE, COARSE)[n] and not is_dear and not any(map(cut.is_finer, self._large)):
+                tried[n] += 1
+                yield cut
+        plainest = Cut(min(sizes), frozenset(self.kinds))
+        if self._fitting is not None:
+            yield self._fitting
+        elif plainest not in self._large:
+            yield plainest
+
+    def _plain(self, seed: int) -> list[frozenset[Kind]]:
+        """Kinds to leave plain: none, then any one of them, then more and more; where it is known what fits, half of
+        those that are plain there come first."""
+        generator = np.random.default_rng(seed)
+        count = len(self.kinds)
+        wanted = [frozenset[Kind](), *(frozenset([self.kinds[n]]) for n in generator.permutation(count))]
+        for size in range(2, count):
+            wanted += [frozenset(self.kinds[n] for n in generator.permutation(count)[:size]) for _ in range(count)]
+        plain = [] if self._fitting is None else sorted(self._fitting.plain)
+        halves = [generator.permutation(len(plain))[: len(plain) // 2] for _ in range(FINE if plain else 0)]
+        return [*(frozenset(plain[n] for n in half) for half in halves), *wanted]
+
+    def note(self, cut: Cut, need: int, seconds: float) -> None:
+        """What a cut was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""
+        if need:
+            self._large[cut] = need
+            self._wasted += seconds
+        else:
+            self._fitting = cut
+            self._used += seconds
+
+    def relax(self) -> None:
+        """Allow for more values: twice as many, or what the least of those takes that were too large."""
+        if self._large:
+            self._fitting = min(self._large, key=self._large.__getitem__)
+        self.elements = max(2 * self.elements, min(self._large.values(), default=0))
+        self._large = {cut: need for cut, need in self._large.items() if need > self.elements}
