@@ -24,6 +24,9 @@ from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly,
 WEIGHT_LIMIT = 40
 """A term heavier than this (atoms and their indices) is given a name."""
 
+CHAIN_LIMIT = 4 * WEIGHT_LIMIT
+"""One function of a term gets no name, so that laws see it, but where it is heavier than this: a chain of functions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -191,9 +194,16 @@ def _named(term: Poly, dtype: str) -> Poly:
     The name of an integer has no type: types of any width share the polynomial, and it wraps in each.
     """
     if not is_float(dtype) or not term.items:
-        return named(term, dtype if dtype == "i1" else "")
+        return _by_name(term, dtype if dtype == "i1" else "")
     content = algebra.content(term)
-    return algebra.scale(named(algebra.scale(term, 1 / Fraction(content))), content)
+    return algebra.scale(_by_name(algebra.scale(term, 1 / Fraction(content)), ""), content)
+
+
+def _by_name(term: Poly, dtype: str) -> Poly:
+    atom = term.atom
+    if isinstance(atom, Apply) and len(atom.args) == 1 and term.weight > CHAIN_LIMIT:
+        return define("term", (), (term,), dtype=dtype)
+    return named(term, dtype)
 
 
 def result(op: Op, term: Poly) -> list[Value]:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
-from hlo_verify.ops.values import bounds, factor
+from hlo_verify.ops.values import CHAIN_LIMIT, bounds, factor, lighten
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import Read, number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, many, poly, space
 
@@ -68,3 +69,14 @@ def test_bounds_of_a_choice_are_those_of_what_is_chosen() -> None:
         assert bounds(algebra.select(test, index, number(other))) == expected
     wrapped = algebra.add(index, number(greatest))
     assert bounds(algebra.select(test, wrapped, number(0))) == (0, greatest + 299)
+
+
+def test_a_long_chain_of_functions_does_not_grow() -> None:
+    """Or what follows it down would not end before Python does."""
+    i, j = expr.var("i", 0, 8), expr.var("j", 0, 8)
+    x = tensor("argument", "x", "f32", (8,))
+    term, other = (algebra.read(x, [expr.of_var(v)]) for v in (i, j))
+    for _ in range(2000):
+        term, other = (lighten(apply("tanh:real->real", (p,)), "f32") for p in (term, other))
+    assert term.weight <= CHAIN_LIMIT
+    assert algebra.substitute(term, {i: expr.of_var(j)}) is other
