@@ -290,11 +290,12 @@ def clamp(e: Index, lo: int, hi: int) -> Index:
         return constant(lo)
     if e.lo >= hi:
         return constant(hi)
+    lo, hi = max(lo, e.lo), min(hi, e.hi)
     if len(e.items) == 1 and e.items[0][1] == 1 and e.const == 0:
         inner = e.items[0][0]
-        if isinstance(inner, Opaque) and inner.kind == "clamp" and inner.args[0] <= lo and inner.args[1] >= hi:
+        if isinstance(inner, Opaque) and inner.kind == "clamp":
             return clamp(inner.exprs[0], lo, hi)
-    return of_atom(opaque("clamp", (e,), (lo, hi), max(lo, e.lo), min(hi, e.hi)))
+    return of_atom(opaque("clamp", (e,), (lo, hi), lo, hi))
 
 
 def substitute(e: Index, mapping: Mapping[Var, Index], on_term: Any = None) -> Index:

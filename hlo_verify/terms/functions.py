@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from hlo_verify.index.expr import Index, Var
-from hlo_verify.terms.addition import add, build, plain, scale, subtract
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.terms.addition import add, build, of_index, plain, scale, subtract
 from hlo_verify.terms.guards import interval
+from hlo_verify.terms.machine import INTEGER_RANGES, as_index
 from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.products import multiply
 from hlo_verify.terms.term import (
@@ -20,9 +22,11 @@ from hlo_verify.terms.term import (
     Apply,
     Atom,
     Guard,
+    Ix,
     Monomial,
     Number,
     Poly,
+    Read,
     make_apply,
     make_poly,
     number,
@@ -201,7 +205,7 @@ def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
 
 
 def _extremum(function: str) -> Law:
-    # associative, commutative, idempotent; constants fold
+    # associative, commutative, idempotent; constants fold, and bound integers
     def law(args: tuple[Poly, ...]) -> Poly | None:
         flat: dict[int, Poly] = {}
         constants: list[Number] = []
@@ -213,11 +217,17 @@ def _extremum(function: str) -> Law:
                 todo.extend(atom.args)
             elif p.constant is not None:
                 constants.append(p.constant)
+            elif (parts := _unbounded(function, p)) is not None:
+                todo.extend(parts)
             else:
                 flat[p.uid] = p
         if constants:
-            k = number(max(constants) if function == "maximum" else min(constants))
-            flat[k.uid] = k
+            k = max(constants) if function == "maximum" else min(constants)
+            bounded = {p: _bounded(function, p, k) for p in flat.values()}
+            terms = [p if integer is None else integer for p, integer in bounded.items()]
+            if all(integer is None for integer in bounded.values()):
+                terms.append(number(k))
+            flat = {p.uid: p for p in terms}
         neutral = make_apply("infinity", ())
         for p in list(flat.values()):
             if p.items and p.items[0][0] == ((neutral, 1),) and len(p.items) == 1:
@@ -230,6 +240,40 @@ def _extremum(function: str) -> Law:
         return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
 
     return law
+
+
+def _bounded(function: str, p: Poly, k: Number) -> Poly | None:
+    """The extremum of an integer term and a constant; None where p is another term."""
+    e = _integer(p)
+    if e is None or not isinstance(k, int):
+        return None
+    return of_index(expr.clamp(e, k, max(k, e.hi)) if function == "maximum" else expr.clamp(e, min(k, e.lo), k))
+
+
+def _unbounded(function: str, p: Poly) -> tuple[Poly, Poly] | None:
+    """What `_bounded` made p of: the constant, and the integer term."""
+    atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
+    if e is None or not isinstance(atom, Opaque) or atom.kind != "clamp" or e is not expr.of_atom(atom):
+        return None
+    (inner,), (lo, hi) = atom.exprs, atom.args
+    if function == "maximum":
+        return (number(lo), of_index(inner)) if hi == inner.hi else None
+    return (number(hi), of_index(inner)) if lo == inner.lo else None
+
+
+def _integer(p: Poly) -> Index | None:
+    """A term that is made of whole numbers, as an index expression."""
+    plain_ones = all(
+        isinstance(c, int) and all(n == 1 and _is_whole(a) for a, n in mono) and not mono[1:] for mono, c in p.items
+    )
+    return as_index(p, -expr.UNBOUNDED, expr.UNBOUNDED) if plain_ones else None
+
+
+def _is_whole(atom: Atom) -> bool:
+    """Whether it is an integer of known range."""
+    if isinstance(atom, Read):
+        return atom.tensor.dtype in INTEGER_RANGES and not atom.tensor.bodies
+    return isinstance(atom, Ix)
 
 
 def _positive(args: tuple[Poly, ...]) -> Poly | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import LAWS, apply, divide, greater
-from hlo_verify.terms.term import Guard, number
+from hlo_verify.terms.term import Guard, number, tensor
 from tests.support.expressions import (
     Data,
     Draw,
@@ -151,3 +152,20 @@ def test_a_function_of_a_step_function_ends() -> None:
     for name in ("abs", "tanh:real->real"):
         wanted = each(lambda v, name=name: call(name, (v,)), values)
         assert_equal(evaluated(apply(name, (p,)), where), wanted, name)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_constants_bound_integers_in_any_order(is_read: bool) -> None:
+    read = algebra.read(tensor("argument", "n", "i8", ()), ())
+    n = algebra.as_index(read, -128, 127) if is_read else expr.shift(expr.of_var(expr.var("x", 0, 128)), -64)
+    integer, real = algebra.of_index(n), algebra.read(tensor("argument", "x", "f32", ()), ())
+    assert not is_read or integer is read
+    low, high = number(0), number(7)
+    bounded = algebra.of_index(expr.clamp(n, 0, 7))
+    assert apply("minimum", (high, apply("maximum", (low, integer)))) is bounded
+    assert apply("maximum", (apply("minimum", (integer, high)), low)) is bounded
+    nested = {apply("maximum", (a, apply("maximum", (b, c)))) for a, b, c in permutations((low, integer, real))}
+    assert len(nested) == 1
+    assert apply("maximum", (number(Fraction(1, 2)), integer)) is not integer
+    assert apply("maximum", (number(200), integer)) is number(200)
+    assert apply("maximum", (number(-200), integer)) is integer
