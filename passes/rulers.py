@@ -20,6 +20,7 @@ from hlo_verify.solver.plain import (
     OfIndex,
     Part,
     Reduce,
+    Row,
     Table,
     indices,
     is_unbounded,
@@ -42,6 +43,8 @@ def ruler_of(part: Part) -> Ruler:
 
 def place(node: Expr, k: int) -> Ruler:
     """The ruler of a term's k-th index expression."""
+    if isinstance(node, Row):
+        return (node.function, k)
     return (node.tensor, k) if isinstance(node, Element) else ("form", id(node))
 
 
@@ -78,7 +81,7 @@ class Survey:
                 if isinstance(node, Gate):
                     ends = (node.lo, None if node.hi is None else node.hi + 1)
                     self.constants.setdefault(where, set()).update(x for x in ends if x is not None)
-            if isinstance(node, Reduce):
+            if isinstance(node, Reduce | Row):
                 self.bound.update(node.bound)
 
     def affine(self, e: Affine, where: Ruler) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Protocol
 
 from hlo_verify.index.expr import Var
@@ -27,6 +28,7 @@ from hlo_verify.solver.plain import (
     Part,
     Power,
     Reduce,
+    Row,
     Symbol,
     Times,
     children,
@@ -83,7 +85,7 @@ class Expansion:
                 variables.update(dict.fromkeys(self.free(child)))
             for e in indices(node):
                 self._variables(e, variables)
-            if isinstance(node, Reduce):
+            if isinstance(node, Reduce | Row):
                 for v in node.bound:
                     variables.pop(v, None)
             found = self._free[id(node)] = tuple(variables)
@@ -128,6 +130,8 @@ class Expansion:
             return graph.choose(condition, self.term(node.a, env), self.term(node.b, env))
         if isinstance(node, Entry):
             return self._entry(node, env)
+        if isinstance(node, Row):
+            return self._row(node, env)
         return self._reduce(node, env)
 
     def _read(self, source: Symbol, where: list[Whole]) -> Node:
@@ -192,6 +196,28 @@ class Expansion:
                 raise BudgetError("a product over a dimension that would be made smaller")
             return self.graph.multiply(parts)
         return self.graph.extremum(node.kind, parts)
+
+    def _row(self, node: Row, env: Env) -> Node:
+        digits = [[(v, weight, n) for n in range(count)] for v in node.bound for weight, count, _ in self._pieces(v)]
+        bodies: tuple[Expr, ...] = node.bodies
+        initial: tuple[Expr, ...] = ()
+        if node.function in ("argmax", "argmin"):
+            bodies, initial = bodies[:2], bodies[2:]
+        rows = []
+        for place in product(*digits):
+            here = {**env, **dict.fromkeys(node.bound, 0)}
+            for v, weight, n in place:
+                here[v] += weight * n
+            rows.append(tuple(self.term(body, here) for body in bodies))
+        if initial:
+            rows.append(tuple(self.term(body, env) for body in initial))
+            return self.graph.best(node.function, [(row[0], row[1]) for row in rows])
+        where = [self.graph.of_integer(self.index(e, self.sizes.place(node, k), env)) for k, e in enumerate(node.at)]
+        return self.graph.row(node.function, [*(n for row in rows for n in row), *where])
+
+    def _pieces(self, v: Var) -> list[tuple[int, int, int]]:
+        """The digits of a variable from the highest down: their values are in the order of the variable's."""
+        return self.sizes.pieces(v)[::-1]
 
     def index(self, e: Affine, ruler: object, env: Env) -> Whole:
         """An index expression on a ruler."""

@@ -120,6 +120,9 @@ class Guess:
         return crc32(f"{self.seed} {text}".encode()) / 2**32
 
     def _call(self, name: str, args: list[float]) -> float:
+        if name in ("argmax", "argmin"):
+            sign = 1 if name == "argmax" else -1
+            return max(zip(args[::2], args[1::2], strict=True), key=lambda pair: (sign * pair[0], -pair[1]))[1]
         if name == "inverse":
             return 1 / args[0]
         if name == "log" and args[0] > 0:

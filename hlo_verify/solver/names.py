@@ -18,6 +18,7 @@ from hlo_verify.solver.plain import (
     Num,
     Power,
     Reduce,
+    Row,
     Symbol,
     Table,
     children,
@@ -63,6 +64,8 @@ class Names:
             return f"[{node.lo} {inside} {node.hi}]"
         if isinstance(node, Reduce):
             return f"({node.kind} {' '.join(map(self._variable, node.bound))} {inside})"
+        if isinstance(node, Row):
+            return f"({node.function!r} {' '.join(map(self._variable, node.bound))} {inside})"
         label = node.function if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""
         return f"({type(node).__name__}{label} {inside})"
 

@@ -204,6 +204,8 @@ class Nodes:
                 if (sign > 0) == (kind == "max"):
                     return n
                 found.discard(n)
+        if len(found) > 1 and all(map(self.is_boolean, found)):
+            found.discard(self.zero if kind == "max" else self.one)
         if len(found) == 1:
             return found.pop()
         numbers = [c for c in map(self.value, found) if c is not None]
@@ -211,6 +213,28 @@ class Nodes:
             found = {n for n in found if self.value(n) is None}
             found.add(self.number(max(numbers) if kind == "max" else min(numbers)))
         return self._node((kind, tuple(sorted(found)))) if len(found) > 1 else found.pop()
+
+    def row(self, function: str, args: Sequence[Node]) -> Node:
+        """A function of many numbers that is known by its name."""
+        return self._node(("call", function, tuple(args)))
+
+    def best(self, function: str, pairs: Iterable[tuple[Node, Node]]) -> Node:
+        """The index of the best of pairs of a value and an index (`argmax`, `argmin`), of equal ones the least index.
+
+        The best of some pairs stands for these pairs; an initial value that is worse than all numbers, for none.
+        """
+        found: set[tuple[Node, Node]] = set()
+        for value, index in pairs:
+            node = self.nodes[index]
+            inside = node[2] if node[0] == "call" and node[1] == function else ()
+            parts = list(zip(inside[::2], inside[1::2], strict=True))
+            known = bool(parts) and self.extremum(function[3:], [v for v, _ in parts]) == value
+            found.update(parts if known else [(value, index)])
+        worst = -1 if function == "argmax" else 1
+        kept = {pair for pair in found if self._infinite(pair[0]) != worst} or found
+        if len(kept) == 1:
+            return kept.pop()[1]
+        return self.row(function, [n for pair in sorted(kept) for n in pair])
 
     def _infinite(self, n: Node) -> int:
         if n == self.infinity:

@@ -157,7 +157,21 @@ class Reduce:
     body: Expr
 
 
-Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A function of terms for all values of variables, in their order, at a place of its result.
+
+    `argmax` and `argmin` are the index of the best of pairs (`bodies`: value and index, and an initial pair); of others
+    only the name is known.
+    """
+
+    function: str
+    bound: tuple[Var, ...]
+    bodies: tuple[Expr, ...]
+    at: tuple[Affine, ...] = ()
+
+
+Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce | Row
 
 ZERO, ONE = Num(0), Num(1)
 
@@ -262,6 +276,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
         return (node.base,)
     if isinstance(node, Choose):
         return node.condition, node.a, node.b
+    if isinstance(node, Row):
+        return node.bodies
     return (node.body,) if isinstance(node, Reduce) else ()
 
 
@@ -273,6 +289,8 @@ def indices(node: Expr) -> tuple[Affine, ...]:
         return (node.at,)
     if isinstance(node, OfIndex):
         return (node.index,)
+    if isinstance(node, Row):
+        return node.at
     return (node.form,) if isinstance(node, Gate) else ()
 
 

@@ -19,6 +19,7 @@ from hlo_verify.solver.plain import (
     OfIndex,
     Power,
     Reduce,
+    Row,
     Symbol,
     add,
     as_affine,
@@ -32,7 +33,9 @@ from hlo_verify.solver.plain import (
 )
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor
 
-TRANSPARENT = {"term": "term", "sum": "sum", "max": "max", "min": "min", "product": "product"}
+BEST = frozenset({"argmax", "argmin"})
+
+TRANSPARENT = frozenset({"term", "sum", "max", "min", "product", "top_k"}) | BEST
 """Kinds of definitions that can be taken apart."""
 
 
@@ -68,8 +71,13 @@ class Opening:
             env: dict[Var, Affine] = dict(zip(source.params, where, strict=False))
             bound = tuple(expr.fresh("f", v.size) for v in source.bound)
             env.update(zip(source.bound, map(whole, bound), strict=True))
-            body = self.term(source.bodies[0], env)
-            made = body if source.kind == "term" else Reduce(source.kind, bound, body)
+            bodies = tuple(self.term(body, env) for body in source.bodies)
+            if source.kind in BEST:
+                made: Expr = Row(source.kind, bound, bodies)
+            elif source.kind == "top_k":
+                made = Row(f"top_k {source.attributes}", bound, bodies, where[len(source.params) :])
+            else:
+                made = bodies[0] if source.kind == "term" else Reduce(source.kind, bound, bodies[0])
             found = self._written[key] = made, where
         return found[0]
 

@@ -14,6 +14,9 @@ from hlo_verify.solver.z3_terms import script
 MODEL = 2000
 """The most characters of a model that are kept."""
 
+ARGUMENTS = 4
+"""The most arguments of a function that is shown with a model."""
+
 
 class Z3:
     """Decides formulas pair by pair: first whether the difference vanishes when Z3 multiplies it out, then for a model.
@@ -43,5 +46,11 @@ class Z3:
             if isinstance(found, Unknown):
                 return found
             if found:
-                return Different(n, str(solver.model())[:MODEL])
+                return Different(n, _shown(solver.model()))
         return Equal()
+
+
+def _shown(model: z3.ModelRef) -> str:
+    """A model as text, without functions of many arguments, which take seconds to print."""
+    parts = (f"{name} = {model[name]}" for name in model.decls() if name.arity() <= ARGUMENTS)
+    return f"[{', '.join(parts)}]"[:MODEL]

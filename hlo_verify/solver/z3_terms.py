@@ -117,7 +117,7 @@ class _Writer:
             return self._exponential(n, node[1], node[2])
         if kind == "call":
             args = [self.done[m] for m in node[2]]
-            name = self._declare(f"|f {node[1]}|", ["Real"] * len(args), "Real")
+            name = self._declare(f"|f {node[1]} {len(args)}|", ["Real"] * len(args), "Real")
             text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
             if self.graph.is_boolean(n):
                 self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")

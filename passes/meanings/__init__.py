@@ -4,11 +4,17 @@ Each function follows the text of the StableHLO specification and nothing of `hl
 element is (`site.where`) and reads operands at index expressions (`site.read`). What is not here is not re-checked.
 """
 
-from hlo_verify.passes.meanings import exchanges, movement, numbers, sums
+from hlo_verify.passes.meanings import best, exchanges, movement, numbers, sums
 from hlo_verify.passes.meanings.numbers import free_function
 from hlo_verify.passes.meanings.site import Meaning, Site, UnwrittenError
 
 __all__ = ["MEANINGS", "Meaning", "Site", "UnwrittenError", "free_function"]
 
-MEANINGS: dict[str, Meaning] = {**movement.MEANINGS, **numbers.MEANINGS, **sums.MEANINGS, **exchanges.MEANINGS}
+MEANINGS: dict[str, Meaning] = {
+    **movement.MEANINGS,
+    **numbers.MEANINGS,
+    **sums.MEANINGS,
+    **exchanges.MEANINGS,
+    **best.MEANINGS,
+}
 """Meanings by operation name."""

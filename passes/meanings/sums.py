@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Function
+from hlo_verify.passes.meanings.best import best_of_pairs
 from hlo_verify.passes.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.solver.plain import (
     Affine,
@@ -13,6 +14,7 @@ from hlo_verify.solver.plain import (
     Expr,
     Gate,
     Reduce,
+    Row,
     add,
     as_affine,
     digit,
@@ -115,9 +117,7 @@ def combined(kind: str, *terms: Expr) -> Expr:
 
 def _reduce(site: Site) -> Expr:
     dims, count = site.attribute("dimensions"), len(site.operands) // 2
-    if count > 1:
-        raise UnwrittenError("reduce of several operands together")
-    kind = reducer(site.op.regions[0])
+    kind = reducer(site.op.regions[0]) if count == 1 else best_of_pairs(site.op.regions[0])
     bound: list[Var] = []
     where, places = [], iter(site.where)
     for k, size in enumerate(site.operands[0].shape):
@@ -126,9 +126,12 @@ def _reduce(site: Site) -> Expr:
             where.append(whole(bound[-1]))
         else:
             where.append(next(places))
-    first = site.read(count, [])
+    first = site.read(count + site.result, [])
     if any(v.size == 0 for v in bound):
         return first
+    if site.result:
+        bodies = (site.read(0, where), site.read(1, where), site.read(count, []), first)
+        return Row(f"arg{kind}", tuple(bound), bodies)
     return combined(kind, Reduce(kind, tuple(bound), site.read(0, where)), first)
 
 
