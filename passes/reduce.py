@@ -22,6 +22,9 @@ summed digit has fewer values than it had, what its addends have in common count
 of `2 + 2*o` values for offsets up to o, the two in the middle are beyond the reach of every offset on either side,
 so that what these two have in common is what all the values left out have (`solver.expand`).
 
+A digit that ends between two marks, as a window does, keeps its size, and so do the stretches that it passes; the
+stretch that it ends in has room for as far as it reaches, as for an offset.
+
 What is checked of its conditions: the alignment of every digit, and the size that offsets force. A class with a digit
 or a constant that is not aligned keeps its radix, and so does everything whose value is used as a number (iota), is
 looked up in a table (device numbers, replica groups) or divides unevenly; the instance is then *bounded* in these and
