@@ -60,7 +60,7 @@ class Draw:
     """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
 
 
-DRAWS = (
+EVEN = (
     Draw(1.0, 2, 8, faint=True),
     Draw(1.0, 2, 40, positive=True),
     Draw(16.0, 2, 1000, uneven=True, faint=True),
@@ -74,9 +74,11 @@ DRAWS = (
     Draw(1.0, 32, 8),
     Draw(8.0, 32, 40),
 )
-"""Tried in turn, with inputs that are cheap to evaluate (`cuts`); small values tell the constants apart that are added
-to a variance, large ones what saturates. When nothing was found, every draw is tried once more with as many values as
-an evaluation may have (`Limits`)."""
+"""Small values tell the constants apart that are added to a variance, large ones what saturates."""
+
+DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
+"""Tried in turn, with inputs that are cheap to evaluate (`cuts`). When nothing was found, every draw is tried once more
+with as many values as an evaluation may have (`Limits`)."""
 
 FAINT = 4
 """Arguments are taken for a state where so many times fewer results depend on them than on another."""
