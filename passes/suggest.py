@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -39,7 +40,8 @@ def suggest(
     `deadline` is a time of `time.monotonic`.
     """
     apart = lost or found.differences[min(results)]
-    factor = abs(apart.expected / apart.found) if apart.found else None
+    known = apart.found and math.isfinite(apart.found) and math.isfinite(apart.expected)
+    factor = abs(apart.expected / apart.found) if known else None
     proofs = 0
     for repair in mends.near(lead.name, factor):
         if time.monotonic() > deadline or proofs >= PROOFS:

@@ -51,6 +51,13 @@ DIFFERENT = {
         "%y = stablehlo.select %p, %x, %c : tensor<Nxi1>, TYPE",
         ("dense<2>", "dense<3>"),
     ),
+    "infinity": (
+        "f32",
+        "%c = stablehlo.constant dense<0xFF800000> : TYPE\n"
+        "%p = stablehlo.compare LT, %x, %x : (TYPE, TYPE) -> tensor<Nxi1>\n"
+        "%s = stablehlo.select %p, %x, %c : tensor<Nxi1>, TYPE\n %y = stablehlo.tanh %s : TYPE",
+        ("0xFF", "0x7F"),
+    ),
     "saturation": ("f32", "%y = stablehlo.tanh %x : TYPE", ("%y = stablehlo.tanh %x", "%y = stablehlo.negate %x")),
 }
 
