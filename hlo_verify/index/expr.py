@@ -226,7 +226,7 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         q = e.lo // m
         return constant(q), shift(e, -q * m)
     high, r = high_and_low(e, m)
-    for above, rest in ((high, r), balanced(high, r, m)):
+    for above, rest in ((high, r), balanced(high, r, m), balanced(high, r, m, halves=True)):
         k = rest.lo // m
         if k == rest.hi // m:
             return shift(above, k), shift(rest, -k * m)
@@ -243,12 +243,16 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     return build(q, [(div, 1)]), remainder
 
 
-def balanced(high: Index, low: Index, m: int) -> tuple[Index, Index]:
-    """`m*high + low` with coefficients of the low part between -m/2 and m/2, in place of the nonnegative ones."""
-    large = [(a, c) for a, c in low.items if 2 * c > m]
+def balanced(high: Index, low: Index, m: int, halves: bool = False) -> tuple[Index, Index]:
+    """`m*high + low` with coefficients of the low part between -m/2 and m/2, in place of the nonnegative ones.
+
+    With `halves` -m/2 takes the place of m/2: `(1 - a) mod 2` is `1 - a` for a digit of two values.
+    """
+    least = m // 2 if halves and m % 2 == 0 else m // 2 + 1
+    large = [(a, c) for a, c in low.items if c >= least]
     if not large:
         return high, low
-    small = [(a, c - m if 2 * c > m else c) for a, c in low.items]
+    small = [(a, c - m if c >= least else c) for a, c in low.items]
     return add(high, build(0, [(a, 1) for a, _ in large])), build(low.const, small)
 
 

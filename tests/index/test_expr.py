@@ -104,3 +104,11 @@ def test_unbounded_parameters_take_negative_values() -> None:
     for x in range(-9, 9):
         assert Evaluator({}).index(e, {v: x})[()] == (x - 3) // 4
         assert expr.substitute(e, {v: expr.constant(x)}) is expr.constant((x - 3) // 4)
+
+
+def test_functions_of_a_digit_with_two_values() -> None:
+    """`1 - a` is a remainder, whichever sign a has there."""
+    a, b = (expr.floor_div(expr.of_var(expr.var("x", n, 7)), 4) for n in range(2))
+    other = expr.subtract(expr.constant(1), a)
+    assert expr.modulo(expr.shift(a, 1), 2) is other
+    assert expr.floor_divmod(expr.add(expr.scale(b, 2), other), 2) == (b, other)
