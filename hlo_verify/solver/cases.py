@@ -26,7 +26,7 @@ from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.solver.opening import TERMS, opened, without_name
 from hlo_verify.solver.rebuilding import rebuilt
 from hlo_verify.solver.refusing import comparable, differs_somewhere, is_open
-from hlo_verify.solver.unrolling import unrolled
+from hlo_verify.solver.unrolling import unrolled, written_out
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import (
@@ -66,7 +66,11 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     effort = Effort(QUESTIONS) if total is None else total.part(QUESTIONS)
     spent = effort.left
     difference = algebra.multiply(inside, algebra.subtract(found, expected))
-    result = effort.left > 0 and (vanishes(difference, effort) or _vanishes_for_each(difference, effort))
+    result = effort.left > 0 and (
+        vanishes(difference, effort)
+        or _vanishes_for_each(difference, effort)
+        or _vanishes_written_out(difference, effort)
+    )
     if total is not None:
         total.left -= spent - effort.left
     return result
@@ -108,6 +112,12 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     if v is None:
         return False
     return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
+
+
+def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 because what sums over few values add up cancels, addend by addend."""
+    added_up = written_out(opened(p))
+    return added_up is not None and vanishes(added_up, effort)
 
 
 def _sum_of(mono: Monomial) -> Read | None:

@@ -9,17 +9,24 @@ m < turns, every value of v is met once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.solver.rebuilding import rebuilt
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Atom, Poly, Read
+from hlo_verify.terms.term import Atom, Poly, Read, atoms
 
 TURNS = 16
 """The most sums that one is taken apart into."""
+
+FEW = 8
+"""Over at most so many values a sum is written out, as at most ADDITIONS terms for all sums together."""
+
+ADDITIONS = 48
 
 Digit = tuple[int, int]
 """Which bound variable, and the weight of its digit."""
@@ -42,6 +49,28 @@ def unrolled(sums: Sequence[Read]) -> Iterator[dict[Atom, Poly]]:
     choices = [_digits(read, turns) for read in long]
     for chosen in zip(*choices, strict=False):
         yield {read: _taken_apart(read, digit, turns) for read, digit in zip(long, chosen, strict=True)}
+
+
+def written_out(p: Poly) -> Poly | None:
+    """A term whose sums are over few values of some variables, with all of these sums written out as additions.
+
+    Two sums over the values of a window may go through them in other variables, or leave some of them to guards. None
+    where there are no such sums, or these would be too many additions.
+    """
+    sums = {a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum"}
+    few = {read: [n for n, v in enumerate(read.tensor.bound) if v.size <= FEW] for read in sums}
+    additions = sum(prod(read.tensor.bound[n].size for n in few[read]) for read in sums if few[read])
+    if not additions or additions > ADDITIONS:
+        return None
+    return rebuilt(p, {read: _added_up(read, few[read]) for read in sums if few[read]}, {})
+
+
+def _added_up(read: Read, few: Sequence[int]) -> Poly:
+    bound, (body, *_) = unfold(read)
+    rest = [v for n, v in enumerate(bound) if n not in few]
+    values = product(*(range(bound[n].size) for n in few))
+    chosen = ({bound[n]: expr.constant(value) for n, value in zip(few, each, strict=True)} for each in values)
+    return algebra.add(*(reduce_sum(rest, algebra.substitute(body, mapping)) for mapping in chosen))
 
 
 def _count(read: Read) -> int:
