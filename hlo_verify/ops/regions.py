@@ -22,6 +22,7 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
+from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
@@ -101,6 +102,21 @@ def _plain_monoid(region: Function) -> str | None:
     if dtype == "i1":
         return _OF_TRUTH_VALUES.get(kind, kind)
     return None if kind in ("and", "or") else kind
+
+
+def added(region: Function, others: Sequence[Value], context: Context) -> list[Poly] | None:
+    """What a region adds to each of its first arguments, of which there are as many as results, where the rest are
+    `others`; None if that is not all it does."""
+    symbols = _symbols(region)[: len(region.results)]
+    inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
+    values = context.run(region, [*symbols, *others], inner)
+    if inner.unsupported or any(value.type != symbol.type for value, symbol in zip(values, symbols, strict=True)):
+        return None
+    if any(value.type.dtype == "i1" for value in values):
+        return None
+    terms = [algebra.subtract(value.term, symbol.term) for value, symbol in zip(values, symbols, strict=True)]
+    own = {placeholder(n, symbol.type) for n, symbol in enumerate(symbols)}
+    return None if any(own & opening.ingredients(term) for term in terms) else terms
 
 
 def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:

@@ -1,8 +1,8 @@
 """scatter: every update lands where its index says, or nowhere.
 
 `result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region
-overwrites, the same holds if no two updates land on one element; otherwise the result is a function of the whole
-operands.
+overwrites, the same holds if no two updates land on one element; where it adds to each operand something that it
+computes of all updates alone, that is the update. Otherwise the result is a function of the whole operands.
 
 A window that lies partly outside is skipped as a whole by some of XLA's implementations, while StableHLO's
 specification applies the part that lies inside. Which of the two holds is a truth value of its own here, so that a
@@ -20,7 +20,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ir import Function, Op
 from hlo_verify.ops.indexing import equals, index_at
-from hlo_verify.ops.regions import combine, monoids, neutral, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -103,12 +103,32 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(kind, v.term) for kind, v in zip(op.types, operands, strict=True)]
     kinds = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
-    if kinds is None or ("set" in kinds and not (op.attributes.get("unique_indices") or at_most_once(place))):
+    landed: list[Poly] | None
+    if kinds is None:
+        kinds, landed = ("sum",) * count, _added(op, place, updates, context)
+    elif "set" in kinds and not (op.attributes.get("unique_indices") or at_most_once(place)):
+        landed = None
+    else:
+        landed = [
+            remap(factor(operand_term(kind, update, result.dtype), result.dtype), update.shape, place.at)
+            for kind, update, result in zip(kinds, updates, op.types, strict=True)
+        ]
+    if landed is None:
         return _function_of_whole(op, args, context)
     return [
-        Value(result, lighten(_landed(kind, place, operand, update, result.dtype), result.dtype))
-        for kind, operand, update, result in zip(kinds, operands, updates, op.types, strict=True)
+        Value(result, lighten(_landed(kind, place, operand, term, result.dtype), result.dtype))
+        for kind, operand, term, result in zip(kinds, operands, landed, op.types, strict=True)
     ]
+
+
+def _added(op: Op, place: Landing, updates: Sequence[Value], context: Context) -> list[Poly] | None:
+    """What the updates that land add to each operand; None where the region does anything else."""
+    region = op.regions[0]
+    kinds = region.argument_types[len(op.types) :]
+    terms = [
+        remap(operand_term("sum", v, kind.dtype), v.shape, place.at) for v, kind in zip(updates, kinds, strict=True)
+    ]
+    return added(region, [Value(kind, term) for kind, term in zip(kinds, terms, strict=True)], context)
 
 
 def _reducers(region: Function, context: Context) -> tuple[str, ...] | None:
@@ -118,10 +138,9 @@ def _reducers(region: Function, context: Context) -> tuple[str, ...] | None:
     return monoids(region, context)
 
 
-def _landed(kind: str, place: Landing, operand: Value, update: Value, dtype: str) -> Poly:
-    """The result of one operand, at its positional variables."""
+def _landed(kind: str, place: Landing, operand: Value, term: Poly, dtype: str) -> Poly:
+    """The result of one operand, at its positional variables, where a term of `place` is the update."""
     base = operand_term(kind, operand, dtype)
-    term = remap(factor(operand_term(kind, update, dtype), dtype), update.shape, place.at)
     bound, lands = place.bound, place.lands
     if kind == "sum":
         return algebra.add(base, sums.reduce_sum(bound, algebra.multiply(lands, term)))

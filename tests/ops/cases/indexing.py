@@ -110,7 +110,9 @@ def scatter(draw: Draw) -> Case:
     program = Program()
     form = layout(draw)
     batch = int(np.prod(form.result)) // max(1, int(np.prod([form.result[k] for k in form.offset_dims])))
-    kind = draw(st.sampled_from(("add", "add", "maximum", "minimum", "multiply", "truth", "set", "unique", "two")))
+    kind = draw(
+        st.sampled_from(("add", "add", "maximum", "minimum", "multiply", "truth", "set", "unique", "two", "joined"))
+    )
     dtype = draw(st.sampled_from(("f32", "i8", "i32", "ui8")))
     if kind == "unique" and not form.index_map and batch != 1:
         kind = "set"
@@ -140,6 +142,17 @@ def scatter(draw: Draw) -> Case:
             f'"stablehlo.return"(%z, %w) : ({a}, {b}) -> () }}'
         )
         kinds.append((form.operand, "f64"))
+    if kind == "joined":
+        args = [args[0], operand(draw, program, form.operand, dtype), args[1], args[2]]
+        args.append(operand(draw, program, form.result, dtype))
+        a = scalar(dtype)
+        region = (
+            f"{{ ^bb0(%x: {a}, %u: {a}, %y: {a}, %v: {a}): "
+            f"%low = stablehlo.minimum %y, %v : {a} %z = stablehlo.add %x, %low : {a} "
+            f"%product = stablehlo.multiply %y, %v : {a} %w = stablehlo.subtract %u, %product : {a} "
+            f'"stablehlo.return"(%z, %w) : ({a}, {a}) -> () }}'
+        )
+        kinds.append((form.operand, dtype))
     unique = "true" if kind == "unique" else "false"
     attributes = (
         "scatter_dimension_numbers = #stablehlo.scatter<"
