@@ -39,6 +39,9 @@ SHRINKING = 3.0
 LEAST = 30.0
 """What one evaluation may take in any case, in seconds: a search that stops early has only begun fewer of them."""
 
+MORE = 4.0
+"""How long the search goes on for some results, in seconds, when others were found to differ."""
+
 FEW = 2
 """After so many draws, a difference need not be clear."""
 
@@ -115,6 +118,9 @@ class Search:
     _tried: int = 0
     _slowest: float = 0.0
     """How long the slowest draw took."""
+    _spent: float = 0.0
+    """The time of all searches so far, and how much of it had passed when a result was found to differ last."""
+    _found_after: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     _known: _Known | None = None
     _cuts: Cuts = field(init=False)
@@ -123,20 +129,30 @@ class Search:
         self._cuts = Cuts(tuple(sorted({kind for each in self._kinds() for kind in each if kind[0] > 1})))
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), seconds: float = SECONDS) -> set[int]:
-        """Which of those results differ for some inputs, after so many draws in all."""
-        deadline = time.thread_time() + seconds
+        """Which of those results differ for some inputs, after so many draws in all.
+
+        Once some do, the others are searched for no longer than these took, and `MORE` seconds.
+        """
+        entered = time.thread_time()
+        begun = entered - self._spent
         while self._tried < draws and not self._is_enough(results):
+            deadline = entered + seconds
+            if not self._best.keys().isdisjoint(results):
+                deadline = min(deadline, begun + 2 * self._found_after + MORE)
             left = deadline - time.thread_time()
             if left < 0 or (self._tried >= len(DRAWS) and self._cuts.all_fit):
                 break
             limits = Limits(seconds=max(left, LEAST))
-            started = time.thread_time()
+            started, known = time.thread_time(), len(self._best)
             trial = self._trial(self._tried, results, limits, deadline)
             self._tried += 1
             self._note(trial, results, limits)
+            if len(self._best) > known:
+                self._found_after = time.thread_time() - begun
             self._slowest = max(self._slowest, time.thread_time() - started)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
                 self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
+        self._spent = time.thread_time() - begun
         return {n for n in results if n in self._best}
 
     def _trial(self, number: int, results: Collection[int], limits: Limits, deadline: float) -> Trial:

@@ -51,6 +51,17 @@ def test_arguments_of_different_scales() -> None:
     assert Search(pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.011")).find([0]) == {0}
 
 
+def test_the_rest_is_not_searched_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two results: one differs for any inputs, the other only for arguments of different scales."""
+    plain = "%s = stablehlo.multiply %x, %c : TYPE" + RATIO.replace("%c = ", "%k = ").replace("%b, %c", "%b, %k")
+    body = "%c = stablehlo.constant dense<0.01> : TYPE\n" + plain
+    modules = pair("tensor<4096xf32>", "xy", "sr", body, "0.01", "0.011")
+    assert Search(modules).find([0, 1]) == {0, 1}
+    monkeypatch.setattr(search, "MORE", -1000.0)
+    assert Search(modules).find([0, 1]) == {0}
+    assert Search(modules).find([1]) == {1}
+
+
 def test_fewer_classes_are_tried_before_dimensions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "DRAWS", (Draw(1.0, 8, 8),))
     monkeypatch.setattr(cuts, "CHEAP", 32)
