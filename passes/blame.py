@@ -27,6 +27,7 @@ from hlo_verify.passes.lost import NEAREST, Values
 from hlo_verify.passes.operands import Operands
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
+from hlo_verify.terms.algebra import INTEGER_RANGES
 from hlo_verify.terms.term import Poly
 
 REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
@@ -34,6 +35,9 @@ REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 
 MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
 """Operations that the partitioner puts in between."""
+
+FILLS = frozenset({"constant", "iota", "pad"})
+"""Operations that the partitioner makes numbers with."""
 
 DEEP = 8
 """How many operations back the operands of two of one origin are compared."""
@@ -83,6 +87,9 @@ class Blame:
             found = self._other_count(name)
             if found is not None:
                 return found
+        vanished = self._vanished(lost)
+        if vanished is not None:
+            return vanished
         inside = set(lost)
         first = [name for name in lost if inside.isdisjoint(self.values.flow.sources(name))] or lost[:1]
         name = min(first, key=self._rank)
@@ -133,6 +140,38 @@ class Blame:
             return None
         why = f"{min(mine)} iterations where {min(theirs)} are expected"
         return Fault(name, flow.line(name), kind=Mismatch.WRONG_VALUE, why=why)
+
+    def _vanished(self, lost: list[Name]) -> Fault | None:
+        """The first constant among those that lost values are made from that no logical operation of the same kind and
+        origin computes: what it was to be made from is gone.
+
+        A sum of which one summand is gone is no lost value if the rest is something that the logical module computes.
+        """
+        flow, counterparts = self.values.flow, self.values.stages.counterparts
+        inside = set(lost)
+
+        def goes_on(at: Name) -> bool:
+            return at in inside or self._is_of_another(at) or not counterparts(flow.op(at))
+
+        before = [at for at in flow.back(lost[-1], goes_on) if at not in inside and self._is_of_another(at)]
+        computed = [at for at in before if flow.op(at).name not in MOVES | FILLS]
+        numbers = [at for at in computed if flow.value(at).term.constant is not None]
+        if not numbers:
+            return None
+        found = min(numbers, key=flow.order)
+        other = counterparts(flow.op(found))[0].op
+        why = f"a constant where {other.name} ({other.location}) is expected"
+        return Fault(found, flow.line(found), kind=Mismatch.WRONG_VALUE, why=why)
+
+    def _is_of_another(self, name: Name) -> bool:
+        """Whether a value is not lost, but a shard of none of the logical values of the same kind and origin."""
+        value, op = self.values.flow.value(name), self.values.flow.op(name)
+        others = self.values.stages.counterparts(op) if op.location.frames else []
+        if not others or value.type.dtype in INTEGER_RANGES:
+            return False
+        match = self.values.shards.match(value)
+        whole = value.term if value.term.constant is not None or match is None else match.whole.term
+        return all(whole is not each.term for other in others for each in other.values)
 
     def _handed_on(self, name: Name) -> Fault | None:
         """A loop in whose iterations nothing is lost: a value that they hand on in place of another."""

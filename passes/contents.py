@@ -7,8 +7,11 @@ from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.terms import algebra
 from hlo_verify.terms import term as parts
-from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, mix, monomial_skey, reads
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, make_poly, mix, monomial_skey, reads
 
 
 def indices(term: Poly) -> Iterator[Index]:
@@ -83,3 +86,27 @@ def ratio(a: Poly, b: Poly) -> Number | None:
             return None
         found = here
     return found
+
+
+def named_anew(term: Poly) -> Poly:
+    """The term with its sums defined anew where computed indices say which elements are taken of them.
+
+    A value that is looked up in a sum is the sum of what is looked up, by another name.
+    """
+    found = term
+    for mono, c in term.items:
+        looked_up = [(atom, n) for atom, n in mono if isinstance(atom, Read) and n == 1 and _is_looked_up(atom)]
+        if looked_up:
+            rest = tuple(item for item in mono if item not in looked_up)
+            product = make_poly(((rest, c),))
+            for read, _ in looked_up:
+                bound, bodies = unfold(read)
+                product = algebra.multiply(product, reduce_sum(bound, bodies[0]))
+            found = algebra.add(algebra.subtract(found, make_poly(((mono, c),))), product)
+    return found
+
+
+def _is_looked_up(read: Read) -> bool:
+    return read.tensor.kind == "sum" and any(
+        isinstance(atom, Opaque) and atom.term is not None for e in read.indices for atom, _ in e.items
+    )

@@ -18,7 +18,7 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.values import Value, lighten, positions
-from hlo_verify.passes.contents import digits_of, form, indices, is_computed, ratio
+from hlo_verify.passes.contents import digits_of, form, indices, is_computed, named_anew, ratio
 from hlo_verify.passes.stages import Stages, Step
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.terms import algebra
@@ -135,7 +135,7 @@ class Shards:
         close: tuple[Fraction, Match] | None = None
         for step, whole in islice(self._wholes.get(form(value.term), ()), PLACEMENTS):
             for expected in self.shards(whole, value.shape):
-                if expected is value.term:
+                if expected is value.term or named_anew(expected) is named_anew(value.term):
                     return Match(step, whole, expected)
                 factor = ratio(value.term, expected)
                 if factor is not None:
