@@ -76,6 +76,7 @@ EVEN = (
     Draw(1.0, 8, 1000),
     Draw(1.0, 32, 8),
     Draw(8.0, 32, 40),
+    Draw(1.0, 128, 8),
 )
 """Small values tell the constants apart that are added to a variance, large ones what saturates."""
 
