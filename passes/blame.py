@@ -134,11 +134,12 @@ class Blame:
         op = flow.op(name)
         if op.name != "while":
             return None
-        mine = _counts(flow, op)
-        theirs = {count for loop in self.values.stages.counterparts(op) for count in _counts(logical, loop.op)}
-        if len(mine) != 1 or len(theirs) != 1 or mine == theirs:
+        mine = _counts(flow, flow.step(name))
+        theirs = next((_counts(logical, loop) for loop in self.values.stages.counterparts(op)), [])
+        apart = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]]
+        if not apart or len(mine) != len(theirs):
             return None
-        why = f"{min(mine)} iterations where {min(theirs)} are expected"
+        why = f"{apart[0][0]} iterations where {apart[0][1]} are expected"
         return Fault(name, flow.line(name), kind=Mismatch.WRONG_VALUE, why=why)
 
     def _vanished(self, lost: list[Name]) -> Fault | None:
@@ -159,19 +160,27 @@ class Blame:
         if not numbers:
             return None
         found = min(numbers, key=flow.order)
-        other = counterparts(flow.op(found))[0].op
-        why = f"a constant where {other.name} ({other.location}) is expected"
-        return Fault(found, flow.line(found), kind=Mismatch.WRONG_VALUE, why=why)
+        op = self._inside(counterparts(flow.op(found))[0], flow.result(found))
+        line = op.location if flow.op(found).name == "while" else flow.line(found)
+        why = f"a constant where {op.name} ({op.location}) is expected"
+        return Fault(found, line, kind=Mismatch.WRONG_VALUE, why=why)
+
+    def _inside(self, step: Step, k: int) -> Op:
+        """What computes a result of a logical operation: for a loop's, the operation of its body."""
+        logical = self.values.logical
+        while step.op.name == "while" and logical.origin(step.op.regions[1].results[k]) in logical:
+            step = logical.step(logical.origin(step.op.regions[1].results[k]))
+        return step.op
 
     def _is_of_another(self, name: Name) -> bool:
         """Whether a value is not lost, but a shard of none of the logical values of the same kind and origin."""
-        value, op = self.values.flow.value(name), self.values.flow.op(name)
-        others = self.values.stages.counterparts(op) if op.location.frames else []
+        value, op, k = self.values.flow.value(name), self.values.flow.op(name), self.values.flow.result(name)
+        others = self.values.stages.counterparts(op) if op.location.frames or op.name == "while" else []
         if not others or value.type.dtype in INTEGER_RANGES:
             return False
         match = self.values.shards.match(value)
         whole = value.term if value.term.constant is not None or match is None else match.whole.term
-        return all(whole is not each.term for other in others for each in other.values)
+        return all(len(other.values) <= k or whole is not other.values[k].term for other in others)
 
     def _handed_on(self, name: Name) -> Fault | None:
         """A loop in whose iterations nothing is lost: a value that they hand on in place of another."""
@@ -401,7 +410,11 @@ class Blame:
         return Location(location.name, frames[len(frames) - 1 - common :]) if frames else location
 
 
-def _counts(flow: Flow, loop: Op) -> set[int]:
-    """The numbers of iterations that the values of a loop's body count; one, where it holds no other loop."""
-    made = (result for result in map(flow.origin, loop.regions[1].results) if result in flow)
-    return {v.size for result in made for v in flow.value(result).term.free if v.kind == "t"}
+def _counts(flow: Flow, loop: Step) -> list[int]:
+    """How far the integers get that a loop counts from one known number to another; one for each iteration."""
+    found = []
+    for at, value in zip(map(flow.origin, loop.op.operands), loop.values, strict=True):
+        start, end = flow.value(at).term.constant if at in flow else None, value.term.constant
+        if value.shape == () and value.type.dtype in INTEGER_RANGES and isinstance(start, int) and isinstance(end, int):
+            found.append(abs(end - start))
+    return found
