@@ -46,6 +46,7 @@ EVERYTHING = """
 #one = loc("train.py":1:0)
 #two = loc("train.py":2:0)
 #three = loc("train.py":3:0)
+#four = loc("train.py":4:0)
 module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
   func.func @main(%x: tensor<4x4xf32>, %n: tensor<4xi32>, %i: tensor<i32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -105,7 +106,7 @@ module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32
       } do {
         %one = stablehlo.constant dense<1> : tensor<i32>
         %t = stablehlo.add %c0, %one : tensor<i32>
-        %s = stablehlo.add %c1, %c2 : tensor<4x4xf32>
+        %s = stablehlo.add %c1, %c2 : tensor<4x4xf32> loc(#four)
         stablehlo.return %t, %s, %c2 : tensor<i32>, tensor<4x4xf32>, tensor<4x4xf32>
       }
     %ag = "stablehlo.reduce_window"(%af#1, %zero) <{window_dimensions = array<i64: 3, 1>,
@@ -151,6 +152,13 @@ def test_source_lines_survive_and_neighbours_are_known(everything: Case) -> None
     assert mutant is not None
     sites = {str(op.location) for op in load(mutant.module).main.ops}
     assert {"train.py:2", "train.py:3"} <= sites
+
+
+def test_what_a_loop_hands_on_is_next_to_it(everything: Case) -> None:
+    (keep,) = [operator for operator in OPERATORS if operator.name == "keep carried"]
+    mutant = mutate(everything, (3,), [keep])
+    assert mutant is not None
+    assert "train.py:4" in mutant.near
 
 
 @pytest.mark.parametrize(

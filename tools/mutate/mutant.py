@@ -67,12 +67,16 @@ def _try(case: Case, operator: Operator, place: int, rng: np.random.Generator) -
         op = mlir.program(module)[place]
         shown = op.get_asm(enable_debug_info=False, large_elements_limit=8).split("\n")[0][:300]
         own, near = lines(op)
+        last = _end_of_loop(op)
+        handed_on = () if last is None else tuple(last.operands)
         try:
             with op.location:
                 what = operator.edit(op, Site(case.mesh, rng))
             module.operation.verify()
         except (NotHereError, ir.MLIRError):
             return None
+        if last is not None:
+            near = tuple(sorted({*near, *_makers(handed_on, tuple(last.operands))} - {*own}))
         changed = bytecode(module)
     if changed == case.partitioned:
         return None
@@ -83,18 +87,13 @@ def _try(case: Case, operator: Operator, place: int, rng: np.random.Generator) -
 
 
 def lines(op: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The source line of an operation, and those of the operations next to it.
+    """The source line of an operation, and those of the operations next to it; what is inside of it does not count.
 
     Next to it are those that compute its operands and those that use its results; where one of them has no source line
     (XLA's partitioner gives some operations none), the next ones in the same direction count instead. A value that
     comes from outside of a region, or leaves it, ends the search.
     """
-    locations = Locations()
-
-    def line(operation: Operation) -> str | None:
-        frames = locations.of(operation.location).frames
-        return f"{frames[0][0]}:{frames[0][1]}" if frames else None
-
+    line = _Lines()
     found: set[str] = set()
     for step in (_before, _after):
         seen: list[Any] = []
@@ -111,6 +110,31 @@ def lines(op: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 found.add(where)
     own = line(op)
     return (() if own is None else (own,)), tuple(sorted(found - {own}))
+
+
+class _Lines:
+    """The source lines of operations."""
+
+    def __init__(self) -> None:
+        self._locations = Locations()
+
+    def __call__(self, op: Operation) -> str | None:
+        frames = self._locations.of(op.location).frames
+        return f"{frames[0][0]}:{frames[0][1]}" if frames else None
+
+
+def _end_of_loop(op: Operation) -> Operation | None:
+    """What hands on the values of an iteration to the next one, if the operation is a loop."""
+    return list(op.regions[1].blocks[0].operations)[-1].operation if mlir.name(op) == "while" else None
+
+
+def _makers(before: Sequence[Any], after: Sequence[Any]) -> Iterator[str]:
+    """The source lines of what computes the values in whose place an edit puts others, and of what computes those."""
+    line = _Lines()
+    for pair in zip(before, after, strict=True):
+        if pair[0] != pair[1]:
+            where = (line(value.owner) for value in pair if not isinstance(value.owner, ir.Block))
+            yield from (each for each in where if each is not None)
 
 
 def _before(op: Operation) -> Iterator[Operation]:
