@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Mismatch
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
@@ -17,6 +19,7 @@ from hlo_verify.passes.contents import indices, is_computed
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values
+from hlo_verify.terms import algebra
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
 COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "collective_broadcast"}
@@ -52,6 +55,7 @@ class ByHand:
     def aim(self, fault: Fault, lost: list[Name], logical: Name) -> Fault:
         """The fault to report, for one found among lost values; `logical` is what the last of them should be."""
         rules = (
+            self._miscounted,
             self._chosen,
             self._other_scale,
             self._summed_after,
@@ -103,6 +107,29 @@ class ByHand:
         free = {v for e in indices(flow.value(by).term) for atom, _ in e.items for v in atom.free}
         explained = next(self.values.candidates(fault.name, flow.value(fault.name)), None) is not None
         return replace(fault, kind=Mismatch.WRONG_VALUE) if explained and free == {self.values.stages.device} else None
+
+    def _miscounted(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """Elements are looked up or masked by an offset that the device computes, and at which no shard starts."""
+        flow = self.values.flow
+        if fault.partial is not None or flow.op(fault.name).name not in LOOKUPS | {"select"}:
+            return None
+
+        def is_number(at: Name) -> bool:
+            return flow.value(at).type.dtype in INTEGER_RANGES
+
+        def is_odd(at: Name) -> bool:
+            return flow.value(at).type.dtype != "i1" and self._depends(at) and not self._is_start(at)
+
+        used = {at for at in flow.back(fault.name, lambda at: at == fault.name or is_number(at)) if is_number(at)}
+        numbers = [at for at in used if flow.value(at).shape == ()]
+        if any(flow.value(at).term.free - {self.values.stages.device} for at in numbers):
+            return None  # it takes a turn of a loop too
+        users = {fault.name, *used}.difference(numbers)
+        offsets = [at for at in numbers if any(at in flow.sources(user) for user in users)]
+        first = min(filter(is_odd, offsets), key=flow.order, default=None)
+        if first is None:
+            return None
+        return replace(fault, location=flow.line(first), offset=self._index(first))
 
     def _scattered(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """A sum that is completed later, and lies elsewhere then: it was scattered in another order."""
@@ -319,6 +346,15 @@ class ByHand:
         """Whether devices have different values."""
         device = self.values.stages.device
         return any(device in atom.free for e in indices(self.values.flow.value(name).term) for atom, _ in e.items)
+
+    def _index(self, name: Name) -> Index:
+        value = self.values.flow.value(name)
+        return algebra.as_index(value.term, *INTEGER_RANGES[value.type.dtype])
+
+    def _is_start(self, name: Name) -> bool:
+        """Whether a scalar is where each device's shard starts, or as far before."""
+        index = self._index(name)
+        return any(self.values.shards.is_start(each) for each in (index, expr.scale(index, -1)))
 
     def _is_complete(self, name: Name) -> bool:
         flow = self.values.flow

@@ -231,6 +231,14 @@ class Shards:
                     return expr.scale(expr.of_atom(atom), c)
         return None
 
+    def is_start(self, index: Index) -> bool:
+        """Whether the shards of some dimension start at such indices; shards of more elements than one."""
+        for tiles, starts in self._starts.items():
+            locals_ = {-(-size // tiles) for size in self._sizes if size > tiles}
+            if any(expr.scale(start, local) is index for start in starts for local in locals_):
+                return True
+        return False
+
     def are_axes(self, digits: Iterable[Digit]) -> bool:
         """Whether digits of the device begin and end where those do that placements are made of: whole mesh axes."""
         bounds = {1, self.stages.device.size}

@@ -101,6 +101,18 @@ def norm_of_a_part(x: jax.Array) -> jax.Array:
     return norm(y)  # BUG: of the device's own part
 
 
+def looked_up_elsewhere(x: jax.Array) -> jax.Array:
+    start = jax.lax.axis_index("i") * 3  # BUG: each has two
+    return jnp.tanh(jax.lax.dynamic_slice_in_dim(x, start, 2))
+
+
+def masked_elsewhere(x: jax.Array, n: jax.Array) -> jax.Array:
+    first = jax.lax.axis_index("i") + 2  # BUG: times 2
+    local = n.astype(jnp.int32) - first
+    mine = jnp.logical_and(local >= 0, local < 2)
+    return jax.lax.psum(jnp.where(mine, x[jnp.clip(local, 0, 1)], 0.0), "i")
+
+
 CASES = {
     "what is complete is summed too": Case(
         lambda x, w, b: x @ w + b,
@@ -128,6 +140,18 @@ CASES = {
     ),
     "sent the wrong way": Case(
         lambda x: jnp.sin(jnp.roll(x, 2)), shifted_back, (VECTOR,), (P("i"),), P("i"), Mismatch.WRONG_DEVICES
+    ),
+    "an offset at which no shard starts": Case(
+        jnp.tanh, looked_up_elsewhere, (VECTOR,), (P(),), P("i"), Mismatch.WRONG_PLACE, "where 2*d is expected"
+    ),
+    "an offset that is added to, not multiplied": Case(
+        lambda x, n: jnp.take(x, n.astype(jnp.int32), mode="clip"),
+        masked_elsewhere,
+        (VECTOR, VECTOR),
+        (P("i"), P()),
+        P(),
+        Mismatch.WRONG_PLACE,
+        "offset d + 2 where 2*d is expected",
     ),
     "a function that both call": Case(
         lambda x: norm(jnp.tanh(x)), norm_of_a_part, (VECTOR,), (P("i"),), P("i"), Mismatch.NEVER_REDUCED
