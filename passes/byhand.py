@@ -199,8 +199,9 @@ class ByHand:
         flow = self.values.flow
         if fault.offset is not None or fault.missing is not None or flow.op(fault.name).name in COLLECTIVES:
             return None
-        before = (at for at in flow.back(fault.name, self.values.is_lost) if self.values.is_lost(at))
-        if fault.partial is None and any(map(self._is_wrong_sum, before)):
+        if fault.partial is None and flow.op(fault.name).name in ("reduce", "dot_general"):
+            return None  # a right one would be a part of a sum
+        if fault.partial is None and any(map(self._is_wrong_sum, self.values.lost_before(fault.name))):
             return None
         term = flow.value(fault.name).term
         explained = not is_computed(term) or next(self.values.candidates(fault.name, flow.value(fault.name)), None)
@@ -226,7 +227,9 @@ class ByHand:
     def _is_wrong_sum(self, name: Name) -> bool:
         """Whether a value is summed up to no part of a logical one, as a right sum is."""
         flow = self.values.flow
-        return flow.op(name).name in ("reduce", "dot_general") and self.values.shards.open_sum(flow.value(name)) is None
+        op = flow.op(name)
+        is_sum = op.name == "dot_general" or (op.name == "reduce" and {o.name for o in op.regions[0].ops} == {"add"})
+        return is_sum and self.values.shards.open_sum(flow.value(name)) is None
 
     def _moved(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Only the shape is other than that of what a collective moved: it moved it elsewhere."""

@@ -91,6 +91,11 @@ def shifted_back(x: jax.Array) -> jax.Array:
     return jnp.sin(y)
 
 
+def sum_of_another(x: jax.Array) -> jax.Array:
+    local = jnp.sum(jnp.tanh(x)) / 8  # BUG: of the squares
+    return jax.lax.psum(local, "i")
+
+
 def norm(x: jax.Array) -> jax.Array:
     """Both programs call this: it is right in one of them."""
     return x / jnp.sqrt(jnp.sum(x * x))
@@ -152,6 +157,9 @@ CASES = {
         P(),
         Mismatch.WRONG_PLACE,
         "offset d + 2 where 2*d is expected",
+    ),
+    "what is summed is another": Case(
+        lambda x: jnp.mean(jnp.tanh(x) ** 2), sum_of_another, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
     ),
     "a function that both call": Case(
         lambda x: norm(jnp.tanh(x)), norm_of_a_part, (VECTOR,), (P("i"),), P("i"), Mismatch.NEVER_REDUCED
