@@ -14,8 +14,8 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
-from hlo_verify.passes.blame import MOVES, REDUCTIONS, Fault
 from hlo_verify.passes.contents import indices, is_computed
+from hlo_verify.passes.fault import MOVES, REDUCTIONS, Fault
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values

@@ -14,10 +14,11 @@ from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes import kinds
-from hlo_verify.passes.blame import Blame, Fault
+from hlo_verify.passes.blame import Blame
 from hlo_verify.passes.byhand import ByHand
 from hlo_verify.passes.contents import indices, tensors
 from hlo_verify.passes.differences import difference
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.notation import number, variable
 from hlo_verify.passes.shards import Match
@@ -117,10 +118,10 @@ class Diagnosis:
             return None
         if start in self.values.flow:
             match = self.values.shards.match(self.values.flow.value(start))
-            return self.blame.between(match, logical) if match is not None else None
+            return self.blame.omissions.between(match, logical) if match is not None else None
         for argument in self.values.stages.arguments:
             if tensors(argument.term) == tensors(found):
-                return self.blame.between(Match(None, argument, argument.term), logical)
+                return self.blame.omissions.between(Match(None, argument, argument.term), logical)
         return None
 
     def _explain(self, fault: Fault) -> Finding:

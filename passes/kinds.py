@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.ir import Op
-from hlo_verify.passes.blame import REDUCTIONS, Fault
 from hlo_verify.passes.contents import indices, tensors
 from hlo_verify.passes.differences import Difference
+from hlo_verify.passes.fault import REDUCTIONS, Fault
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step

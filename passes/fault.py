@@ -1,0 +1,40 @@
+"""What is found to be wrong: a value of the partitioned module, and the source line to report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.index.expr import Index
+from hlo_verify.ir import Location
+from hlo_verify.ir import Value as Name
+from hlo_verify.passes.shards import Match
+from hlo_verify.passes.stages import Step
+
+REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
+"""Collectives that complete a partial value."""
+
+MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
+"""Operations that the partitioner puts in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A value at fault, and the source line.
+
+    `partial` is what the value is a part of, `offset` the index that is no start of a shard, `missing` the logical
+    operation that was left out before it.
+    """
+
+    name: Name
+    location: Location
+    partial: Match | None = None
+    elsewhere: bool = False
+    """Whether what is partial was summed, but over other devices."""
+    offset: Index | None = None
+    missing: Step | None = None
+    meant: Step | None = None
+    """The logical operation that the value is most likely meant to be."""
+    kind: Mismatch | None = None
+    """What is wrong, where the terms alone do not say it; `why` says it in words."""
+    why: str = ""
