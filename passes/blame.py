@@ -28,6 +28,9 @@ from hlo_verify.terms.algebra import INTEGER_RANGES
 FILLS = frozenset({"constant", "iota", "pad"})
 """Operations that the partitioner makes numbers with."""
 
+TAKES = frozenset({"slice", "dynamic_slice", "pad", "concatenate"})
+"""Operations with which the partitioner puts pieces together."""
+
 
 @dataclass(slots=True)
 class Blame:
@@ -89,7 +92,18 @@ class Blame:
             if not users or self.values.flow.op(users[0]).location.frames not in ((), location.frames):
                 break
             name = users[0]  # a piece of what the logical operation of that line computes
+        masked = self._masked(name, lost)
+        if masked is not None:
+            name, location = masked, self.values.flow.line(masked)
         return self._operand(Fault(name, location, missing=missing, meant=self.omissions.counterpart(name)))
+
+    def _masked(self, name: Name, lost: list[Name]) -> Name | None:
+        """What masks a value that only says where elements are: XLA takes more than it needs, and drops the rest."""
+        flow = self.values.flow
+        if self.values.by_hand or flow.op(name).name not in TAKES:
+            return None
+        users = [user for user in lost if name in flow.sources(user)]
+        return users[0] if len(users) == 1 and flow.op(users[0]).name == "select" else None
 
     def _vanished(self, lost: list[Name]) -> Fault | None:
         """The first constant among those that lost values are made from that no logical operation of the same kind and

@@ -217,6 +217,30 @@ def from_device(rows_each: int) -> str:
 
 
 COPY = "%1 = stablehlo.reshape %0 : (tensor<8x8xf32>) -> tensor<8x8xf32>"
+
+
+def summed(kind: str, second: str) -> str:
+    return f"""
+        %z = stablehlo.constant dense<0.0> : {kind}
+        %1 = stablehlo.tanh %a0 : {kind} @4
+        %2 = stablehlo.negate {second} : {kind} @5
+        %3 = stablehlo.add %1, %2 : {kind} @6
+        %4 = stablehlo.exponential %3 : {kind} @7
+        return %4 : {kind}
+    """
+
+
+KEPT = f"""
+    %d = stablehlo.partition_id : tensor<ui32>
+    %k = stablehlo.constant dense<1> : tensor<ui32>
+    %m = stablehlo.compare EQ, %d, %k : (tensor<ui32>, tensor<ui32>) -> tensor<i1> @6
+    %z = stablehlo.constant dense<0.0> : tensor<1x16xf32>
+    %s = stablehlo.select %m, %1, %z : tensor<i1>, tensor<1x16xf32> @6
+    {collective("all_reduce", "t", "%s", "tensor<1x16xf32>", "[[0, 1, 2, 3]]", 6)}
+    %u = stablehlo.tanh %t : tensor<1x16xf32> @7
+    return %u : tensor<1x16xf32>
+"""
+
 CASES = {
     "an all-reduce is missing": Case(
         [X, W], [SQUARE], DOT, dot(COPY), 3, "dot_general (model.py:3): the sum over d (4 devices) is missing"
@@ -288,6 +312,23 @@ CASES = {
         scaled(S216, f"%1 = stablehlo.subtract %a0, %0 : {S216} @5"),
         5,
         "subtract (model.py:5): the factor is -1 where 1 is expected",
+    ),
+    "a summand is gone, and the rest is something else": Case(
+        [V, V],
+        [V],
+        summed(S816, "%a1"),
+        summed(S216, "%z"),
+        5,
+        "a constant where negate (model.py:5) is expected",
+    ),
+    "another device's row is kept": Case(
+        [V],
+        [("tensor<1x16xf32>", "tensor<1x16xf32>", "{replicated}")],
+        f"%1 = stablehlo.slice %a0 [0:1, 0:16] : ({S816}) -> tensor<1x16xf32> @5\n"
+        "%2 = stablehlo.tanh %1 : tensor<1x16xf32> @7\nreturn %2 : tensor<1x16xf32>",
+        f"%1 = stablehlo.slice %a0 [0:1, 0:16] : ({S216}) -> tensor<1x16xf32> @5\n" + KEPT,
+        6,
+        "",
     ),
     "the next device's rows": Case(
         [VWHOLE],
