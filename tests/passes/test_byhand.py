@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.passes import byhand
+from hlo_verify.passes import byhand, offsets
 from hlo_verify.report import Finding
 
 MESH = AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,))
@@ -129,7 +129,7 @@ CASES = {
         byhand.TWICE,
     ),
     "devices have different factors": Case(
-        jnp.tanh, scaled_by_rank, (VECTOR,), (P("i"),), P("i"), Mismatch.WRONG_FACTOR, byhand.NUMBERS
+        jnp.tanh, scaled_by_rank, (VECTOR,), (P("i"),), P("i"), Mismatch.WRONG_FACTOR, offsets.NUMBERS
     ),
     "the last of two factors": Case(
         lambda x: jnp.mean(jnp.tanh(x)), mean_of_means, (VECTOR,), (P("i"),), P(), Mismatch.WRONG_FACTOR
