@@ -91,6 +91,18 @@ def shifted_back(x: jax.Array) -> jax.Array:
     return jnp.sin(y)
 
 
+def chosen(x: jax.Array, w: jax.Array, n: jax.Array) -> jax.Array:
+    return jnp.tanh(jnp.sum(jnp.where(n.astype(jnp.int32)[:, None] == jnp.arange(8), x @ w, 0.0), axis=1))
+
+
+def chosen_in_parts(x: jax.Array, w: jax.Array, n: jax.Array) -> jax.Array:
+    local = n.astype(jnp.int32) - jax.lax.axis_index("i") * 2
+    looked_up = jnp.take_along_axis(x @ w, jnp.clip(local, 0, 1)[:, None], axis=1, mode="clip")[:, 0]
+    mine = (local >= 0) & (local < 2)
+    row = jax.lax.psum(jnp.where(mine, looked_up, 0.0), "i")
+    return jnp.sin(row)  # BUG
+
+
 def sum_of_another(x: jax.Array) -> jax.Array:
     local = jnp.sum(jnp.tanh(x)) / 8  # BUG: of the squares
     return jax.lax.psum(local, "i")
@@ -157,6 +169,9 @@ CASES = {
         P(),
         Mismatch.WRONG_PLACE,
         "offset d + 2 where 2*d is expected",
+    ),
+    "after what was looked up in parts": Case(
+        chosen, chosen_in_parts, (MATRIX, MATRIX, VECTOR), (P(), P(None, "i"), P()), P(), Mismatch.DIFFERS
     ),
     "what is summed is another": Case(
         lambda x: jnp.mean(jnp.tanh(x) ** 2), sum_of_another, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
