@@ -120,7 +120,7 @@ class Search:
     _slowest: float = 0.0
     """How long the slowest draw took."""
     _spent: float = 0.0
-    """The time of all searches so far, and how much of it had passed when a result was found to differ last."""
+    """The time of all searches so far, and how much of it had passed when the first result was found to differ."""
     _found_after: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     _known: _Known | None = None
@@ -132,7 +132,7 @@ class Search:
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), seconds: float = SECONDS) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all.
 
-        Once some do, the others are searched for no longer than these took, and `MORE` seconds.
+        Once some do, the others are searched for no longer than it took to find the first, and `MORE` seconds.
         """
         entered = time.thread_time()
         begun = entered - self._spent
@@ -144,11 +144,11 @@ class Search:
             if left < 0 or (self._tried >= len(DRAWS) and self._cuts.all_fit):
                 break
             limits = Limits(seconds=max(left, LEAST))
-            started, known = time.thread_time(), len(self._best)
+            started, is_first = time.thread_time(), not self._best
             trial = self._trial(self._tried, results, limits, deadline)
             self._tried += 1
             self._note(trial, results, limits)
-            if len(self._best) > known:
+            if is_first and self._best:
                 self._found_after = time.thread_time() - begun
             self._slowest = max(self._slowest, time.thread_time() - started)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
