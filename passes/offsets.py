@@ -121,7 +121,6 @@ def _common(inner: Location, outer: Location) -> Location:
 def _is_shards_off(values: Values, name: Name) -> bool:
     """Whether an index starts some whole shards before or after the device's own."""
     device = values.stages.device
-
     term = values.flow.value(name).term
     by = next((c for mono, c in term.items if not mono), 0)
     sizes = [abs(c) for e in indices(term) for atom, c in e.items if device in atom.free]
