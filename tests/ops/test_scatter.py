@@ -1,0 +1,47 @@
+"""A scatter of several operands is taken apart only where what is added is made of the updates alone."""
+
+from __future__ import annotations
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.pairs import REPLICATED, module, on
+
+SCALAR = "tensor<f32>"
+
+
+def scatter(added: str, other: str = "%b", operation: str = "add") -> str:
+    """A module that scatters `%u` and `%v` into `%a` and `other`, for the first of which only there is a result."""
+    given = [("a", "tensor<4xf32>"), ("b", "tensor<4xf32>"), ("n", "tensor<2xi32>")]
+    given += [("u", "tensor<2xf32>"), ("v", "tensor<2xf32>")]
+    numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+    body = f"""
+    %m = stablehlo.negate %b : tensor<4xf32>
+    %r:2 = "stablehlo.scatter"(%a, {other}, %n, %u, %v) ({{
+      ^bb0(%x: {SCALAR}, %y: {SCALAR}, %s: {SCALAR}, %t: {SCALAR}):
+        %least = stablehlo.minimum %s, {added} : {SCALAR}
+        %p = stablehlo.{operation} %x, %least : {SCALAR}
+        %q = stablehlo.add %y, %t : {SCALAR}
+        stablehlo.return %p, %q : {SCALAR}, {SCALAR}
+    }}) {{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    return %r#0 : tensor<4xf32>"""
+    arguments = ", ".join(f"%{name}: {kind} {on(REPLICATED)}" for name, kind in given)
+    return module(arguments, f"tensor<4xf32> {on(REPLICATED)}", body)
+
+
+def verdict(logical: str, partitioned: str) -> Verdict:
+    return hlo_verify.verify(logical, partitioned, refute=False).verdict
+
+
+def test_what_is_made_of_the_updates_alone_does_not_depend_on_the_other_operand() -> None:
+    assert verdict(scatter("%t"), scatter("%t", "%m")) is Verdict.PROVED
+
+
+def test_what_is_made_of_the_other_operand_does() -> None:
+    assert verdict(scatter("%y"), scatter("%y")) is Verdict.PROVED
+    assert verdict(scatter("%y"), scatter("%y", "%m")) is Verdict.UNKNOWN
+
+
+def test_what_is_not_added_depends_on_all() -> None:
+    assert verdict(scatter("%t", operation="multiply"), scatter("%t", "%m", "multiply")) is Verdict.UNKNOWN
+    assert verdict(scatter("%t"), scatter("%t", operation="subtract")) is Verdict.UNKNOWN
