@@ -53,12 +53,12 @@ class Alike:
             apart = [(x, y) for x, y in bare if not self._agree(x, y)]
             if len(apart) != 1:
                 return None
-            (mine, theirs), given = apart[0], bare
+            ((mine, theirs),) = apart
             constant = mine in flow and flow.value(mine).term.constant
             if constant is not None and constant is not False and theirs in whole:
                 if whole.value(theirs).term.constant is not None:
                     return None
-                outer = next(x for (x, _), (y, _) in zip(pairs, given, strict=True) if y == mine)
+                outer = next(x for (x, _), (y, _) in zip(pairs, bare, strict=True) if y == mine)
                 why = f"a constant where {whole.op(theirs).name} ({whole.op(theirs).location}) is expected"
                 return Fault(flow.origin(outer), flow.line(flow.origin(outer)), kind=Mismatch.WRONG_VALUE, why=why)
         return None

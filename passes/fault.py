@@ -8,6 +8,7 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
+from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 
@@ -18,7 +19,10 @@ COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "c
 """Operations that communicate."""
 
 MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
-"""Operations that the partitioner puts in between."""
+"""Operations that give a value another shape or order; the partitioner puts them in between."""
+
+IN_BETWEEN = 8
+"""So many of them in a row are seen through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +45,11 @@ class Fault:
     kind: Mismatch | None = None
     """What is wrong, where the terms alone do not say it; `why` says it in words."""
     why: str = ""
+
+
+def moved(flow: Flow, name: Name) -> list[Name]:
+    """The value, and those that it is only another shape or order of."""
+    found = [name]
+    while flow.op(found[-1]).name in MOVES and flow.sources(found[-1]) and len(found) < IN_BETWEEN:
+        found.append(flow.sources(found[-1])[0])
+    return found

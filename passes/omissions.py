@@ -14,8 +14,7 @@ from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.contents import tensors
 from hlo_verify.passes.differences import difference
-from hlo_verify.passes.fault import MOVES
-from hlo_verify.passes.flow import Flow
+from hlo_verify.passes.fault import moved
 from hlo_verify.passes.lost import NEAREST, Values
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
@@ -114,8 +113,8 @@ class Omissions:
     def _of_one_origin(self, mine: Name, theirs: Name) -> tuple[Name, Name] | None:
         """The operations that compute two values, but for their shape and order, if they are of one origin."""
         values = self.values
-        for a in self._moved(values.flow, mine):
-            for b in self._moved(values.logical, theirs):
+        for a in moved(values.flow, mine):
+            for b in moved(values.logical, theirs):
                 one, other = values.flow.op(a), values.logical.op(b)
                 if (one.name, one.location) == (other.name, other.location):
                     return a, b
@@ -159,8 +158,8 @@ class Omissions:
     def computed(self, step: Step, name: Name) -> Name | None:
         """The value of the operation that seems left out before a value, where it is there after all."""
         flow = self.values.flow
-        moved = self._moved(flow, name) if name in flow else []
-        there = (at for at in moved if (flow.op(at).name, flow.op(at).location) == (step.op.name, step.op.location))
+        bare = moved(flow, name) if name in flow else []
+        there = (at for at in bare if (flow.op(at).name, flow.op(at).location) == (step.op.name, step.op.location))
         return next(there, None)
 
     def has_line(self, step: Step) -> bool:
@@ -169,10 +168,3 @@ class Omissions:
             self._lines.update(mine.op.location.frames[:1] for mine in self.values.stages.partitioned)
         frames = step.op.location.frames
         return bool(frames) and (not self.values.by_hand or frames[:1] in self._lines)
-
-    def _moved(self, flow: Flow, name: Name) -> list[Name]:
-        """The value, and those that it is only another shape or order of."""
-        found = [name]
-        while flow.op(found[-1]).name in MOVES and flow.sources(found[-1]) and len(found) < DEEP:
-            found.append(flow.sources(found[-1])[0])
-        return found

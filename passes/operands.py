@@ -14,14 +14,11 @@ from hlo_verify.index import expr
 from hlo_verify.ir import Value as Name
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.contents import form
-from hlo_verify.passes.flow import Flow
+from hlo_verify.passes.fault import MOVES, moved
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly
-
-MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
-"""Operations that give a value another shape or order."""
 
 LOOKUPS = frozenset({"gather", "scatter", "dynamic_slice", "dynamic_update_slice"})
 """Operations whose indices a device computes in its own way."""
@@ -92,16 +89,8 @@ class Operands:
 
     def _makers(self, mine: Name, theirs: Name) -> tuple[Name, Name] | None:
         """The operations of one kind that compute two values, but for their shape and order."""
-        for a in _bare(self.values.flow, mine):
-            for b in _bare(self.values.logical, theirs):
+        for a in moved(self.values.flow, mine):
+            for b in moved(self.values.logical, theirs):
                 if self.values.flow.op(a).name == self.values.logical.op(b).name not in MOVES:
                     return a, b
         return None
-
-
-def _bare(flow: Flow, name: Name) -> list[Name]:
-    """The value, and those that it is only another shape or order of."""
-    found = [name]
-    while flow.op(found[-1]).name in MOVES and flow.sources(found[-1]) and len(found) < DEEP:
-        found.append(flow.sources(found[-1])[0])
-    return found

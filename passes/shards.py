@@ -133,9 +133,10 @@ class Shards:
 
     def _match(self, value: Value) -> Match | None:
         close: tuple[Fraction, Match] | None = None
+        anew = named_anew(value.term)
         for step, whole in islice(self._wholes.get(form(value.term), ()), PLACEMENTS):
             for expected in self.shards(whole, value.shape):
-                if expected is value.term or named_anew(expected) is named_anew(value.term):
+                if expected is value.term or named_anew(expected) is anew:
                     return Match(step, whole, expected)
                 factor = ratio(value.term, expected)
                 if factor is not None:

@@ -14,8 +14,6 @@ from hlo_verify.evaluate.numbers import converted, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.ir import Function, Op, Value
 
-Binary = Callable[[Array, Array], Array]
-
 MONOIDS: dict[str, str] = {
     "add": "add",
     "multiply": "multiply",

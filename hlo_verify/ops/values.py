@@ -157,10 +157,8 @@ class Kept:
         key = id(op), tuple(context.iterations), *(value.term.uid for value in (*operands, *around))
         found = self._results.get(key)
         if found is None:
-            found = self._results[key] = (
-                op,
-                interpret(op, operands, context),
-            )  # the operation, so that its id stays taken
+            values = interpret(op, operands, context)
+            found = self._results[key] = op, values  # with the operation, so that its id stays taken
         return found[1]
 
 

@@ -58,11 +58,11 @@ def written_out(p: Poly) -> Poly | None:
     where there are no such sums, or these would be too many additions.
     """
     sums = {a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum"}
-    few = {read: [n for n, v in enumerate(read.tensor.bound) if v.size <= FEW] for read in sums}
-    additions = sum(prod(read.tensor.bound[n].size for n in few[read]) for read in sums if few[read])
-    if not additions or additions > ADDITIONS:
+    few = {read: dims for read in sums if (dims := [n for n, v in enumerate(read.tensor.bound) if v.size <= FEW])}
+    additions = sum(prod(read.tensor.bound[n].size for n in dims) for read, dims in few.items())
+    if not few or additions > ADDITIONS:
         return None
-    return rebuilt(p, {read: _added_up(read, few[read]) for read in sums if few[read]}, {})
+    return rebuilt(p, {read: _added_up(read, dims) for read, dims in few.items()}, {})
 
 
 def _added_up(read: Read, few: Sequence[int]) -> Poly:
