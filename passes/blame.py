@@ -13,6 +13,7 @@ has none, are where something goes wrong. Some things are no fault by themselves
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.ir import Location
@@ -20,9 +21,10 @@ from hlo_verify.ir import Value as Name
 from hlo_verify.passes.fault import MOVES, REDUCTIONS, Fault
 from hlo_verify.passes.loop_faults import LoopFaults
 from hlo_verify.passes.lost import Values
-from hlo_verify.passes.omissions import Omissions
+from hlo_verify.passes.omissions import FAR, Omissions
 from hlo_verify.passes.operands import Operands
 from hlo_verify.passes.shards import Match
+from hlo_verify.passes.stages import Step
 from hlo_verify.terms.algebra import INTEGER_RANGES
 
 FILLS = frozenset({"constant", "iota", "pad"})
@@ -41,6 +43,7 @@ class Blame:
     omissions: Omissions = field(init=False)
     loops: LoopFaults = field(init=False)
     _faults: dict[Name, Fault] = field(default_factory=dict)
+    _idle: set[Location] | None = None
 
     def __post_init__(self) -> None:
         self.operands = Operands(self.values)
@@ -53,7 +56,7 @@ class Blame:
             found = self.loops.other_count(name)
             if found is not None:
                 return found
-        vanished = self._vanished(lost)
+        vanished = self.vanished(lost)
         if vanished is not None:
             return vanished
         inside = set(lost)
@@ -105,9 +108,9 @@ class Blame:
         users = [user for user in lost if name in flow.sources(user)]
         return users[0] if len(users) == 1 and flow.op(users[0]).name == "select" else None
 
-    def _vanished(self, lost: list[Name]) -> Fault | None:
-        """The first constant among those that lost values are made from that no logical operation of the same kind and
-        origin computes: what it was to be made from is gone.
+    def vanished(self, lost: list[Name]) -> Fault | None:
+        """The first constant among those that a result's value, the last of these, is made from that no logical
+        operation of the same kind and origin computes: what it was to be made from is gone.
 
         A sum of which one summand is gone is no lost value if the rest is something that the logical module computes.
         """
@@ -123,10 +126,55 @@ class Blame:
         if not numbers:
             return None
         found = min(numbers, key=flow.order)
-        op = self.loops.maker(counterparts(flow.op(found))[0], flow.result(found))
+        counterpart = counterparts(flow.op(found))[0]
+        gone = self._gone(found, counterpart)
+        op = self.loops.maker(counterpart, flow.result(found))
         line = op.location if flow.op(found).name == "while" else flow.line(found)
         why = f"a constant where {op.name} ({op.location}) is expected"
+        if gone is not None and gone.frames != line.frames:
+            line, why = gone, f"{why}: what is computed at {gone} is lost"
         return Fault(found, line, kind=Mismatch.WRONG_VALUE, why=why)
+
+    def _gone(self, name: Name, meant: Step) -> Location | None:
+        """Where what a constant is meant to be made from is lost; None if it is not known to be lost before.
+
+        That is where something of it is computed that nobody uses, or would be used if it is all of it; else the
+        logical operation that nothing computes, though what it is made from is there.
+        """
+        flow, logical = self.values.flow, self.values.logical
+
+        def varies(at: Name) -> bool:
+            return logical.value(at).term.constant is None
+
+        def is_gone(at: Name) -> bool:
+            return varies(at) and not self.operands.computes(logical.value(at).term)
+
+        for mine, theirs in zip(map(flow.origin, flow.op(name).operands), meant.op.operands, strict=False):
+            theirs = logical.origin(theirs)
+            if mine not in flow or theirs not in logical or flow.value(mine).term.constant is None:
+                continue
+            seen: list[Name] = []
+            for at in islice(logical.back(theirs, varies), FAR):
+                if varies(at) and logical.op(at).location in self._unused():
+                    users = [] if is_gone(at) else [user for user in seen if at in logical.sources(user)]
+                    return logical.op(users[0] if users else at).location
+                seen.append(at)
+            back = filter(is_gone, islice(logical.back(theirs, is_gone), FAR))
+            first = (logical.step(at) for at in back if not any(map(is_gone, logical.sources(at))))
+            gone = next((step for step in first if self.omissions.has_line(step)), None)
+            if gone is not None:
+                return gone.op.location
+        return None
+
+    def _unused(self) -> set[Location]:
+        """Where values are computed that are no constants, and that no operation of the partitioned module uses."""
+        if self._idle is None:
+            flow, steps = self.values.flow, self.values.stages.partitioned
+            ends = [name for step in steps for name in step.op.results[:1] if name in flow]
+            used = {source for name in ends for source in flow.sources(name)}
+            idle = (name for name in ends if name not in used and flow.value(name).term.constant is None)
+            self._idle = {flow.op(name).location for name in idle if flow.op(name).location.frames}
+        return self._idle
 
     def _is_of_another(self, name: Name) -> bool:
         """Whether a value is not lost, but a shard of none of the logical values of the same kind and origin."""

@@ -70,9 +70,11 @@ class Diagnosis:
         """The finding for one result."""
         start = self.values.flow.origin(partitioned)
         lost = self.values.lost_before(start)
-        if not lost:
+        fault = self.blame.fault(lost) if lost else None
+        if fault is None and found.constant is not None and start in self.values.flow:
+            fault = self.blame.vanished([start])
+        if fault is None:
             return self._misplaced(start, self.values.logical.origin(logical), found, expected)
-        fault = self.blame.fault(lost)
         if self.by_hand is not None:
             fault = self.by_hand.aim(fault, lost, logical)
         key = fault.name, fault.location

@@ -49,9 +49,30 @@ class Operands:
             if flow.op(name).name in LOOKUPS:
                 return name  # where a device looks is its own affair
             makers = self._makers(mine, theirs)
+            if makers is not None and self._is_meant(makers[0], makers[1]):
+                return self._where_taken(mine, theirs) or name
             if makers is not None:
                 return self.at_fault(makers[0], logical.step(makers[1]), depth - 1)
         return name
+
+    def _is_meant(self, mine: Name, theirs: Name) -> bool:
+        """Whether a value is what an operation of its own origin computes, and that is not the other's."""
+        values = self.values
+        if values.flow.op(mine).location == values.logical.op(theirs).location:
+            return False
+        match = values.shards.match(values.flow.value(mine))
+        meant = values.stages.counterparts(values.flow.op(mine))
+        return match is not None and any(match.whole.term is value.term for step in meant for value in step.values)
+
+    def _where_taken(self, mine: Name, theirs: Name) -> Name | None:
+        """Where one value is given the shape or order that another should have been given."""
+        values, taken = self.values, None
+        for a, b in zip(moved(values.flow, mine), moved(values.logical, theirs), strict=False):
+            one, other = values.flow.op(a), values.logical.op(b)
+            if (one.name, one.location) != (other.name, other.location):
+                break
+            taken = a
+        return taken
 
     def _is_another(self, mine: Name, wanted: Value) -> bool:
         """Whether a value is a shard of a logical value, but not of the one that is wanted, which nothing computes."""

@@ -70,11 +70,12 @@ class Refuter:
             self._executor.close()
 
     def differing(self, results: Collection[int]) -> set[int]:
-        """Those of the results that differ for one of a few inputs."""
+        """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
         found = self.search.find(results, draws=GLANCES, seconds=GLANCING)
-        if found:
-            self._start()
-        return found
+        if not found:
+            return found
+        self._start()
+        return self.search.find(results)
 
     def _start(self) -> None:
         if self._executor is None and is_small(self.search.pair):

@@ -50,7 +50,7 @@ FEW = 2
 class Draw:
     """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
     `integers`; dimensions are cut in up to `detail` classes. What a square root or a logarithm takes is positive in any
-    case, unless `anything` goes."""
+    case, and integers are in their range, unless `anything` goes."""
 
     scale: float
     detail: int
@@ -224,6 +224,7 @@ class Search:
                 integers=known.below[n] or draw.integers,
                 detail=draw.detail,
                 positive=draw.positive or (n in known.positive and not draw.anything),
+                outside=draw.anything,
                 plain=plain,
             )
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))

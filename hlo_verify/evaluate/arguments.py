@@ -39,6 +39,7 @@ def random_argument(
     integers: int = 8,
     detail: int | Sequence[int] = 4,
     positive: bool = False,
+    outside: bool = False,
     plain: Collection[Kind] = (),
     real: type = np.float64,
 ) -> Blocks:
@@ -51,7 +52,7 @@ def random_argument(
     of a `plain` kind are of one class.
 
     Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
-    positive ones if asked; integers are in [0, integers).
+    positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked.
     """
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
@@ -65,7 +66,12 @@ def random_argument(
     if dtype == "i1":
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
     if is_integer(dtype):
-        return Blocks(tuple(maps), _integers(counts, min(integers, bounds(dtype)[1] + 1), generator).astype(kind))
+        limit = min(integers, bounds(dtype)[1] + 1)
+        drawn = _integers(counts, limit, generator)
+        if outside:
+            low, high = bounds(dtype)
+            drawn = np.clip(drawn + generator.choice([-limit, 0, 0, limit], counts), low, min(high, bounds("i64")[1]))
+        return Blocks(tuple(maps), drawn.astype(kind))
     size = default_scale(shape) if scale is None else scale
     values = _rounded(_floats(counts, size, positive, generator), dtype)
     if is_complex(dtype):

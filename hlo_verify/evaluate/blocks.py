@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -181,12 +182,12 @@ def _kinds(values: Array, axis: int) -> tuple[Array, Array]:
     parts = np.ascontiguousarray(values).reshape(before, count, -1)
     keys = np.zeros(count, np.uint64)
     if parts.shape[2] == 1:
-        left = _factors(before)
+        left = _factors(before, 0)
         step = max(1, CHUNK // count)
         for k in range(0, before, step):
             keys += (_words(parts[k : k + step, :, 0]) * left[k : k + step, None]).sum(axis=0, dtype=np.uint64)
     else:
-        left, right = _factors(before), _factors(parts.shape[2])
+        left, right = _factors(before, 0), _factors(parts.shape[2], 1)
         rows = parts.reshape(before * count, -1)
         step = max(1, CHUNK // rows.shape[1])
         found = np.concatenate([_words(rows[k : k + step]) @ right for k in range(0, len(rows), step)])
@@ -211,9 +212,14 @@ CHUNK = 1 << 16
 """How many elements are hashed at a time: such as fit into a processor's cache."""
 
 
-def _factors(count: int) -> Array:
-    """Odd random numbers, always the same."""
-    drawn = np.random.default_rng(count).integers(1, 1 << 63, count, dtype=np.uint64)
+def _factors(count: int, stream: int) -> Array:
+    """Odd random numbers, always the same for one stream."""
+    return _drawn(count.bit_length(), stream)[:count]
+
+
+@lru_cache(maxsize=64)
+def _drawn(bits: int, stream: int) -> Array:
+    drawn = np.random.default_rng((bits, stream)).integers(1, 1 << 63, 1 << bits, dtype=np.uint64)
     return drawn * np.uint64(2) + np.uint64(1)
 
 

@@ -114,6 +114,13 @@ def test_arguments_stay_within_their_detail(shape: tuple[int, int], detail: int)
     assert all(0 <= x < 10 for x in numbers.values.flat)
 
 
+@pytest.mark.parametrize(("dtype", "least"), [("i32", -10), ("ui64", 0), ("i8", -10)])
+def test_integers_outside_of_their_range(dtype: str, least: int) -> None:
+    numbers = random_argument((64, 64), dtype, np.random.default_rng(1), integers=10, detail=64, outside=True)
+    found = {int(x) for x in numbers.values.flat}
+    assert min(found) == least and max(found) == 19 and found > set(range(10))
+
+
 def test_a_dimension_of_heads_stays_compact() -> None:
     from hlo_verify.evaluate.maps import rectangle
 

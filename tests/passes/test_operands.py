@@ -50,6 +50,39 @@ def test_what_has_another_operand(right: str, wrong: str, line: int) -> None:
     assert lines_named(SCORES, SCORES.replace(right, wrong)) == {f"model.py:{line}"}
 
 
+PROJECTED = f"""
+    %p = {product("%a0", "%a1", 1)}
+    %t = stablehlo.transpose %p, dims = [1, 0] : ({S}) -> {S} @1
+    %q = {product("%t", "%a2", 2)}
+    %u = stablehlo.transpose %q, dims = [1, 0] : ({S}) -> {S} @2
+    %r = stablehlo.reshape %u : ({S}) -> {S} @3
+    %v = {product("%t", "%a1", 4)}
+    %w = stablehlo.add %r, %v : {S} @5
+    return %w : {S}
+"""
+
+
+def test_what_takes_an_earlier_value_is_named_and_not_who_computed_that() -> None:
+    assert lines_named(PROJECTED, PROJECTED.replace("transpose %q", "transpose %t")) == {"model.py:2"}
+
+
+SQUARED = f"""
+    %z = stablehlo.constant dense<0.0> : {S}
+    %p = {product("%a0", "%a1", 1)}
+    %t = stablehlo.tanh %p : {S} @2
+    %m = stablehlo.multiply %t, %t : {S} @3
+    %w = stablehlo.exponential %m : {S} @4
+    return %w : {S}
+"""
+
+
+@pytest.mark.parametrize("computed", [f"%t = stablehlo.sine %p : {S} @2", ""], ids=["not used", "not computed"])
+def test_a_constant_in_place_of_what_is_lost(computed: str) -> None:
+    """What is wrong is no square of a constant: the value to be squared is not used, or not even computed."""
+    wrong = SQUARED.replace("multiply %t, %t", "multiply %z, %z").replace(f"%t = stablehlo.tanh %p : {S} @2", computed)
+    assert lines_named(SQUARED, wrong) == {"model.py:2"}
+
+
 MASKED = f"""
     %i = stablehlo.iota dim = 0 : tensor<8x8xi32> @1
     %j = stablehlo.iota dim = 1 : tensor<8x8xi32> @2

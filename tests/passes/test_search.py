@@ -51,6 +51,20 @@ def test_arguments_of_different_scales() -> None:
     assert Search(pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.011")).find([0]) == {0}
 
 
+WRAPPED = """
+    %z = stablehlo.constant dense<0> : TYPE
+    %c = stablehlo.constant dense<40> : TYPE
+    %m = stablehlo.compare LT, %x, %z : (TYPE, TYPE) -> tensor<64xi1>
+    %w = stablehlo.add %x, %c : TYPE
+    %r = stablehlo.select %m, %w, %x : tensor<64xi1>, TYPE
+"""
+
+
+def test_integers_out_of_range() -> None:
+    """As an index from the end of a table is, of which another size is assumed."""
+    assert Search(pair("tensor<64xi32>", "x", "r", WRAPPED, "dense<40>", "dense<41>")).find([0]) == {0}
+
+
 def test_the_rest_is_not_searched_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two results: one differs for any inputs, the other only for arguments of different scales."""
     plain = "%s = stablehlo.multiply %x, %c : TYPE" + RATIO.replace("%c = ", "%k = ").replace("%b, %c", "%b, %k")
