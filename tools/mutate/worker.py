@@ -113,7 +113,7 @@ def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
 
 def keep_devices() -> None:
     """Let the replays of this process share their virtual devices: starting them takes longer than the rest."""
-    from hlo_verify.passes import replay
+    from hlo_verify.passes import refute
 
     kept: dict[int, Executor] = {}
 
@@ -126,7 +126,7 @@ def keep_devices() -> None:
             kept[devices] = Kept(devices, timeout=timeout)
         return kept[devices]
 
-    replay.Executor = executor  # type: ignore[assignment,misc]
+    refute.Executor = executor  # type: ignore[assignment,misc]
 
 
 def leave_out_what_people_read() -> None:
