@@ -39,6 +39,9 @@ ASSUMPTIONS = (
 FAILURES = 4
 """After so many results in a row that are not equal, the others are no longer compared case by case."""
 
+LITTLE = 500
+"""The most steps of case distinction for the results of a module of which one is known to differ."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examination:
@@ -99,6 +102,8 @@ def _examine(
     if left:
         wrong = frozenset(differing(left) if differing is not None else ())
         outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong))
+        if wrong:
+            outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
         results = _results(logical, partitioned, outcome, placed, wrong)
     report = Report(
         logical.name,
