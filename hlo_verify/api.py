@@ -84,7 +84,19 @@ def verify(
     whole, parts = _module(logical, devices), _module(partitioned, devices)
     if given is not None:
         whole = given.apply(whole)
-    return _decide(whole, parts, asked, lambda: (_bytes(logical), _bytes(partitioned)), progress)
+    from hlo_verify.passes.inference import infer
+
+    inferred = infer(whole, parts)
+    if inferred is None:
+        return _decide(whole, parts, asked, lambda: (_bytes(logical), _bytes(partitioned)), progress)
+
+    def contents() -> tuple[bytes, bytes]:
+        if inferred.partitioned is parts:
+            return _bytes(logical), _bytes(partitioned)
+        return inferred.logical.bytecode(), inferred.partitioned.bytecode()
+
+    report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
+    return replace(report, inferred=inferred.said)
 
 
 def replay(
@@ -177,7 +189,8 @@ def _decide(
         report = prove(logical, partitioned, progress=progress)
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, logical, partitioned, asked.jobs, progress)
-    return replace(report, assumptions=(*report.assumptions, *custom_calls.assumptions((logical, partitioned))))
+    said = dict.fromkeys((*logical.notes, *partitioned.notes, *custom_calls.assumptions((logical, partitioned))))
+    return replace(report, assumptions=(*report.assumptions, *said))
 
 
 def _refuted(

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _registered: dict[str, str] = {}
 """What was said of each target, in words."""
 
-_NAMES = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}
-_NAMES |= {f"{u}i{n}": f"{'u' if u else ''}int{n}" for u in ("", "u") for n in (4, 8, 16, 32, 64)}
-_NAMES |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
+JAX_NAMES = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}
+JAX_NAMES |= {f"{u}i{n}": f"{'u' if u else ''}int{n}" for u in ("", "u") for n in (4, 8, 16, 32, 64)}
+JAX_NAMES |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
+"""What JAX calls the element types of MLIR."""
 
 
 def register_custom_call(
@@ -114,13 +115,13 @@ def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[Ten
 
     what = f"the meaning of custom_call to {target}, {name},"
     types = [*kinds, *op.types]
-    unknown = [kind for kind in types if kind.dtype not in _NAMES]
+    unknown = [kind for kind in types if kind.dtype not in JAX_NAMES]
     if unknown:
         raise InputError(
             f"{what} cannot be had for {unknown[0]}, which JAX has no element type for", Input.CUSTOM_CALL_MEANING
         )
     array: Any = jax.ShapeDtypeStruct
-    given = [array(kind.shape, _NAMES[kind.dtype]) for kind in kinds]
+    given = [array(kind.shape, JAX_NAMES[kind.dtype]) for kind in kinds]
     extra = {"attributes": dict(op.attributes)} if "attributes" in _parameters(meaning) else {}
     wide = any(kind.dtype.endswith("64") or kind.dtype == "complex<f64>" for kind in types)
     try:

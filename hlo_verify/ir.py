@@ -7,6 +7,7 @@ builds it from MLIR; nothing after it touches MLIR again.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -108,5 +109,13 @@ class Module:
     """Number of partitions, where the module says so."""
     replicas: int = 1
     path: str = ""
+    notes: tuple[str, ...] = ()
+    """What reading it took for granted, in words, for the report."""
     mlir: Any = field(default=None, compare=False, repr=False)
     """The MLIR module: an `Op.source` is valid only while it lives."""
+
+    def bytecode(self) -> bytes:
+        """The MLIR module as bytecode."""
+        buffer = io.BytesIO()
+        self.mlir.operation.write_bytecode(buffer)
+        return buffer.getvalue()

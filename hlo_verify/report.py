@@ -148,6 +148,8 @@ class Report:
     stages: tuple[Stage, ...] = ()
     unsupported: tuple[Diagnostic, ...] = ()
     """Operations that were treated as opaque, each once, with its location and why."""
+    inferred: tuple[str, ...] = ()
+    """Where arguments and results lie that neither module says: an assumption, and a demand."""
     recheck: Recheck | None = None
     """What a second check of the proof found, where one was asked for."""
 

@@ -18,7 +18,7 @@ from hlo_verify.collector import without_collector
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
-from hlo_verify.passes import proto
+from hlo_verify.passes import expand, proto
 from hlo_verify.passes.canonicalize import Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding
@@ -36,6 +36,8 @@ class Source:
     module: Any
     partitions: int | None = None
     replicas: int | None = None
+    notes: tuple[str, ...] = ()
+    """What reading it took for granted."""
 
 
 def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
@@ -111,6 +113,13 @@ def read(contents: bytes) -> Source:
             ) from error
     if not contents.strip():
         raise InputError(f"the file is empty; expected {ACCEPTED}", Input.NOT_A_MODULE)
+    source = _read_plain(contents)
+    if any(name in contents for name in expand.NAMES):
+        source = replace(source, notes=(*source.notes, *expand.expand(source.module)))
+    return source
+
+
+def _read_plain(contents: bytes) -> Source:
     if contents[:4] == _BYTECODE:
         return read_bytecode(contents)
     text = as_text(contents)
@@ -187,8 +196,8 @@ def read_hlo_text(text: str) -> Source:
     if not re.search(r"^ENTRY\b", text, re.MULTILINE):
         raise InputError("the HLO text has no ENTRY computation: it is cut short; dump it again", Input.DAMAGED)
     # AWS Neuron's tools print a default that XLA's parser does not accept.
-    if "API_VERSION_UNSPECIFIED" in text:
-        text = re.sub(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
+    text, unspecified = re.subn(r",\s*api_version=API_VERSION_UNSPECIFIED\b", "", text)
+    notes = ("api_version=API_VERSION_UNSPECIFIED of custom calls is left out: it says nothing",) if unspecified else ()
     header = text[: text.find("\n")]
     sharding_text.check_all(text)
     try:
@@ -201,7 +210,7 @@ def read_hlo_text(text: str) -> Source:
         ) from error
     partitions, replicas = _header(header, "num_partitions"), _header(header, "replica_count")
     source = from_proto(serialized, ordered=" device_ids=" in text)
-    return replace(source, partitions=partitions, replicas=replicas)
+    return replace(source, partitions=partitions, replicas=replicas, notes=notes)
 
 
 def _header(header: str, key: str) -> int | None:
@@ -277,6 +286,7 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         partitions=partitions,
         replicas=replicas or 1,
         path=path,
+        notes=source.notes,
         mlir=source.module,
     )
 

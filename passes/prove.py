@@ -118,6 +118,34 @@ def _examine(
     return Examination(report, {} if diagnosis is None else diagnosis.leads)
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What one walk shows by construction alone."""
+
+    proved: frozenset[int]
+    """The results that are equal."""
+    is_all: bool
+    known: int
+    """How many values of the partitioned module are functions of logical ones."""
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """The larger, the more of the partitioned module is as it should be."""
+        return len(self.proved), self.known
+
+
+def glance(logical: Module, partitioned: Module) -> Glance:
+    """Compare the modules in a single walk, without any effort. Raises `InputError` where they are no pair."""
+    with verification():
+        placed = result_placements(logical, partitioned, device_count(logical, partitioned))
+        outcome = _walk(logical, partitioned, False, None)
+        results = _results(logical, partitioned, outcome, placed, None)
+        proved = frozenset(result.index for result in results if result.verdict is Verdict.PROVED)
+        stages = outcome.stages
+        known = sum(stages.known(value) for step in stages.partitioned for value in step.values)
+        return Glance(proved, len(proved) == len(results), known)
+
+
 def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:
     """The proof of a module that consists of equal layers, each derived once; None if that does not prove it all."""
     if (

@@ -22,7 +22,20 @@ from hlo_verify.ops.values import (
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Poly
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
+
+
+PIECES = 8
+"""An operand of so many pieces at most is contracted piece by piece."""
+
+
+def _is_in_pieces(p: Poly, bound: Sequence[Var]) -> bool:
+    """Whether a term is made of a few tensors, each in its own place, as a concatenation is; the places do not depend
+    on the bound variables."""
+    guards_of = ([a for a, _ in mono if isinstance(a, Guard)] for mono, _ in p.items)
+    return 1 < len(p.items) <= PIECES and all(
+        those and all(guard.free.isdisjoint(bound) for guard in those) for those in guards_of
+    )
 
 
 def _contract(
@@ -40,8 +53,11 @@ def _contract(
         return result(op, ZERO)
     body = inside
     for value, indices in sides:
-        term = factor(operand_of_type(value, dtype), dtype)
-        body = algebra.multiply(body, Value(value.type, term).at(indices))
+        term = operand_of_type(value, dtype)
+        parts = Value(value.type, term).at(indices)
+        if not _is_in_pieces(parts, bound):
+            parts = Value(value.type, factor(term, dtype)).at(indices)
+        body = algebra.multiply(body, parts)
     return result(op, reduce_boolean("or", bound, body) if dtype == "i1" else reduce_sum(bound, body))
 
 

@@ -73,6 +73,8 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
+    if report.inferred:
+        yield "Inferred: " + "; ".join(report.inferred)
     if report.assumptions:
         yield "Assumed: " + "; ".join(report.assumptions)
     if report.recheck is not None:

@@ -1,0 +1,296 @@
+"""Where arguments and results lie, in pairs that do not say it: by position and shape, as far as the proof goes through.
+
+Arguments and results correspond by position. A dimension that is shorter on a device is split; what has the same shape
+is whole on every device. Where that leaves a choice, each is tried, and the one is kept with which most of the
+partitioned module computes what the logical one does:
+
+    devices that hold the same shard are neighbours, or far apart
+    an argument that is only added before an all_reduce is whole on every device, or the sum of what they hold: a bias
+    that all devices add would count many times
+    an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
+
+A choice never makes a false proof: what was chosen is an assumption on arguments, named in the report, and a demand on
+results. A result may be a sum of what devices hold only where the program itself completes that sum: then it is an
+intermediate value, else a forgotten all_reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from hlo_verify.diagnostics import Annotation, Input
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Module, Op, TensorType
+from hlo_verify.ops.values import ARITHMETIC
+from hlo_verify.passes.fault import MOVES, REDUCTIONS
+from hlo_verify.passes.pair import device_count, is_global, other_count
+from hlo_verify.passes.prove import Glance, glance
+from hlo_verify.passes.segments import segments, taken_apart
+from hlo_verify.sharding import Sharding, replicated, unreduced
+
+ORDERS = 6
+"""The most orders of devices that are tried."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inferred:
+    """Both modules, the logical one with every sharding, and what was inferred, in words.
+
+    The partitioned module is another than it was where an argument is taken in parts.
+    """
+
+    logical: Module
+    partitioned: Module
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Attempt:
+    """Both modules with some choice, what there is to see then, and which argument each argument is (a part of)."""
+
+    logical: Module
+    partitioned: Module
+    origins: tuple[int, ...]
+    seen: Glance
+
+    def better(self, logical: Module, partitioned: Module, origins: tuple[int, ...]) -> _Attempt:
+        """That attempt, if more is as it should be; else this one."""
+        seen = glance(logical, partitioned)
+        return _Attempt(logical, partitioned, origins, seen) if seen.score > self.seen.score else self
+
+
+def infer(logical: Module, partitioned: Module) -> Inferred | None:
+    """The shardings that neither module has; None where they have them all.
+
+    Raises `InputError` where shapes do not go together.
+    """
+    if is_global(partitioned):
+        return None
+    for what, one, other in (
+        ("argument", logical.argument_names, partitioned.argument_names),
+        ("result", logical.result_names, partitioned.result_names),
+    ):
+        if len(one) != len(other):
+            raise other_count(what, len(one), len(other))
+    devices = device_count(logical, partitioned)
+    arguments = _choices("argument", logical, partitioned, devices)
+    results = _choices("result", logical, partitioned, devices)
+    if not arguments and not results:
+        return None
+    best: _Attempt | None = None
+    for order in range(max(map(len, (*arguments.values(), *results.values())))):
+        first, last = (
+            {n: choices[min(order, len(choices) - 1)] for n, choices in each.items()} for each in (arguments, results)
+        )
+        whole = _filled(logical, first, last)
+        origins = tuple(range(len(logical.argument_names)))
+        found = _Attempt(whole, partitioned, origins, glance(whole, partitioned))
+        found = _in_parts(_summed(found, arguments), arguments)
+        if best is None or found.seen.score > best.seen.score:
+            best = found
+        if found.seen.is_all:
+            break
+    assert best is not None
+    best = _with_intermediate(best, results)
+    return Inferred(best.logical, best.partitioned, tuple(_said(best, arguments, results)))
+
+
+def _summed(best: _Attempt, inferred: Collection[int]) -> _Attempt:
+    """With those arguments unreduced for which that explains more."""
+    for n in _added_up(best.partitioned):
+        if best.seen.is_all:
+            break
+        sharding, kind = best.logical.argument_shardings[n], best.logical.main.argument_types[n]
+        if n in inferred and sharding is not None and _is_number(sharding, kind):
+            other = _filled(best.logical, {n: unreduced(kind.rank, sharding.devices)}, {}, anew=True)
+            best = best.better(other, best.partitioned, best.origins)
+    return best
+
+
+def _is_number(sharding: Sharding, kind: TensorType) -> bool:
+    """Whether a tensor is whole on every device and could be a sum."""
+    return prod(sharding.tiles) == 1 and kind.dtype != "i1" and bool(ARITHMETIC.fullmatch(kind.dtype))
+
+
+def _in_parts(best: _Attempt, inferred: Collection[int]) -> _Attempt:
+    """With those arguments split in each of their parts for which that explains more."""
+    for n in sorted(inferred, reverse=True):  # the numbers before stay what they are
+        sharding = best.logical.argument_shardings[n]
+        if sharding is None:
+            continue
+        for k, tiles in enumerate(sharding.tiles):
+            for sizes in segments(best.logical, best.partitioned, n, k) if tiles > 1 else ():
+                if best.seen.is_all or best.origins.count(n) > 1 or any(size % tiles for size in sizes):
+                    break
+                logical = taken_apart(best.logical, n, k, sizes)
+                partitioned = taken_apart(best.partitioned, n, k, [size // tiles for size in sizes])
+                logical = _filled(logical, {n + i: sharding for i in range(len(sizes))}, {})
+                origins = (*best.origins[:n], *[n] * len(sizes), *best.origins[n + 1 :])
+                best = best.better(logical, partitioned, origins)
+    return best
+
+
+def _with_intermediate(best: _Attempt, inferred: Collection[int]) -> _Attempt:
+    """With those results unreduced that are sums which the program completes elsewhere."""
+    for n in inferred:
+        sharding, kind = best.logical.result_shardings[n], best.logical.result_types[n]
+        if n in best.seen.proved or sharding is None or not _is_number(sharding, kind):
+            continue
+        if _is_completed(best.partitioned, n):
+            other = _filled(best.logical, {}, {n: unreduced(kind.rank, sharding.devices)}, anew=True)
+            best = best.better(other, best.partitioned, best.origins)
+    return best
+
+
+def _filled(
+    logical: Module, arguments: Mapping[int, Sharding], results: Mapping[int, Sharding], *, anew: bool = False
+) -> Module:
+    """The module with these shardings; `anew`, instead of those it has."""
+
+    def fill(own: Sequence[Sharding | None], given: Mapping[int, Sharding]) -> tuple[Sharding | None, ...]:
+        return tuple(
+            given[n] if n in given and (anew or sharding is None) else sharding for n, sharding in enumerate(own)
+        )
+
+    return replace(
+        logical,
+        argument_shardings=fill(logical.argument_shardings, arguments),
+        result_shardings=fill(logical.result_shardings, results),
+    )
+
+
+def _choices(what: str, logical: Module, partitioned: Module, devices: int) -> dict[int, list[Sharding]]:
+    """For each argument or result without a sharding, those that its shapes allow."""
+    if what == "argument":
+        names, wholes, parts = logical.argument_names, logical.main.argument_types, partitioned.main.argument_types
+        known = zip(logical.argument_shardings, partitioned.argument_shardings, strict=True)
+    else:
+        names, wholes, parts = logical.result_names, logical.result_types, partitioned.result_types
+        known = zip(logical.result_shardings, partitioned.result_shardings, strict=True)
+    choices = {}
+    for n, each in enumerate(known):
+        if each == (None, None):
+            choices[n] = list(placements(wholes[n].shape, parts[n].shape, devices))[:ORDERS]
+            if not choices[n]:
+                raise _no_shard(f"{what} {names[n]}", wholes[n], parts[n], devices)
+    return choices
+
+
+def _no_shard(what: str, whole: TensorType, part: TensorType, devices: int) -> InputError:
+    larger = part.rank == whole.rank and any(p > w for p, w in zip(part.shape, whole.shape, strict=True))
+    if part.rank != whole.rank or larger:
+        return InputError(
+            f"{what} is {whole} in the logical module and {part} in the partitioned one, which is no part of it: "
+            "they are not a pair",
+            Input.NOT_A_PAIR,
+        )
+    return InputError(
+        f"{what} has no sharding in either module, and {devices} devices cannot hold {whole} as {part} each; "
+        "give its sharding with --shardings",
+        Annotation.NO_SHARDING,
+    )
+
+
+def placements(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> Iterator[Sharding]:
+    """The ways in which devices may hold parts of that shape, the likeliest first: neighbours hold different ones."""
+    if len(whole) != len(part):
+        return
+    tiles = []
+    for size, local in zip(whole, part, strict=True):
+        count = 1 if size == local else -(-size // local) if local else 0
+        if count == 0 or -(-size // count) != local:
+            return
+        tiles.append(count)
+    copies, rest = divmod(devices, prod(tiles))
+    if rest or not copies:
+        return
+    if prod(tiles) == 1:
+        yield replicated(len(whole), devices)
+        return
+    sizes = (copies, *tiles)
+    for order in permutations([k for k, size in enumerate(sizes) if size > 1]):
+        digits = dict(zip(order, np.unravel_index(np.arange(devices), [sizes[k] for k in order]), strict=True))
+        columns = [digits.get(k, np.zeros(devices, np.int64)) for k in range(len(sizes))]
+        yield Sharding(tuple(tiles), np.stack(columns[1:], axis=1).astype(np.int64), columns[0].astype(np.int64))
+
+
+def _added_up(partitioned: Module) -> list[int]:
+    """The arguments that are only added to others before an all_reduce or reduce_scatter, in order of use."""
+    made = {result: op for op in partitioned.main.ops for result in op.results}
+    number = {argument: n for n, argument in enumerate(partitioned.main.arguments)}
+    found: dict[int, None] = {}
+    for op in partitioned.main.ops:
+        if op.name in REDUCTIONS:
+            todo = list(op.operands)
+            while todo:
+                at = todo.pop()
+                if at in number:
+                    found[number[at]] = None
+                elif at in made and made[at].name in MOVES | {"add", "subtract"}:
+                    todo.extend(made[at].operands)
+    return list(found)
+
+
+def _is_completed(partitioned: Module, n: int) -> bool:
+    """Whether the program itself sums a result over devices, perhaps in another shape or order."""
+    users: dict[int, list[Op]] = {}
+    for op in partitioned.main.ops:
+        for operand in op.operands:
+            users.setdefault(operand, []).append(op)
+    todo, seen = [partitioned.main.results[n]], set()
+    made = {result: op for op in partitioned.main.ops for result in op.results}
+    while todo:
+        at = todo.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        if at in made and made[at].name in MOVES:
+            todo.extend(made[at].operands)
+        for op in users.get(at, ()):
+            if op.name in REDUCTIONS:
+                return True
+            if op.name in MOVES:
+                todo.extend(op.results)
+    return False
+
+
+def _said(best: _Attempt, arguments: Collection[int], results: Collection[int]) -> Iterator[str]:
+    """What was inferred: of arguments, then of results, those of one kind together."""
+    module = best.logical
+    those = [n for n, origin in enumerate(best.origins) if origin in arguments]
+    for what, inferred, names, kinds, shardings in (
+        ("argument", those, module.argument_names, module.main.argument_types, module.argument_shardings),
+        ("result", results, module.result_names, module.result_types, module.result_shardings),
+    ):
+        together: dict[str, list[str]] = {}
+        for n in inferred:
+            sharding = shardings[n]
+            assert sharding is not None
+            together.setdefault(lies(sharding, kinds[n].shape), []).append(names[n])
+        for text, named in together.items():
+            yield f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}: {text}"
+
+
+def lies(sharding: Sharding, shape: tuple[int, ...]) -> str:
+    """Where a tensor lies, in words."""
+    if sharding.addends is not None:
+        return "the sum of what devices hold"
+    split = [(k, tiles) for k, tiles in enumerate(sharding.tiles) if tiles > 1]
+    if not split:
+        return "whole on every device"
+    parts = []
+    for k, tiles in split:
+        padded = ", the last padded" if shape[k] % tiles else ""
+        parts.append(f"dimension {k} in {tiles}{padded}")
+    copies = sharding.devices // prod(sharding.tiles)
+    text = " and ".join(parts) + (f", {copies} copies of each shard" if copies > 1 else "")
+    plain = next(
+        placements(shape, tuple(-(-s // t) for s, t in zip(shape, sharding.tiles, strict=True)), sharding.devices)
+    )
+    same = np.array_equal(plain.coordinates, sharding.coordinates)
+    return text if same else f"{text}, on devices in another order ({sharding.coordinates.tolist()})"
