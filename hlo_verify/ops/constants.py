@@ -13,7 +13,16 @@ from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops.conversion import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, positions, require_arithmetic
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    is_float,
+    position,
+    positions,
+    require_arithmetic,
+)
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
@@ -49,6 +58,8 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
     splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
     if splat or (array.size <= TABLE_LIMIT and (array == array.flat[0]).all()):
         return literal(array.flat[0], dtype)
+    if is_float(dtype) and not np.isfinite(array).all():
+        return _with_symbols(array, dtype, shape)
     if dtype in algebra.INTEGER_RANGES and array.size <= TABLE_LIMIT:
         values = tuple(int(v) for v in array.flat)
         if all(abs(v) < TABLE_BOUND for v in values):
@@ -61,6 +72,18 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         found = Tensor("constant", f"constant{len(_constants)}", dtype, shape, next_uid(), skey, values=data)
         _constants[key] = found
     return algebra.read(found, positions(shape))
+
+
+def _with_symbols(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
+    """A constant of which some elements are no numbers: symbols, in their places."""
+    numbers = np.where(np.isfinite(array), array, array.dtype.type(0))
+    places = ((np.isnan(array), math.nan), (array == math.inf, math.inf), (array == -math.inf, -math.inf))
+    symbols = (
+        algebra.multiply(constant_term(where, "i1", shape), literal(symbol, dtype))
+        for where, symbol in places
+        if where.any()
+    )
+    return algebra.add(constant_term(numbers, dtype, shape), *symbols)
 
 
 def literal(value: Any, dtype: str) -> Poly:

@@ -28,6 +28,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
+from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import apply, divide, greater, steps
 from hlo_verify.terms.term import ONE, Guard, Poly
@@ -134,6 +135,16 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
     kind = "real" if is_float(op.types[0].dtype) and not by_format else op.types[0].dtype
     extra = "".join(f",{k}={v}" for k, v in sorted(attributes.items()))
     return result(op, apply(f"{name}:{kinds}->{kind}{extra}", tuple(v.term for v in args)))
+
+
+def _exponential(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """Of what infinities mask this is 0 where they do: a factor only where it is a number's exponential."""
+    if not is_float(op.types[0].dtype):
+        return uninterpreted(op, args)
+    term = opening.with_infinities(args[0].term)
+    if term is None:
+        raise UnsupportedError("exponential of infinities in many terms", Unsupported.OPERATION)
+    return result(op, apply("exponential", (term,)))
 
 
 def _function(law: str) -> Rule:
@@ -300,7 +311,7 @@ RULES: dict[str, Rule] = {
     "negate": _negate,
     "divide": _divide,
     "remainder": _remainder,
-    "exponential": _function("exponential"),
+    "exponential": _exponential,
     "log": _function("log"),
     "sqrt": _function("sqrt"),
     "maximum": _extremum("maximum"),

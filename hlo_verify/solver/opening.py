@@ -43,6 +43,29 @@ def without_name(p: Poly) -> Poly | None:
     return None
 
 
+def with_infinities(p: Poly) -> Poly | None:
+    """The term with those names taken apart behind which an infinity is an addend; None if it grew too long."""
+    while True:
+        name = next(
+            (a.tensor for mono, _ in p.items for a, _ in mono if _is_name(a) and _adds_infinity(a.tensor)), None
+        )
+        if name is None:
+            return p
+        without = _opened_name(p, name)
+        if without is None:
+            return None
+        p = without
+
+
+@lru_cache(maxsize=1 << 16)
+def _adds_infinity(name: Tensor) -> bool:
+    inside = [a for mono, _ in name.bodies[0].items for a, _ in mono]
+    return any(
+        (isinstance(a, Apply) and a.function == "infinity") or (_is_name(a) and _adds_infinity(a.tensor))
+        for a in inside
+    )
+
+
 def _is_name(a: Atom) -> TypeGuard[Read]:
     return isinstance(a, Read) and a.tensor.kind == "term"
 
@@ -101,4 +124,5 @@ def arguments(p: Poly) -> frozenset[Tensor]:
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
     leaves.cache_clear()
+    _adds_infinity.cache_clear()
     _height.cache_clear()

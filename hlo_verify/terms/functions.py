@@ -119,14 +119,20 @@ def _is_infinity(atom: Atom) -> bool:
     return isinstance(atom, Apply) and atom.function == "infinity"
 
 
+def _holds_infinity(p: Poly) -> bool:
+    return any(_is_infinity(atom) for mono, _ in p.items for atom, _ in mono)
+
+
 def _exponential(args: tuple[Poly, ...]) -> Poly | None:
     # exp(a + c*b) = exp(a) * exp(b)**c; exp(a - infinity) = 0
     p = args[0]
     if not p.items:
         return ONE
     infinite = _infinite(p)
-    if infinite:
-        return ZERO if infinite < 0 else None
+    if infinite < 0:
+        return ZERO
+    if _holds_infinity(p):
+        return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
     if len(p.items) > EXPANSION_LIMIT:
         return None
     factors: dict[Apply, Number] = {}
@@ -135,6 +141,30 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
         factors[atom] = c
     mono_out: Monomial = tuple(sorted(factors.items(), key=lambda item: item[0].uid))
     return make_poly(((mono_out, 1),))
+
+
+INFINITE_EXPONENTIAL = "exponential:real->real"
+"""Of what may be infinite: no factor, which its inverse would cancel."""
+
+
+def _infinite_exponential(args: tuple[Poly, ...]) -> Poly | None:
+    # infinities may have gone when a variable became a number
+    return None if _holds_infinity(args[0]) and _infinite(args[0]) >= 0 else apply("exponential", args)
+
+
+def _exponential_where(p: Poly) -> Poly | None:
+    """The exponential where a truth value that infinity is multiplied by holds, and where it does not."""
+    truths = {a for mono, _ in p.items if any(_is_infinity(atom) for atom, _ in mono) for a, _ in mono if a.boolean}
+    if not truths or len(truths) > PIECES or len(p.items) > EXPANSION_LIMIT:
+        return None
+    truth = min(truths, key=lambda a: a.uid)
+    on = of_atom(truth)
+    off = build({mono: c for mono, c in p.items if (truth, 1) not in mono})
+    of_mono = (make_poly(((tuple(item for item in mono if item[0] is not truth), c),)) for mono, c in p.items)
+    return add(
+        multiply(on, apply("exponential", (add(*of_mono),))),
+        multiply(subtract(ONE, on), apply("exponential", (off,))),
+    )
 
 
 def _inverse(args: tuple[Poly, ...]) -> Poly | None:
@@ -354,6 +384,7 @@ def _square_root(args: tuple[Poly, ...]) -> Poly | None:
 
 LAWS: dict[str, Law] = {
     "exponential": _exponential,
+    INFINITE_EXPONENTIAL: _infinite_exponential,
     "inverse": _inverse,
     "log": _logarithm,
     "maximum": _extremum("maximum"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -368,6 +369,62 @@ def test_a_sum_in_units_of_an_infinity_starts_from_nothing() -> None:
     """Whatever a sum starts from is lost with exp(-infinity) at the first turn: it adds nothing, and is no sink."""
     assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(-math.inf, 2.0))) is Verdict.UNKNOWN
     assert ring_verdict(partial(softmax, sink=1.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.UNKNOWN
+
+
+def ring_of_maxima(
+    seen: Callable[[jax.Array, jax.Array, jax.Array, Any], jax.Array], largest: float | tuple[float, ...]
+) -> Callable[..., jax.Array]:
+    """Softmax in units of running maxima of what is seen of a turn's scores, from a query's first maximum on."""
+
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        def turn(t: Any, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            largest, total, output, k, v = carried
+            scores = jnp.einsum("hqd,hkd->hqk", q, k)
+            larger = jnp.maximum(largest, jnp.max(seen(scores, q, k, t), axis=-1))
+            weights, rescale = jnp.exp(scores - larger[..., None]), jnp.exp(largest - larger)
+            total = total * rescale + jnp.sum(weights, axis=-1)
+            output = output * rescale[..., None] + jnp.einsum("hqk,hkd->hqd", weights, v)
+            return larger, total, output, *lax.ppermute((k, v), "ring", FORWARD)
+
+        shape = q.shape[:2]
+        start = jnp.broadcast_to(jnp.array(largest, jnp.float32), shape)
+        _, total, output, _, _ = lax.fori_loop(0, 4, turn, (start, jnp.zeros(shape), jnp.zeros_like(q), k, v))
+        return output / total[..., None]
+
+    return local
+
+
+def plus_infinity_for_later_keys(scores: jax.Array, q: jax.Array, k: jax.Array, t: Any) -> jax.Array:
+    device, rows = lax.axis_index("ring"), q.shape[1]
+    return causal(q, k, device * rows, (device - t) % 4 * rows, math.inf, own=True)
+
+
+def and_at_each_turn(*numbers: float) -> Callable[..., jax.Array]:
+    return lambda scores, q, k, t: scores + jnp.asarray(np.array(numbers, np.float32))[t]
+
+
+def all_of_them(scores: jax.Array, q: jax.Array, k: jax.Array, t: Any) -> jax.Array:
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("seen", "largest", "expected"),
+    [
+        (all_of_them, 0.0, Verdict.PROVED),
+        (all_of_them, (-math.inf, 0.0, 1.0), Verdict.PROVED),
+        (and_at_each_turn(1, 0, 2, 3), -math.inf, Verdict.PROVED),
+        (all_of_them, math.inf, Verdict.UNKNOWN),
+        (all_of_them, (0.0, math.inf, 1.0), Verdict.UNKNOWN),
+        (plus_infinity_for_later_keys, 0.0, Verdict.UNKNOWN),
+        (and_at_each_turn(-math.inf, 0, 2, 3), -math.inf, Verdict.UNKNOWN),  # the first turn sees nothing
+        (and_at_each_turn(0, math.inf, 2, 3), -math.inf, Verdict.UNKNOWN),
+    ],
+)
+def test_a_unit_is_a_number(
+    seen: Callable[..., jax.Array], largest: float | tuple[float, ...], expected: Verdict
+) -> None:
+    """In units of an infinity, 0 / 0 is computed, or the difference of two infinities."""
+    assert ring_verdict(softmax, ring_of_maxima(seen, largest)) is expected
 
 
 def causal(q: jax.Array, k: jax.Array, first_query: Any, first_key: Any, masked: float, own: bool) -> jax.Array:

@@ -309,6 +309,7 @@ def _truncate(dtype: str, x: Any) -> int:
 TYPED: dict[str, Function] = {"wrap": wrap, "truncate": _truncate}
 
 NAMED: dict[str, Function] = {
+    "exponential:real->real": _real(np.exp),
     "less:total": lambda a, b: int(_total(a) < _total(b)),
     "equal:total": lambda a, b: int(_total(a) == _total(b)),
     "positive:partial_windows_land": lambda: 1,  # true of StableHLO's reference interpreter
