@@ -6,9 +6,10 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TypeGuard
 
+from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, atoms, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, make_poly
 
 TERMS = 40
 """The most monomials of a question."""
@@ -106,13 +107,27 @@ def leaves(source: Tensor) -> frozenset[Tensor | str]:
 
 
 def ingredients(p: Poly) -> frozenset[Tensor | str]:
-    """The tensors and functions that a term is made of, in the end."""
+    """The tensors and functions that a term is made of in the end, in its indices and conditions too."""
     found: set[Tensor | str] = set()
     for atom in atoms(p):
         if isinstance(atom, Read):
             found |= leaves(atom.tensor)
         elif isinstance(atom, Apply):
             found.add(atom.function)
+        for e in indices(atom):
+            found |= _inside(e)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1 << 16)
+def _inside(e: Index) -> frozenset[Tensor | str]:
+    """What the integers are made of that an index expression computes with."""
+    found: set[Tensor | str] = set()
+    for atom, _ in e.items:
+        if isinstance(atom, Opaque):
+            found.update(*map(_inside, atom.exprs))
+            if atom.term is not None:
+                found |= ingredients(atom.term)
     return frozenset(found)
 
 
@@ -124,5 +139,6 @@ def arguments(p: Poly) -> frozenset[Tensor]:
 def forget() -> None:
     """Let go of the definitions looked at so far; see `terms.memory`."""
     leaves.cache_clear()
+    _inside.cache_clear()
     _adds_infinity.cache_clear()
     _height.cache_clear()

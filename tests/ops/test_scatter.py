@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import hlo_verify
 from hlo_verify import Verdict
 from tests.support.pairs import REPLICATED, module, on
@@ -45,3 +47,25 @@ def test_what_is_made_of_the_other_operand_does() -> None:
 def test_what_is_not_added_depends_on_all() -> None:
     assert verdict(scatter("%t", operation="multiply"), scatter("%t", "%m", "multiply")) is Verdict.UNKNOWN
     assert verdict(scatter("%t"), scatter("%t", operation="subtract")) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "bounded",
+    [
+        "%least = stablehlo.minimum %k, %y : tensor<i32>",
+        "%least = stablehlo.clamp %k, %y, %s : tensor<i32>",
+        "%least = stablehlo.remainder %y, %k : tensor<i32>",
+        """%c = stablehlo.compare LT, %y, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+           %least = stablehlo.select %c, %s, %t : tensor<i1>, tensor<i32>""",
+    ],
+)
+def test_an_integer_is_made_of_what_it_is_computed_of(bounded: str) -> None:
+    """Bounds and remainders of integers, and comparisons with them, are index expressions."""
+
+    def integers(other: str) -> str:
+        least = "%least = stablehlo.minimum %s, %y : tensor<i32>"
+        constant = "%k = stablehlo.constant dense<7> : tensor<i32>\n"
+        return scatter("%y", other).replace("f32", "i32").replace(least, constant + bounded)
+
+    assert verdict(integers("%b"), integers("%b")) is Verdict.PROVED
+    assert verdict(integers("%b"), integers("%m")) is Verdict.UNKNOWN
