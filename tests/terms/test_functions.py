@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import LAWS, apply, divide, greater
-from hlo_verify.terms.term import Guard, number, tensor
+from hlo_verify.terms.term import Guard, number, reads, tensor
 from tests.support.expressions import (
     Data,
     Draw,
@@ -169,3 +170,14 @@ def test_constants_bound_integers_in_any_order(is_read: bool) -> None:
     assert apply("maximum", (number(Fraction(1, 2)), integer)) is not integer
     assert apply("maximum", (number(200), integer)) is number(200)
     assert apply("maximum", (number(-200), integer)) is integer
+
+
+def test_constants_do_not_bound_what_is_defined() -> None:
+    """Where a definition is bounded as an integer, nothing that looks for its reads would find it."""
+    v = expr.var("x", 0, 4)
+    body = algebra.read(tensor("argument", "n", "i32", (4,)), (expr.of_var(v),))
+    at = (expr.of_var(expr.var("y", 0, 4)),)
+    largest = define("sort", [v], (body,), at=at, ordered=True, dtype="i32")
+    bounded = apply("maximum", (largest, number(7)))
+    assert reads(bounded) == reads(largest)
+    assert apply("maximum", (number(7), largest)) is bounded
