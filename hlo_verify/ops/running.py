@@ -154,24 +154,23 @@ class Closing:
         grown = algebra.multiply(opening.opened(after[k].term), next_unit)
         added = algebra.subtract(grown, algebra.multiply(state[k].term, unit))
         initial = self.initial[k].term
-        if self.before in added.free or not self._units_are_numbers(m, ends[m], initial, added):
+        if self.before in added.free or not self._units_are_numbers(m, ends[m], initial):
             return False
         total = algebra.add(algebra.multiply(initial, first_unit), sums.reduce_sum([self.t], added))
         ends[k] = self._end(k, algebra.multiply(total, algebra.power_of(last_unit, -1)))
         return True
 
-    def _units_are_numbers(self, m: int, end: Value, initial: Poly, added: Poly) -> bool:
+    def _units_are_numbers(self, m: int, end: Value, initial: Poly) -> bool:
         """Whether no running maximum that a sum is in units of is an infinity, but for the first if the sum is 0 then.
 
-        What is seen may be masked, if the first turn sees a number whatever its place is.
+        What is seen may be masked, if the first turn sees a number whatever its place is. What is added may be an
+        infinity in either case: as a factor, a positive number passes through sums of infinities as through others.
         """
         first = self.initial[m].term
         if "infinity" in opening.ingredients(first) and initial is not ZERO:
             return False
         if "infinity" not in opening.ingredients(end.term):
             return True
-        if "infinity" in opening.ingredients(added):
-            return False
         seen = self.seen[m]
         at_first = algebra.substitute(seen, {self.t: expr.constant(0)})
         return never_above(first) and never_above(seen) and (surely_finite(first) or surely_finite(at_first))
