@@ -60,6 +60,9 @@ def apply(function: str, args: tuple[Poly, ...]) -> Poly:
 PIECES = 4
 """The most pieces of a step function that a function is applied to one by one."""
 
+FORMS = 4
+"""The most forms that the guards of a step function have: each multiplies the pieces."""
+
 
 def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds.
@@ -69,7 +72,8 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     """
     guards = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     guard = next((g for g in guards if g.free.isdisjoint(bound)), None)
-    if guard is None or len(p.items) > 3 * PIECES:
+    count = len(_forms(p))
+    if guard is None or count > FORMS or len(p.items) > 3 * PIECES:
         return []
     form = guard.form
     cuts: set[int] = set()
@@ -90,7 +94,6 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
             if _covers(lo, hi, start, last):
                 here[mono] = here.get(mono, 0) + c
         pieces.append((interval(form, start, last), build(here)))
-    count = len(_forms(p))
     if any(len(_forms(term)) >= count for _, term in pieces):
         return []
     return [(on, term) for on, term in pieces if on.items]

@@ -181,3 +181,12 @@ def test_constants_do_not_bound_what_is_defined() -> None:
     bounded = apply("maximum", (largest, number(7)))
     assert reads(bounded) == reads(largest)
     assert apply("maximum", (number(7), largest)) is bounded
+
+
+def test_a_function_of_steps_on_many_forms_is_one_term() -> None:
+    """Two pieces for each of them would be very many."""
+    steps = [guards.interval(expr.of_var(expr.var("x", n, 4)), 2, None) for n in range(10)]
+    many = algebra.add(*(algebra.scale(step, n + 2) for n, step in enumerate(steps)))
+    assert len(apply("inverse", (many,)).items) == 1
+    few = algebra.add(number(1), *(algebra.scale(step, n + 2) for n, step in enumerate(steps[:2])))
+    assert len(apply("inverse", (few,)).items) > 1
