@@ -1,4 +1,4 @@
-"""Where arguments and results lie, in pairs that do not say it: by position and shape, as far as the proof goes through.
+"""Where arguments and results lie, in pairs that do not say it: by position and shape, as the proof goes through.
 
 Arguments and results correspond by position. A dimension that is shorter on a device is split; what has the same shape
 is whole on every device. Where that leaves a choice, each is tried, and the one is kept with which most of the

@@ -24,7 +24,6 @@ from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
-
 PIECES = 8
 """An operand of so many pieces at most is contracted piece by piece."""
 

@@ -99,10 +99,14 @@ class _Keys:
 class _Rebuild:
     """Rebuilds a term in canonical order, with parameters for its free index expressions."""
 
-    def __init__(self, keys: _Keys, rename: Mapping[Var, Index]) -> None:
+    def __init__(self, keys: _Keys, rename: Mapping[Var, Index], starts: Mapping[Index, int]) -> None:
         self.keys = keys
         self.rename = rename
+        self.starts = starts
         self.slots: dict[Index, Index] = {}
+        self.least: dict[Index, int] = {}
+        """The least constant beside each free index expression, outside of guards."""
+        self._guarding = False
 
     def _slot(self, e: Index) -> Index:
         """A parameter for e without its constant; a sum of negative multiples is the negative of one."""
@@ -110,13 +114,22 @@ class _Rebuild:
         if not base.items:
             return e
         if all(c < 0 for _, c in base.items):
-            return expr.shift(expr.scale(self._slot(expr.scale(base, -1)), -1), e.const)
-        found = self.slots.get(base)
+            return expr.scale(self._slot(expr.scale(e, -1)), -1)
+        found, sign = self.slots.get(base), 1
         if found is None and expr.scale(base, -1) in self.slots:
-            found = expr.scale(self.slots[expr.scale(base, -1)], -1)
+            base, sign = expr.scale(base, -1), -1
+            found = self.slots[base]
         if found is None:
             found = self.slots[base] = expr.of_var(slot(len(self.slots)))
-        return expr.shift(found, e.const)
+        const = sign * e.const
+        if not self._guarding:
+            self.least[base] = min(self.least.get(base, const), const)
+        return expr.scale(expr.shift(found, const - self.starts.get(base, 0)), sign)
+
+    @property
+    def places(self) -> list[Index]:
+        """What the parameters stand for."""
+        return [expr.shift(base, self.starts.get(base, 0)) for base in self.slots]
 
     def index(self, e: Index) -> Index:
         free: list[tuple[expr.Atom, int]] = []
@@ -160,7 +173,10 @@ class _Rebuild:
             lead = [(colors[x.var], c) for x, c in form.items if isinstance(x, Digit) and x.var in self.rename]
             if lead and min(lead)[1] < 0:
                 form = expr.scale(form, -1)
-        return guards.interval(self.index(form), lo, hi)
+        outer, self._guarding = self._guarding, True
+        form = self.index(form)
+        self._guarding = outer
+        return guards.interval(form, lo, hi)
 
     def poly(self, p: Poly) -> Poly:
         keys = self.keys
@@ -218,8 +234,11 @@ def define(
         keys = _Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
     order = list(bound) if ordered else _ordered(bound, bodies, keys)
     rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
-    rebuild = _Rebuild(keys, rename)
+    rebuild = _Rebuild(keys, rename, {})
     canonical = tuple(rebuild.poly(body) for body in bodies)
+    if any(rebuild.least.values()):  # the same function elsewhere may have other constants: parameters begin at them
+        rebuild = _Rebuild(keys, rename, rebuild.least)
+        canonical = tuple(rebuild.poly(body) for body in bodies)
     sizes = tuple(v.size for v in order)
     key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
     found = _definitions.get(key)
@@ -231,7 +250,7 @@ def define(
         found.bodies = canonical
         found.own = len(at)
         _definitions[key] = found
-    return read(found, (*rebuild.slots, *at))
+    return read(found, (*rebuild.places, *at))
 
 
 def read(source: Tensor, indices: Sequence[Index]) -> Poly:
