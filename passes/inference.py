@@ -4,7 +4,7 @@ Arguments and results correspond by position. A dimension that is shorter on a d
 is whole on every device. Where that leaves a choice, each is tried, and the one is kept with which most of the
 partitioned module computes what the logical one does:
 
-    devices that hold the same shard are neighbours, or far apart
+    devices that communicate hold different shards, or neighbours do, or those far apart
     an argument that is only added before an all_reduce is whole on every device, or the sum of what they hold: a bias
     that all devices add would count many times
     an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
@@ -22,12 +22,13 @@ from itertools import permutations
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, Op, TensorType
 from hlo_verify.ops.values import ARITHMETIC
-from hlo_verify.passes.fault import MOVES, REDUCTIONS
+from hlo_verify.passes.fault import COLLECTIVES, MOVES, REDUCTIONS
 from hlo_verify.passes.pair import device_count, is_global, other_count
 from hlo_verify.passes.prove import Glance, glance
 from hlo_verify.passes.segments import segments, taken_apart
@@ -35,6 +36,9 @@ from hlo_verify.sharding import Sharding, replicated, unreduced
 
 ORDERS = 6
 """The most orders of devices that are tried."""
+
+Groups = npt.NDArray[np.int64]
+"""Devices that communicate with one another, a row each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,10 +176,10 @@ def _choices(what: str, logical: Module, partitioned: Module, devices: int) -> d
     else:
         names, wholes, parts = logical.result_names, logical.result_types, partitioned.result_types
         known = zip(logical.result_shardings, partitioned.result_shardings, strict=True)
-    choices = {}
+    choices, groups = {}, _groups(partitioned)
     for n, each in enumerate(known):
         if each == (None, None):
-            choices[n] = list(placements(wholes[n].shape, parts[n].shape, devices))[:ORDERS]
+            choices[n] = list(placements(wholes[n].shape, parts[n].shape, devices, groups))[:ORDERS]
             if not choices[n]:
                 raise _no_shard(f"{what} {names[n]}", wholes[n], parts[n], devices)
     return choices
@@ -196,8 +200,11 @@ def _no_shard(what: str, whole: TensorType, part: TensorType, devices: int) -> I
     )
 
 
-def placements(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> Iterator[Sharding]:
-    """The ways in which devices may hold parts of that shape, the likeliest first: neighbours hold different ones."""
+def placements(
+    whole: tuple[int, ...], part: tuple[int, ...], devices: int, groups: Collection[Groups] = ()
+) -> Iterator[Sharding]:
+    """The ways in which devices may hold parts of that shape, the likeliest first: those that communicate hold
+    different ones, or else neighbours do."""
     if len(whole) != len(part):
         return
     tiles = []
@@ -212,11 +219,33 @@ def placements(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> I
     if prod(tiles) == 1:
         yield replicated(len(whole), devices)
         return
+    split = [k for k, count in enumerate(tiles) if count > 1]
+    seen: set[bytes] = set()
+    for rows in groups:
+        if len(split) == 1 and rows.shape == (copies, tiles[split[0]]) and rows.size == devices:
+            coordinates, others = np.zeros((devices, len(tiles)), np.int64), np.zeros(devices, np.int64)
+            coordinates[rows, split[0]] = np.arange(rows.shape[1])
+            others[rows] = np.arange(copies)[:, None]
+            if coordinates.tobytes() not in seen:
+                seen.add(coordinates.tobytes())
+                yield Sharding(tuple(tiles), coordinates, others)
     sizes = (copies, *tiles)
     for order in permutations([k for k, size in enumerate(sizes) if size > 1]):
         digits = dict(zip(order, np.unravel_index(np.arange(devices), [sizes[k] for k in order]), strict=True))
         columns = [digits.get(k, np.zeros(devices, np.int64)) for k in range(len(sizes))]
-        yield Sharding(tuple(tiles), np.stack(columns[1:], axis=1).astype(np.int64), columns[0].astype(np.int64))
+        coordinates, others = np.stack(columns[1:], axis=1).astype(np.int64), columns[0].astype(np.int64)
+        if coordinates.tobytes() not in seen:
+            yield Sharding(tuple(tiles), coordinates, others)
+
+
+def _groups(partitioned: Module) -> list[Groups]:
+    """The groups of devices that communicate, of each kind of grouping once."""
+    found: dict[bytes, Groups] = {}
+    for op in partitioned.main.ops:
+        rows = op.attributes.get("replica_groups")
+        if rows is not None and op.name in COLLECTIVES and np.ndim(rows) == 2 and np.min(rows, initial=0) >= 0:
+            found.setdefault(np.asarray(rows, np.int64).tobytes(), np.asarray(rows, np.int64))
+    return list(found.values())
 
 
 def _added_up(partitioned: Module) -> list[int]:

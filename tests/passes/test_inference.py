@@ -1,0 +1,216 @@
+"""Where arguments and results lie in pairs that do not say it, and that a wrong program stays wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.diagnostics import Annotation, Input
+from hlo_verify.errors import InputError
+from hlo_verify.passes.inference import placements
+
+PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "devices", "tiles", "first"),
+    [
+        ((8, 4), (8, 4), 2, (1, 1), [[0, 0], [0, 0]]),
+        ((8, 4), (8, 2), 2, (1, 2), [[0, 0], [0, 1]]),
+        ((7,), (4,), 2, (2,), [[0], [1]]),
+        ((8,), (4,), 4, (2,), [[0], [1], [0], [1]]),
+        ((8, 8), (4, 4), 4, (2, 2), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+    ],
+)
+def test_placements(
+    whole: tuple[int, ...], part: tuple[int, ...], devices: int, tiles: tuple[int, ...], first: list[list[int]]
+) -> None:
+    found = list(placements(whole, part, devices))
+    assert {each.tiles for each in found} == {tiles} and found[0].coordinates.tolist() == first
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "devices"),
+    [((8,), (3,), 2), ((8,), (16,), 2), ((8, 8), (4, 4), 2), ((8,), (2,), 6), ((8,), (8, 1), 2), ((8,), (0,), 2)],
+)
+def test_shapes_that_devices_cannot_hold(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> None:
+    assert list(placements(whole, part, devices)) == []
+
+
+def test_copies_of_a_shard_are_far_apart_or_neighbours() -> None:
+    found = [each.coordinates[:, 0].tolist() for each in placements((8,), (4,), 4)]
+    assert found == [[0, 1, 0, 1], [0, 0, 1, 1]]
+    for each in placements((8,), (4,), 4):
+        assert sorted(zip(each.coordinates[:, 0].tolist(), each.others.tolist(), strict=True)) == [
+            (0, 0), (0, 1), (1, 0), (1, 1),
+        ]  # fmt: skip
+
+
+def matrix(*shape: int) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+def module(arguments: list[str], results: list[tuple[str, str]], body: str, replicas: int) -> str:
+    """A module without any sharding; results are values and their types."""
+    given = ", ".join(f"%a{n}: {kind}" for n, kind in enumerate(arguments))
+    kinds = ", ".join(kind for _, kind in results)
+    return (
+        f"module @m attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = {replicas} : i32}} {{\n"
+        f"func.func public @main({given}) -> ({kinds}) {{\n{body}\n"
+        f"return {', '.join(value for value, _ in results)} : {kinds}\n}}\n}}\n"
+    )
+
+
+def all_reduce(result: str, operand: str, kind: str, groups: str = "[[0, 1]]") -> str:
+    size = f"{groups.count('[') - 1}x{len(groups.split(']')[0].split(','))}"
+    return f"""
+    {result} = "stablehlo.all_reduce"({operand}) <{{replica_groups = dense<{groups}> : tensor<{size}xi64>}}> ({{
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %r = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %r : tensor<f32>
+    }}) : ({kind}) -> {kind}
+"""
+
+
+def product(result: str, left: str, right: str, sizes: tuple[int, int, int]) -> str:
+    m, k, n = sizes
+    kinds = f"({matrix(m, k)}, {matrix(k, n)}) -> {matrix(m, n)}"
+    return f"{result} = stablehlo.dot_general {left}, {right}, contracting_dims = [1] x [0] : {kinds}\n"
+
+
+def layer(inner: int, after: str) -> str:
+    """`tanh(a0 @ a1) @ a2`, and what is done with `%y`."""
+    hidden = matrix(4, inner)
+    return (
+        product("%h", "%a0", "%a1", (4, 6, inner))
+        + f"%t = stablehlo.tanh %h : {hidden}\n"
+        + product("%y", "%t", "%a2", (4, inner, 6))
+        + after
+    )
+
+
+SHAPES = ([matrix(4, 6), matrix(6, 8), matrix(8, 6)], [matrix(4, 6), matrix(6, 4), matrix(4, 6)])
+X = matrix(4, 6)
+
+
+def report(whole: str, part: str) -> hlo_verify.Report:
+    return hlo_verify.verify(whole, part)
+
+
+def test_split_weights() -> None:
+    whole = module(SHAPES[0], [("%y", X), ("%h", matrix(4, 8))], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%z", X), ("%h", matrix(4, 4))], layer(4, all_reduce("%z", "%y", X)), 2)
+    found = report(whole, part)
+    assert found.verdict is PROVED
+    assert found.inferred == (
+        "argument arg0: whole on every device",
+        "argument arg1: dimension 1 in 2",
+        "argument arg2: dimension 0 in 2",
+        "result result[0]: whole on every device",
+        "result result[1]: dimension 1 in 2",
+    )
+
+
+def test_a_missing_all_reduce() -> None:
+    whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%y", X)], layer(4, ""), 2)
+    found = report(whole, part)
+    assert found.verdict is REFUTED and "is missing" in found.results[0].reason
+
+
+def test_a_missing_all_reduce_inside() -> None:
+    whole = module(SHAPES[0], [("%z", X)], layer(8, f"%z = stablehlo.tanh %y : {X}"), 1)
+    part = module(SHAPES[1], [("%z", X)], layer(4, f"%z = stablehlo.tanh %y : {X}"), 2)
+    assert report(whole, part).verdict is REFUTED
+
+
+BIASED = f"%b = stablehlo.broadcast_in_dim %a3, dims = [1] : (tensor<6xf32>) -> {X}\n%z = stablehlo.add %y, %b : {X}\n"
+
+
+def test_a_bias_that_every_device_adds() -> None:
+    """It is counted twice, unless devices hold addends of it (one of them all of it, the others zeros)."""
+    shapes = [[*each, "tensor<6xf32>"] for each in SHAPES]
+    whole = module(shapes[0], [("%z", X)], layer(8, BIASED), 1)
+    part = module(shapes[1], [("%s", X)], layer(4, BIASED + all_reduce("%s", "%z", X)), 2)
+    found = report(whole, part)
+    assert found.verdict is PROVED and "argument arg3: the sum of what devices hold" in found.inferred
+    late = module(shapes[1], [("%z", X)], layer(4, all_reduce("%s", "%y", X) + BIASED.replace("%y,", "%s,")), 2)
+    found = report(whole, late)
+    assert found.verdict is PROVED and "arguments arg0, arg3: whole on every device" in found.inferred
+
+
+def test_a_sum_that_the_program_completes_is_an_intermediate_value() -> None:
+    whole = module(SHAPES[0], [("%y", X), ("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%y", X), ("%z", X)], layer(4, all_reduce("%z", "%y", X)), 2)
+    found = report(whole, part)
+    assert found.verdict is PROVED and "result result[0]: the sum of what devices hold" in found.inferred
+
+
+def fused(k: int, sizes: tuple[int, int, int]) -> str:
+    """Three products of `%a0` with weights that are one argument, taken apart again."""
+    m, total = 4, sum(sizes)
+    a, b = sizes[0], sizes[0] + sizes[1]
+    bounds = ((0, a), (a, b), (b, total))
+    text = product("%f", "%a0", "%a1", (m, 6, total))
+    for n, (start, stop) in enumerate(bounds):
+        kind = matrix(m, stop - start)
+        text += f"%s{n} = stablehlo.slice %f [0:{m}, {start}:{stop}] : ({matrix(m, total)}) -> {kind}\n"
+        text += f"%t{n} = stablehlo.{('tanh', 'sine', 'cosine')[n]} %s{n} : {kind}\n"
+    return text
+
+
+def fused_pair(second: tuple[int, int, int]) -> tuple[str, str]:
+    texts = []
+    for sizes, replicas in (((8, 4, 4), 1), (second, 2)):
+        results = [(f"%t{n}", matrix(4, size)) for n, size in enumerate(sizes)]
+        texts.append(module([X, matrix(6, sum(sizes))], results, fused(6, sizes), replicas))
+    return texts[0], texts[1]
+
+
+def test_weights_that_are_several_in_one() -> None:
+    found = report(*fused_pair((4, 2, 2)))
+    assert found.verdict is PROVED
+    assert "arguments arg1[:, 0:8], arg1[:, 8:12], arg1[:, 12:16]: dimension 1 in 2" in found.inferred
+
+
+def test_a_witness_of_weights_in_parts_is_one_of_the_modules_that_take_parts(tmp_path: object) -> None:
+    from pathlib import Path
+
+    whole, part = fused_pair((4, 2, 2))
+    path = Path(str(tmp_path)) / "witness"
+    found = hlo_verify.verify(whole, part.replace("stablehlo.cosine", "stablehlo.negate"), witness=path)
+    assert [result.verdict for result in found.results] == [PROVED, PROVED, REFUTED]
+    assert [result.verdict for result in hlo_verify.replay(path).results] == [REFUTED]
+
+
+@pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]", "[[3, 0], [1, 2]]"])
+def test_who_communicates_tells_who_holds_what(groups: str) -> None:
+    """Four devices hold each half twice."""
+    whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X, groups)), 4)
+    assert report(whole, part).verdict is PROVED
+
+
+def test_nobody_communicates() -> None:
+    whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X, "[[0], [1], [2], [3]]")), 4)
+    assert report(whole, part).verdict is REFUTED
+
+
+def test_what_is_given_is_not_inferred() -> None:
+    given = matrix(6, 8) + ' {mhlo.sharding = "{devices=[1,2]1,0}"}'
+    whole = module([SHAPES[0][0], given, SHAPES[0][2]], [("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X)), 2)
+    found = report(whole.replace("num_partitions = 1", "num_partitions = 2"), part)
+    assert found.verdict is REFUTED, "the halves of the second weight are in the other order"
+    assert not any("arg1" in line for line in found.inferred)
+
+
+@pytest.mark.parametrize(("shape", "code"), [(matrix(12, 4), Input.NOT_A_PAIR), (matrix(6, 3), Annotation.NO_SHARDING)])
+def test_shapes_that_do_not_go_together(shape: str, code: object) -> None:
+    whole = module([matrix(6, 8)], [("%a0", matrix(6, 8))], "", 1)
+    part = module([shape], [("%a0", shape)], "", 2)
+    with pytest.raises(InputError, match="arg0") as error:
+        report(whole, part)
+    assert error.value.code is code
