@@ -45,7 +45,7 @@ Progress = Callable[[int, int], None]
 
 def verify(
     logical: Source,
-    partitioned: Source | None = None,
+    partitioned: Source | list[Source] | tuple[Source, ...] | None = None,
     *,
     devices: int | None = None,
     shardings: str | Path | config.Shardings | None = None,
@@ -60,7 +60,11 @@ def verify(
 
     A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered or
     traced JAX function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib
-    partitions it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`).
+    partitions it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`). Where every rank
+    has a graph of its own, `partitioned` is a list of them, in the order of the ranks.
+
+    Arguments and results that neither module has a sharding for are placed by position and shape, as far as the proof
+    goes through; `Report.inferred` says how.
 
     `devices` is the number of devices where no module says it; `shardings` a shardings file for the arguments and
     results of the logical module (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while
@@ -81,19 +85,22 @@ def verify(
         return _verify_one(logical, devices, given, keep, asked, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
-    whole, parts = _module(logical, devices), _module(partitioned, devices)
+    from hlo_verify.passes.inference import infer
+
+    whole = _module(logical, devices)
+    parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
     if given is not None:
         whole = given.apply(whole)
-    from hlo_verify.passes.inference import infer
+
+    def contents() -> tuple[bytes, bytes]:
+        if isinstance(partitioned, list | tuple) or (inferred is not None and inferred.partitioned is not parts):
+            pair = (whole, parts) if inferred is None else (inferred.logical, inferred.partitioned)
+            return pair[0].bytecode(), pair[1].bytecode()
+        return _bytes(logical), _bytes(partitioned)
 
     inferred = infer(whole, parts)
     if inferred is None:
-        return _decide(whole, parts, asked, lambda: (_bytes(logical), _bytes(partitioned)), progress)
-
-    def contents() -> tuple[bytes, bytes]:
-        if inferred.partitioned is parts:
-            return _bytes(logical), _bytes(partitioned)
-        return inferred.logical.bytecode(), inferred.partitioned.bytecode()
+        return _decide(whole, parts, asked, contents, progress)
 
     report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
     return replace(report, inferred=inferred.said)
@@ -256,6 +263,15 @@ def _module(source: Source, devices: int | None) -> Module:
     from hlo_verify.passes.load import load
 
     return source if isinstance(source, Module) else load(_contents(source), devices=devices)
+
+
+def _ranks(sources: list[Source] | tuple[Source, ...]) -> Module:
+    """The program of which each rank has a graph."""
+    from hlo_verify.passes.ranks import merged
+
+    if not sources:
+        raise InputError("the list of the ranks' graphs is empty", Input.USAGE)
+    return merged([_module(source, None) for source in sources])
 
 
 def _contents(source: Source) -> str | bytes | Path:

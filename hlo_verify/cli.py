@@ -1,4 +1,4 @@
-"""The command line: `hlo-verify MODULE`, `hlo-verify LOGICAL PARTITIONED`, `hlo-verify DUMP_DIR`.
+"""The command line: `hlo-verify MODULE`, `hlo-verify LOGICAL PARTITIONED ...`, `hlo-verify DUMP_DIR`.
 
 Everything slow is imported after the arguments are understood, so that `--help` answers at once.
 """
@@ -41,11 +41,12 @@ Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One thing to verify. `partitioned` is None where XLA is to partition; `problem` is why it cannot be verified."""
+    """One thing to verify. `partitioned` is None where XLA is to partition, and several paths where every rank has a
+    graph of its own; `problem` is why it cannot be verified."""
 
     name: str
     logical: Path | None = None
-    partitioned: Path | None = None
+    partitioned: Path | tuple[Path, ...] | None = None
     problem: str = ""
 
 
@@ -67,7 +68,7 @@ class _Version(argparse.Action):
 def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
-        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | DUMP_DIR\n"
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR\n"
         "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
@@ -80,8 +81,9 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="PATH",
         type=Path,
         help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
-        "a folder that XLA wrote for --xla_dump_to. Modules are StableHLO text or bytecode, portable or jax.export "
-        "artifacts, HLO text or serialized HloModuleProtos, plain or gzipped",
+        "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to. Modules are "
+        "StableHLO text or bytecode, portable or jax.export artifacts, HLO text or serialized HloModuleProtos, plain "
+        "or gzipped",
     )
     add("--format", choices=("text", "json"), help="how to print the report (default: text)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
@@ -146,8 +148,8 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     _set_defaults(arguments)
-    if len(arguments.paths) > 2:
-        raise InputError(f"one or two paths are expected, not {len(arguments.paths)}", Input.USAGE)
+    if len(arguments.paths) > 2 and arguments.replay is not None:
+        raise InputError("--replay goes with a logical and a partitioned module at most", Input.USAGE)
     if arguments.output is not None and not os.path.isdir(arguments.output.absolute().parent):
         raise InputError(
             f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
@@ -231,8 +233,8 @@ def _register_custom_calls() -> None:
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
-    if len(paths) == 2:
-        return [Job(str(paths[0]), paths[0], paths[1])]
+    if len(paths) > 1:
+        return [Job(str(paths[0]), paths[0], paths[1] if len(paths) == 2 else tuple(paths[1:]))]
     if not os.path.isdir(paths[0]):
         return [Job(str(paths[0]), paths[0])]
     from hlo_verify.dumps import find_pairs
