@@ -49,6 +49,7 @@ def verify(
     *,
     devices: int | None = None,
     shardings: str | Path | config.Shardings | None = None,
+    results: str | Path | None = None,
     keep: str | Path | None = None,
     refute: bool = True,
     witness: str | Path | None = None,
@@ -67,7 +68,8 @@ def verify(
     goes through; `Report.inferred` says how.
 
     `devices` is the number of devices where no module says it; `shardings` a shardings file for the arguments and
-    results of the logical module (docs/shardings.md). `progress` is called with (done, total), and with (0, 0) while
+    results of the logical module (docs/shardings.md), `results` one for results alone, which are demanded to lie so
+    where they would be inferred. `progress` is called with (done, total), and with (0, 0) while
     XLA works.
 
     Where a result is not proved, inputs are searched for that make it differ, unless `refute` is false; `witness` is a
@@ -82,6 +84,8 @@ def verify(
     given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
     asked = _Asked(refute, None if witness is None else Path(witness), jobs if recheck else 0)
     if partitioned is None:
+        if results is not None:
+            raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
         return _verify_one(logical, devices, given, keep, asked, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
@@ -89,8 +93,9 @@ def verify(
 
     whole = _module(logical, devices)
     parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
-    if given is not None:
-        whole = given.apply(whole)
+    for each in (given, _demanded(results)):
+        if each is not None:
+            whole = each.apply(whole)
 
     def contents() -> tuple[bytes, bytes]:
         if isinstance(partitioned, list | tuple) or (inferred is not None and inferred.partitioned is not parts):
@@ -263,6 +268,16 @@ def _module(source: Source, devices: int | None) -> Module:
     from hlo_verify.passes.load import load
 
     return source if isinstance(source, Module) else load(_contents(source), devices=devices)
+
+
+def _demanded(path: str | Path | None) -> config.Shardings | None:
+    """What a shardings file says of results, of which it says something alone."""
+    if path is None:
+        return None
+    found = config.read_shardings(path)
+    if found.arguments:
+        raise InputError(f"{path}: of arguments, shardings says where they lie, not results", Input.SHARDINGS_FILE)
+    return found
 
 
 def _ranks(sources: list[Source] | tuple[Source, ...]) -> Module:

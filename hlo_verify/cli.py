@@ -68,7 +68,7 @@ class _Version(argparse.Action):
 def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
-        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR\n"
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
         "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
@@ -81,7 +81,8 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="PATH",
         type=Path,
         help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
-        "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to. Modules are "
+        "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to; or two folders of "
+        "graphs (a neuron-compile-cache), which are paired by their arguments and results. Modules are "
         "StableHLO text or bytecode, portable or jax.export artifacts, HLO text or serialized HloModuleProtos, plain "
         "or gzipped",
     )
@@ -90,6 +91,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
+    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(
         "--refute",
@@ -154,7 +156,7 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError(
             f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
         )
-    several = len(arguments.paths) == 1 and arguments.replay is None and os.path.isdir(arguments.paths[0])
+    several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
     if several and arguments.keep is not None:
         raise InputError(
             "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
@@ -186,7 +188,9 @@ def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
 def _replay(arguments: argparse.Namespace) -> Report:
     from hlo_verify import api
 
-    ignored = [option for option in ("shardings", "keep", "witness", "recheck") if getattr(arguments, option)]
+    ignored = [
+        option for option in ("shardings", "results", "keep", "witness", "recheck") if getattr(arguments, option)
+    ]
     if ignored:
         raise InputError(f"--{ignored[0]} does not go with --replay, which runs what was saved", Input.USAGE)
     if len(arguments.paths) == 1:
@@ -233,6 +237,12 @@ def _register_custom_calls() -> None:
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
+    if len(paths) == 2 and any(map(os.path.isdir, paths)):
+        from hlo_verify.graphs import pair_up
+
+        pairs, incomplete = pair_up(*paths)
+        jobs = [Job(pair.module, pair.logical, pair.partitioned) for pair in pairs]
+        return jobs + [Job(module, problem=problem) for module, problem in incomplete]
     if len(paths) > 1:
         return [Job(str(paths[0]), paths[0], paths[1] if len(paths) == 2 else tuple(paths[1:]))]
     if not os.path.isdir(paths[0]):
@@ -280,6 +290,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         job.partitioned,
         devices=arguments.devices,
         shardings=arguments.shardings,
+        **({} if arguments.results is None else {"results": arguments.results}),
         keep=arguments.keep,
         refute=arguments.refute,
         witness=arguments.witness,

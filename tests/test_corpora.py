@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,3 +47,65 @@ def test_shardings_of_xlas_own_tests(name: str) -> None:
     folder = CORPORA / "xla_spmd"
     report = hlo_verify.verify(folder / f"{name}.prespmd.hlo.gz", folder / f"{name}.spmd.hlo.gz", refute=False)
     assert report.verdict is hlo_verify.Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("whole", "rank", "said"),
+    [
+        ("llama_tp1_golden_result_0.hlo", "llama_tp2_golden_result.hlo", "arguments p4.5, p5.6: dimension 2 in 2"),
+        ("gpt2_tp_1_n_layer_2.hlo", "gpt2_tp_2_n_layer_2.hlo", "argument p43.44: dimension 1 in 2, the last padded"),
+        (
+            "entangle_llama_tp1_layer1.pb",
+            "entangle_llama_tp2_layer1.pb",
+            "arguments p9.10[:, 0:2048], p9.10[:, 2048:2560], p9.10[:, 2560:3072], p10.11, p12.13, p13.14, p14.15, "
+            "p16.17: dimension 1 in 2",
+        ),
+    ],
+)
+def test_graphs_of_neurons_tools(whole: str, rank: str, said: str) -> None:
+    """GPT-2's biases are added on both ranks: one of them holds zeros, so that they sum up to the whole."""
+    folder = CORPORA / "neuron"
+    report = hlo_verify.verify(folder / f"{whole}.gz", folder / f"{rank}.gz", refute=False)
+    assert report.verdict is hlo_verify.Verdict.PROVED
+    assert said in report.inferred
+    summed = [line for line in report.inferred if "sum of what devices hold" in line]
+    assert [line.split(":")[0] for line in summed] == (
+        ["arguments p18.19, p24.25, p34.35, p40.41", "results result[50], result[51], result[52]"]
+        if whole.startswith("gpt2")
+        else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            r"= (f32\[4096,1,4\]\S*) all-reduce\((\S+ \S+)\), replica_groups=\{\{0,1\}\}, to_apply=\S+",
+            r"= \1 copy(\2)",
+            "missing",
+        ),
+        (r"constant\(1e-05\)", "constant(1e-04)", "RmsNorm"),
+        (r"slice=\{\[0:1\], \[0:4\], \[0:2\], \[0:512\]\}", "slice={[0:1], [0:4], [0:2], [512:1024]}", ""),
+    ],
+    ids=["no all_reduce", "another epsilon", "another half of a head"],
+)
+def test_a_rank_of_neurons_that_is_wrong(old: str, new: str, says: str) -> None:
+    folder = CORPORA / "neuron"
+    text = gzip.decompress((folder / "llama_tp2_golden_result.hlo.gz").read_bytes()).decode()
+    wrong = re.sub(old, new, text, count=1)
+    assert wrong != text
+    report = hlo_verify.verify(folder / "llama_tp1_golden_result_0.hlo.gz", wrong)
+    assert report.verdict is hlo_verify.Verdict.REFUTED
+
+
+def test_live_miscompiles() -> None:
+    """A psum that shard_map does not ask for, and a start that XLA does not clamp when it splits the dimension."""
+    folder = CORPORA / "live"
+    for whole, part in (
+        ("missing_psum_check_vma_false.logical.stablehlo.mlir", "missing_psum_check_vma_false.sharded.stablehlo.mlir"),
+        ("missing_psum_check_vma_false.logical.stablehlo.mlir", "missing_psum_check_vma_false.spmd.hlo"),
+        ("xla49118_dus_clamp.sharded.stablehlo.mlir", "xla49118_dus_clamp.spmd.hlo"),
+        ("xla49118_dus_clamp.logical.stablehlo.mlir", "xla49118_dus_clamp.spmd.hlo"),
+    ):
+        report = hlo_verify.verify(folder / f"{whole}.gz", folder / f"{part}.gz")
+        assert report.verdict is hlo_verify.Verdict.REFUTED, (whole, part)

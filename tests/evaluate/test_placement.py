@@ -86,6 +86,13 @@ def test_one_device_has_a_maximal_tensor() -> None:
     assert difference(of_dense(array + 1), placed, maximal(2, 2, 4)) is not None
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8])
+def test_what_is_past_the_end_is_like_the_rest(dtype: type) -> None:
+    whole = np.full((3, 1), -7 if np.issubdtype(dtype, np.signedinteger) else 7, dtype)
+    held = shards(of_dense(whole), sharding_of("{devices=[4,1]<=[4]}"), 4, np.random.default_rng(0))
+    assert dense(held, 2) == whole[0] and abs(int(dense(held, 3)[0, 0])) <= 8
+
+
 def test_nan_on_a_device_alone_is_told_apart() -> None:
     sharding = sharding_of("{devices=[4,1]<=[4]}")
     array = np.ones((4, 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import hlo_verify
@@ -174,11 +176,9 @@ def test_weights_that_are_several_in_one() -> None:
     assert "arguments arg1[:, 0:8], arg1[:, 8:12], arg1[:, 12:16]: dimension 1 in 2" in found.inferred
 
 
-def test_a_witness_of_weights_in_parts_is_one_of_the_modules_that_take_parts(tmp_path: object) -> None:
-    from pathlib import Path
-
+def test_a_witness_of_weights_in_parts_is_one_of_the_modules_that_take_parts(tmp_path: Path) -> None:
     whole, part = fused_pair((4, 2, 2))
-    path = Path(str(tmp_path)) / "witness"
+    path = tmp_path / "witness"
     found = hlo_verify.verify(whole, part.replace("stablehlo.cosine", "stablehlo.negate"), witness=path)
     assert [result.verdict for result in found.results] == [PROVED, PROVED, REFUTED]
     assert [result.verdict for result in hlo_verify.replay(path).results] == [REFUTED]
@@ -214,3 +214,18 @@ def test_shapes_that_do_not_go_together(shape: str, code: object) -> None:
     with pytest.raises(InputError, match="arg0") as error:
         report(whole, part)
     assert error.value.code is code
+
+
+def test_demanded_results(tmp_path: Path) -> None:
+    """A sum that nobody completes is what it is, where that is demanded; else it is a forgotten all_reduce."""
+    whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
+    part = module(SHAPES[1], [("%y", X)], layer(4, ""), 2)
+    path = tmp_path / "results.toml"
+    path.write_text('[results]\n0 = "{unreduced}"\n')
+    found = hlo_verify.verify(whole, part, results=path)
+    assert found.verdict is PROVED and not any("result" in line for line in found.inferred)
+    path.write_text('[results]\n0 = "{replicated}"\n')
+    assert hlo_verify.verify(whole, part, results=path).verdict is REFUTED
+    path.write_text('[arguments]\n0 = "{replicated}"\n')
+    with pytest.raises(InputError, match="of arguments, shardings says"):
+        hlo_verify.verify(whole, part, results=path)
