@@ -72,12 +72,11 @@ class Annotation(Code):
         "HV105",
         """an argument or result has no sharding
 
-        Neither module says how the tensor is laid out over the devices. Nothing is assumed: taken as replicated, a
-        result would be held against the wrong thing, and a proof would say nothing. `{manual}` and `{unknown}` place
+        Neither module says how the tensor is laid out over the devices, and its shapes do not tell: no number of equal
+        shards, the last padded if need be, makes a device's tensor of the logical one. `{manual}` and `{unknown}` place
         nothing and count as no sharding.
 
-        In practice: dumps from before XLA propagated shardings, modules lowered without `out_shardings`, text that lost
-        its attributes.
+        In practice: modules of different programs, layouts that interleave shards, text that lost its attributes.
 
         What to do: give one with `--shardings FILE` (docs/shardings.md), or lower the program with `in_shardings` and
         `out_shardings`.

@@ -86,7 +86,7 @@ def _drawn(values: Array, generator: np.random.Generator) -> Any:
         return bool(generator.integers(2))
     if values.dtype.kind in "iu":
         least, most = min(0, int(values.min())), max(0, int(values.max()))
-        return int(generator.integers(least, most + 2)) if -(1 << 60) < least and most < 1 << 60 else 0
+        return int(generator.integers(least, most + 2)) if least > -(1 << 60) and most < 1 << 60 else 0
     return float(generator.uniform(1, 2) * (float(np.abs(values).max()) or 1.0))
 
 
