@@ -10,8 +10,8 @@ partitioned module computes what the logical one does:
     an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
 
 A choice never makes a false proof: what was chosen is an assumption on arguments, named in the report, and a demand on
-results. A result may be a sum of what devices hold only where the program itself completes that sum: then it is an
-intermediate value, else a forgotten all_reduce.
+results. A result may be a sum of what devices hold only where the program itself completes that sum, or where the
+modules say themselves that an argument is such a sum; else it is a forgotten all_reduce.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def infer(logical: Module, partitioned: Module) -> Inferred | None:
         if found.seen.is_all:
             break
     assert best is not None
-    best = _with_intermediate(best, results)
+    best = _with_addends(best, results)
     return Inferred(best.logical, best.partitioned, tuple(_said(best, arguments, results)))
 
 
@@ -139,16 +139,27 @@ def _in_parts(best: _Attempt, inferred: Collection[int]) -> _Attempt:
     return best
 
 
-def _with_intermediate(best: _Attempt, inferred: Collection[int]) -> _Attempt:
-    """With those results unreduced that are sums which the program completes elsewhere."""
+def _with_addends(best: _Attempt, inferred: Collection[int]) -> _Attempt:
+    """With those results unreduced that are sums which the program completes elsewhere, or lie as an argument that the
+    modules themselves say is unreduced."""
+    given = [each for each in best.partitioned.argument_shardings + best.logical.argument_shardings if each is not None]
     for n in inferred:
         sharding, kind = best.logical.result_shardings[n], best.logical.result_types[n]
         if n in best.seen.proved or sharding is None or not _is_number(sharding, kind):
             continue
+        like = [_gathered(each, kind.rank) for each in given if each.addends is not None]
         if _is_completed(best.partitioned, n):
-            other = _filled(best.logical, {}, {n: unreduced(kind.rank, sharding.devices)}, anew=True)
-            best = best.better(other, best.partitioned, best.origins)
+            like.append(unreduced(kind.rank, sharding.devices))
+        for other in like:
+            best = best.better(_filled(best.logical, {}, {n: other}, anew=True), best.partitioned, best.origins)
     return best
+
+
+def _gathered(sharding: Sharding, rank: int) -> Sharding:
+    """Addends, each of the whole tensor, on the devices that hold part of the same addend by that sharding."""
+    numbers = sharding.numbers
+    others = np.array([np.count_nonzero(numbers[:d] == numbers[d]) for d in range(len(numbers))], np.int64)
+    return Sharding((1,) * rank, np.zeros((len(numbers), rank), np.int64), others, numbers)
 
 
 def _filled(

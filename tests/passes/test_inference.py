@@ -198,6 +198,22 @@ def test_nobody_communicates() -> None:
     assert report(whole, part).verdict is REFUTED
 
 
+@pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]"])
+def test_what_is_made_of_addends_may_be_one(groups: str) -> None:
+    """The columns of each addend are gathered; then every device holds one of two addends of the result."""
+    kind = "tensor<4x6xf32>"
+    given = '{mhlo.sharding = "{devices=[1,2,2]<=[4] last_tile_dims={unreduced}}"}'
+    body = "%y = stablehlo.negate %a0 : tensor<4xCx f32>".replace(" f32", "f32")
+    whole = module([f"{kind} {given}"], [("%y", kind)], body.replace("C", "6"), 1)
+    gather = (
+        f'%z = "stablehlo.all_gather"(%y) <{{all_gather_dim = 1 : i64, replica_groups = dense<{groups}> : '
+        f"tensor<2x2xi64>}}> : (tensor<4x3xf32>) -> {kind}"
+    )
+    part = module(["tensor<4x3xf32>"], [("%z", kind)], body.replace("C", "3") + "\n" + gather, 4)
+    found = report(whole.replace("num_partitions = 1", "num_partitions = 4"), part)
+    assert found.verdict is (PROVED if groups == "[[0, 2], [1, 3]]" else REFUTED)
+
+
 def test_what_is_given_is_not_inferred() -> None:
     given = matrix(6, 8) + ' {mhlo.sharding = "{devices=[1,2]1,0}"}'
     whole = module([SHAPES[0][0], given, SHAPES[0][2]], [("%y", X)], layer(8, ""), 1)
