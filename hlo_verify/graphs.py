@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
 
 _GRAPH = re.compile(r"\.(hlo|hlo\.txt|hlo\.pb|hlo_module\.pb|pb|mlir|stablehlo)(\.gz)?$")
-MOST = 200
+MOST = 64
 """The most graphs that are looked at in one folder."""
 
 

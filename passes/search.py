@@ -34,6 +34,9 @@ SECONDS = 40.0
 """How long inputs are searched for, and SHRINKING how long they are then made readable; of this thread's time, here
 and below, so that what is found does not depend on what else the machine does."""
 
+ENOUGH = 12.0
+"""How long inputs of every kind but the more detailed ones are searched for: those come last, and cost most."""
+
 SHRINKING = 3.0
 
 LEAST = 30.0
@@ -137,7 +140,7 @@ class Search:
         entered = time.thread_time()
         begun = entered - self._spent
         while self._tried < draws and not self._is_enough(results):
-            deadline = entered + seconds
+            deadline = entered + (seconds if self._tried < len(EVEN) else min(seconds, ENOUGH))
             if not self._best.keys().isdisjoint(results):
                 deadline = min(deadline, begun + 2 * self._found_after + MORE)
             left = deadline - time.thread_time()

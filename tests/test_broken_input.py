@@ -122,7 +122,7 @@ DYNAMIC = "module {\n  func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  
         (GSPMD.replace("devices=[4,1]<=[4]", "devices=[4]<=[4]"), GSPMD, (), "HV102"),
         (GSPMD.replace("devices=[4,1]<=[4]", "devices=[8,1]<=[8]"), GSPMD, (), "HV103"),
         (GSPMD, GSPMD, ("--shardings", "axis.toml"), "HV104"),
-        (MINIMAL, MINIMAL, ("--devices", "4"), "HV105"),
+        (MINIMAL, MINIMAL.replace("f32[8]", "f32[3]"), ("--devices", "4"), "HV105"),
         (GSPMD, GSPMD, (), "HV106"),
         (GSPMD, GSPMD, ("--shardings", "manual.toml"), "HV109"),
     ],
@@ -188,7 +188,7 @@ def test_missing_num_partitions(refused: Refused) -> None:
 
 def test_a_result_without_a_sharding_is_named(refused: Refused) -> None:
     nothing = re.sub(r'jax.result_info = "out", mhlo.sharding = "[^"]*"', 'jax.result_info = "out"', GSPMD)
-    message = refused(nothing, nothing.replace("8x8", "2x8"))
+    message = refused(nothing, nothing.replace("8x8", "3x8"))
     assert "out" in message
     assert "--shardings" in message
 
@@ -205,7 +205,7 @@ def test_a_folder_of_something_else(refused: Refused) -> None:
 
 
 def test_a_folder_in_place_of_a_file(refused: Refused) -> None:
-    assert "this is a folder" in refused(LOGICAL, TESTDATA)
+    assert "pass a folder inside, or the two files" in refused(LOGICAL, TESTDATA)
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -28,12 +28,15 @@ PIECES = 8
 """An operand of so many pieces at most is contracted piece by piece."""
 
 
-def _is_in_pieces(p: Poly, bound: Sequence[Var]) -> bool:
-    """Whether a term is made of a few tensors, each in its own place, as a concatenation is; the places do not depend
-    on the bound variables."""
+def _is_in_pieces(p: Poly, indices: Sequence[Index], bound: Sequence[Var]) -> bool:
+    """Whether a term is made of a few tensors, each in its own place, as a concatenation is.
+
+    The places do not depend on the bound variables, nor on anything but the indices at which the term is taken.
+    """
+    free = {v for e in indices for v in e.free}.difference(bound)
     guards_of = ([a for a, _ in mono if isinstance(a, Guard)] for mono, _ in p.items)
     return 1 < len(p.items) <= PIECES and all(
-        those and all(guard.free.isdisjoint(bound) for guard in those) for those in guards_of
+        those and all(guard.free <= free for guard in those) for those in guards_of
     )
 
 
@@ -54,7 +57,7 @@ def _contract(
     for value, indices in sides:
         term = operand_of_type(value, dtype)
         parts = Value(value.type, term).at(indices)
-        if not _is_in_pieces(parts, bound):
+        if not _is_in_pieces(parts, indices, bound):
             parts = Value(value.type, factor(term, dtype)).at(indices)
         body = algebra.multiply(body, parts)
     return result(op, reduce_boolean("or", bound, body) if dtype == "i1" else reduce_sum(bound, body))

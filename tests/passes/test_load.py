@@ -131,11 +131,13 @@ def test_the_default_api_version_of_neurons_tools() -> None:
     text = """HloModule gelu
 ENTRY %main (x: f32[4]) -> f32[4] {
   %x = f32[4] parameter(0)
-  ROOT %y = f32[4] custom-call(f32[4] %x), custom_call_target="AwsNeuronGelu", api_version=API_VERSION_UNSPECIFIED, metadata={op_type="gelu"}
+  ROOT %y = f32[4] custom-call(f32[4] %x), custom_call_target="AwsNeuronCustomNativeKernel", api_version=API_VERSION_UNSPECIFIED, metadata={op_type="gelu"}
 }
 """
-    (op,) = load(text).main.ops
-    assert op.name == "custom_call" and op.attributes["call_target_name"] == "AwsNeuronGelu"
+    module = load(text)
+    (op,) = module.main.ops
+    assert op.name == "custom_call" and op.attributes["call_target_name"] == "AwsNeuronCustomNativeKernel"
+    assert any("API_VERSION_UNSPECIFIED" in note for note in module.notes)
 
 
 def test_frontend_attributes_on_a_tuple_parameter() -> None:
