@@ -90,7 +90,7 @@ def _opened_name(p: Poly, name: Tensor) -> Poly | None:
         for atom, n in mono:
             factor = make_poly(((((atom, n),), 1),))
             if _is_name(atom) and atom.tensor is name and isinstance(n, int):
-                factor = algebra.power(unfold(atom)[1][0], n)
+                factor = algebra.power_of(unfold(atom)[1][0], n)
             if len(product.items) * len(factor.items) > TERMS:
                 return None
             product = algebra.multiply(product, factor)

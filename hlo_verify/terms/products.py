@@ -44,11 +44,18 @@ def multiply(a: Poly, b: Poly) -> Poly:
     return build(terms)
 
 
+LARGE = 64
+"""A power of several monomials that is higher is not multiplied out."""
+
+
 def power(p: Poly, n: int) -> Poly:
     """`p**n` for n >= 0."""
-    result = ONE
-    for _ in range(n):
-        result = multiply(result, p)
+    result, square = ONE, p
+    while n:
+        if n % 2:
+            result = multiply(result, square)
+        n //= 2
+        square = multiply(square, square) if n else square
     return result
 
 
@@ -181,7 +188,7 @@ def power_of(p: Poly, n: Number) -> Poly:
     """
     from hlo_verify.terms.functions import steps  # the laws themselves use this module
 
-    if isinstance(n, int) and n >= 0:
+    if isinstance(n, int) and 0 <= n <= (LARGE if len(p.items) > 1 else n):
         return power(p, n)
     if len(p.items) == 1 and p.items[0][1] == 1:
         mono = p.items[0][0]

@@ -86,6 +86,23 @@ def test_inverse_powers_of_exponentials_that_fall_apart() -> None:
     assert algebra.substitute(sums[0], {v: expr.constant(5)}) is sums[1]
 
 
+def test_high_powers() -> None:
+    """Of one factor, of a choice of two, and of a sum, which would have as many monomials."""
+    v = expr.var("i", "", 8)
+    a, b = (algebra.read(tensor("argument", name, "f32", (8,)), (expr.of_var(v),)) for name in "ab")
+    low = guards.interval(expr.of_var(v), 0, 3)
+    high = algebra.logical_not(low)
+    choice = algebra.add(algebra.multiply(low, a), algebra.multiply(high, b))
+    powers = [algebra.power_of(each, 30000) for each in (a, b)]
+    assert all(len(each.items) == 1 and each.items[0][0][0][1] == 30000 for each in powers)
+    expected = algebra.add(algebra.multiply(low, powers[0]), algebra.multiply(high, powers[1]))
+    assert algebra.power_of(choice, 30000) is expected
+    total = algebra.add(a, b)
+    assert algebra.power_of(total, 30000) is algebra.power_of(algebra.add(b, a), 30000)
+    assert algebra.power_of(total, 30000) is not algebra.power_of(algebra.subtract(a, b), 30000)
+    assert len(algebra.power_of(total, 5).items) == 6
+
+
 def test_what_is_no_product_of_exponentials_keeps_its_power() -> None:
     """1/0 is no number, and 1/(a + b) is neither 1 nor 1/(a + c)."""
     a, b, c = (algebra.read(tensor("argument", name, "f32", (1,)), [expr.constant(0)]) for name in "abc")
