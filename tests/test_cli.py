@@ -86,7 +86,7 @@ def test_progress_may_be_called(capsys: pytest.CaptureFixture[str]) -> None:
     "argv",
     [
         [],
-        ["a", "b", "c"],
+        ["--replay", "a", "b", "c", "d"],
         ["a", "--format", "xml"],
         ["a", "--devices", "0"],
         ["a", "--devices", "many"],
