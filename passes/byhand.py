@@ -178,11 +178,10 @@ class ByHand:
         return None
 
     def _is_wrong_sum(self, name: Name) -> bool:
-        """Whether a value is summed up to no part of a logical one, as a right sum is."""
-        flow = self.values.flow
-        op = flow.op(name)
-        is_sum = op.name == "dot_general" or (op.name == "reduce" and {o.name for o in op.regions[0].ops} == {"add"})
-        return is_sum and self.values.shards.open_sum(flow.value(name)) is None
+        """Whether a value is summed up (or a maximum taken) to no part of a logical one, as a right sum is."""
+        op = self.values.flow.op(name)
+        is_sum = op.name == "dot_general" or (op.name == "reduce" and len(op.results) == 1)
+        return is_sum and self.values.shards.open_sum(self.values.flow.value(name)) is None
 
     def _moved(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Only the shape is other than that of what a collective moved: it moved it elsewhere."""

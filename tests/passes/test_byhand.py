@@ -108,6 +108,11 @@ def sum_of_another(x: jax.Array) -> jax.Array:
     return jax.lax.psum(local, "i")
 
 
+def maximum_in_place_of_a_sum(x: jax.Array) -> jax.Array:
+    local = jnp.max(x * x) / 2  # BUG: the mean of the squares
+    return jax.lax.pmean(local, "i")
+
+
 def norm(x: jax.Array) -> jax.Array:
     """Both programs call this: it is right in one of them."""
     return x / jnp.sqrt(jnp.sum(x * x))
@@ -175,6 +180,9 @@ CASES = {
     ),
     "what is summed is another": Case(
         lambda x: jnp.mean(jnp.tanh(x) ** 2), sum_of_another, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
+    ),
+    "a maximum is taken where a sum is wanted": Case(
+        lambda x: jnp.mean(jnp.tanh(x) ** 2), maximum_in_place_of_a_sum, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
     ),
     "a function that both call": Case(
         lambda x: norm(jnp.tanh(x)), norm_of_a_part, (VECTOR,), (P("i"),), P("i"), Mismatch.NEVER_REDUCED
