@@ -108,8 +108,8 @@ def sum_of_another(x: jax.Array) -> jax.Array:
     return jax.lax.psum(local, "i")
 
 
-def maximum_in_place_of_a_sum(x: jax.Array) -> jax.Array:
-    local = jnp.max(x * x) / 2  # BUG: the mean of the squares
+def maximum_in_place_of_a_sum(x: jax.Array, y: jax.Array) -> jax.Array:
+    local = jnp.max((jnp.tanh(x) - y) ** 2) / 2  # BUG: the mean of the squares
     return jax.lax.pmean(local, "i")
 
 
@@ -182,7 +182,12 @@ CASES = {
         lambda x: jnp.mean(jnp.tanh(x) ** 2), sum_of_another, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
     ),
     "a maximum is taken where a sum is wanted": Case(
-        lambda x: jnp.mean(jnp.tanh(x) ** 2), maximum_in_place_of_a_sum, (VECTOR,), (P("i"),), P(), Mismatch.DIFFERS
+        lambda x, y: jnp.mean((jnp.tanh(x) - y) ** 2),
+        maximum_in_place_of_a_sum,
+        (VECTOR, VECTOR),
+        (P("i"), P("i")),
+        P(),
+        Mismatch.DIFFERS,
     ),
     "a function that both call": Case(
         lambda x: norm(jnp.tanh(x)), norm_of_a_part, (VECTOR,), (P("i"),), P("i"), Mismatch.NEVER_REDUCED
