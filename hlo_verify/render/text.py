@@ -74,7 +74,8 @@ def _report(report: Report, style: Style) -> Iterator[str]:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
     if report.inferred:
-        yield "Inferred: " + "; ".join(report.inferred)
+        yield "Inferred, since no module says it:"
+        yield from (f"  {line}" for line in report.inferred)
     if report.assumptions:
         yield "Assumed: " + "; ".join(report.assumptions)
     if report.recheck is not None:

@@ -25,6 +25,15 @@ def test_proved() -> None:
     )
 
 
+def test_what_was_inferred_is_told_line_by_line() -> None:
+    lines = ("argument x: dimension 0 in 2", "result y: whole on every device")
+    text = render([replace(report(P), inferred=lines)], Style(), several=False)
+    assert (
+        "Inferred, since no module says it:\n  argument x: dimension 0 in 2\n  result y: whole on every device\nAssumed"
+        in text
+    )
+
+
 def test_unknown_says_where_and_what_differs() -> None:
     assert render([report(P, U)], Style(), several=False) == (
         "PROVED   result[0]\n"
