@@ -9,36 +9,33 @@ partitioned module computes what the logical one does:
     that all devices add would count many times
     an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
 
-A choice never makes a false proof: what was chosen is an assumption on arguments, named in the report, and a demand on
-results. A result may be a sum of what devices hold only where the program itself completes that sum, or where the
-modules say themselves that an argument is such a sum; else it is a forgotten all_reduce.
+What was chosen is an assumption on arguments, named in the report, and a demand on results: a bias that is said to be a
+sum would be added many times if every device held all of it. A result may be a sum of what devices hold only where the
+program itself completes that sum, or where the modules say themselves that an argument is such a sum; else it is a
+forgotten all_reduce.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, Op, TensorType
 from hlo_verify.ops.values import ARITHMETIC
-from hlo_verify.passes.fault import COLLECTIVES, MOVES, REDUCTIONS
+from hlo_verify.passes.fault import MOVES, REDUCTIONS
 from hlo_verify.passes.pair import device_count, is_global, other_count
+from hlo_verify.passes.placements import groups_of, lies, placements
 from hlo_verify.passes.prove import Glance, glance
 from hlo_verify.passes.segments import segments, taken_apart
-from hlo_verify.sharding import Sharding, replicated, unreduced
+from hlo_verify.sharding import Sharding, unreduced
 
 ORDERS = 6
 """The most orders of devices that are tried."""
-
-Groups = npt.NDArray[np.int64]
-"""Devices that communicate with one another, a row each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +184,7 @@ def _choices(what: str, logical: Module, partitioned: Module, devices: int) -> d
     else:
         names, wholes, parts = logical.result_names, logical.result_types, partitioned.result_types
         known = zip(logical.result_shardings, partitioned.result_shardings, strict=True)
-    choices, groups = {}, _groups(partitioned)
+    choices, groups = {}, groups_of(partitioned)
     for n, each in enumerate(known):
         if each == (None, None):
             choices[n] = list(placements(wholes[n].shape, parts[n].shape, devices, groups))[:ORDERS]
@@ -209,54 +206,6 @@ def _no_shard(what: str, whole: TensorType, part: TensorType, devices: int) -> I
         "give its sharding with --shardings",
         Annotation.NO_SHARDING,
     )
-
-
-def placements(
-    whole: tuple[int, ...], part: tuple[int, ...], devices: int, groups: Collection[Groups] = ()
-) -> Iterator[Sharding]:
-    """The ways in which devices may hold parts of that shape, the likeliest first: those that communicate hold
-    different ones, or else neighbours do."""
-    if len(whole) != len(part):
-        return
-    tiles = []
-    for size, local in zip(whole, part, strict=True):
-        count = 1 if size == local else -(-size // local) if local else 0
-        if count == 0 or -(-size // count) != local:
-            return
-        tiles.append(count)
-    copies, rest = divmod(devices, prod(tiles))
-    if rest or not copies:
-        return
-    if prod(tiles) == 1:
-        yield replicated(len(whole), devices)
-        return
-    split = [k for k, count in enumerate(tiles) if count > 1]
-    seen: set[bytes] = set()
-    for rows in groups:
-        if len(split) == 1 and rows.shape == (copies, tiles[split[0]]) and rows.size == devices:
-            coordinates, others = np.zeros((devices, len(tiles)), np.int64), np.zeros(devices, np.int64)
-            coordinates[rows, split[0]] = np.arange(rows.shape[1])
-            others[rows] = np.arange(copies)[:, None]
-            if coordinates.tobytes() not in seen:
-                seen.add(coordinates.tobytes())
-                yield Sharding(tuple(tiles), coordinates, others)
-    sizes = (copies, *tiles)
-    for order in permutations([k for k, size in enumerate(sizes) if size > 1]):
-        digits = dict(zip(order, np.unravel_index(np.arange(devices), [sizes[k] for k in order]), strict=True))
-        columns = [digits.get(k, np.zeros(devices, np.int64)) for k in range(len(sizes))]
-        coordinates, others = np.stack(columns[1:], axis=1).astype(np.int64), columns[0].astype(np.int64)
-        if coordinates.tobytes() not in seen:
-            yield Sharding(tuple(tiles), coordinates, others)
-
-
-def _groups(partitioned: Module) -> list[Groups]:
-    """The groups of devices that communicate, of each kind of grouping once."""
-    found: dict[bytes, Groups] = {}
-    for op in partitioned.main.ops:
-        rows = op.attributes.get("replica_groups")
-        if rows is not None and op.name in COLLECTIVES and np.ndim(rows) == 2 and np.min(rows, initial=0) >= 0:
-            found.setdefault(np.asarray(rows, np.int64).tobytes(), np.asarray(rows, np.int64))
-    return list(found.values())
 
 
 def _added_up(partitioned: Module) -> list[int]:
@@ -314,23 +263,3 @@ def _said(best: _Attempt, arguments: Collection[int], results: Collection[int]) 
             together.setdefault(lies(sharding, kinds[n].shape), []).append(names[n])
         for text, named in together.items():
             yield f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}: {text}"
-
-
-def lies(sharding: Sharding, shape: tuple[int, ...]) -> str:
-    """Where a tensor lies, in words."""
-    if sharding.addends is not None:
-        return "the sum of what devices hold"
-    split = [(k, tiles) for k, tiles in enumerate(sharding.tiles) if tiles > 1]
-    if not split:
-        return "whole on every device"
-    parts = []
-    for k, tiles in split:
-        padded = ", the last padded" if shape[k] % tiles else ""
-        parts.append(f"dimension {k} in {tiles}{padded}")
-    copies = sharding.devices // prod(sharding.tiles)
-    text = " and ".join(parts) + (f", {copies} copies of each shard" if copies > 1 else "")
-    plain = next(
-        placements(shape, tuple(-(-s // t) for s, t in zip(shape, sharding.tiles, strict=True)), sharding.devices)
-    )
-    same = np.array_equal(plain.coordinates, sharding.coordinates)
-    return text if same else f"{text}, on devices in another order ({sharding.coordinates.tolist()})"
