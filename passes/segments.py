@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 from hlo_verify.ir import Module, TensorType, Value
@@ -45,8 +46,10 @@ def _breaks(module: Module, size: int) -> set[tuple[int, ...]]:
                 if kinds[op.operands[0]].shape[k] == size:
                     sliced.setdefault((op.operands[0], k), set()).update({int(start), int(limit)} - {0, size})
         elif op.name == "reshape":
-            for count, length in zip(op.types[0].shape, op.types[0].shape[1:], strict=False):
-                if count > 1 and count * length == size and size in kinds[op.operands[0]].shape:
+            given, shape = kinds[op.operands[0]].shape, op.types[0].shape
+            before = {prod(given[:k]) for k, length in enumerate(given) if length == size}
+            for k, (count, length) in enumerate(pairwise(shape)):
+                if count > 1 and count * length == size and prod(shape[:k]) in before:
                     found.add(tuple(range(length, size, length)))
     return found | {tuple(sorted(points)) for points in sliced.values() if points}
 
@@ -66,7 +69,13 @@ def taken_apart(module: Module, n: int, k: int, sizes: Sequence[int]) -> Module:
     )
     placed = (*module.argument_shardings[:n], *[None] * len(sizes), *module.argument_shardings[n + 1 :])
     return replace(
-        made, argument_shardings=placed, result_shardings=module.result_shardings, name=module.name, path=module.path
+        made,
+        argument_names=(*module.argument_names[:n], *names, *module.argument_names[n + 1 :]),
+        argument_shardings=placed,
+        result_names=module.result_names,
+        result_shardings=module.result_shardings,
+        name=module.name,
+        path=module.path,
     )
 
 
