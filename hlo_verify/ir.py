@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 Value = int
 """An SSA value: its number is unique within a module."""
 
+COLLECTIVES = frozenset(
+    "all_reduce reduce_scatter all_gather all_to_all collective_permute collective_broadcast".split()
+)
+"""The names of operations that communicate."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Mismatch
+from hlo_verify.ir import COLLECTIVES
 from hlo_verify.ir import Value as Name
-from hlo_verify.passes.fault import COLLECTIVES, MOVES, Fault
+from hlo_verify.passes.fault import MOVES, Fault
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import Values
 

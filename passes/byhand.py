@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.ir import Location, Op
+from hlo_verify.ir import COLLECTIVES, Location, Op
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.alike import Alike
 from hlo_verify.passes.contents import is_computed
-from hlo_verify.passes.fault import COLLECTIVES, MOVES, REDUCTIONS, Fault
+from hlo_verify.passes.fault import MOVES, REDUCTIONS, Fault
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.offsets import Offsets

@@ -38,7 +38,7 @@ def expand(module: Any) -> tuple[str, ...]:
     taken = registered()
     functions: dict[Any, str | None] = {}
     said: set[str] = set()
-    for operation in list(_operations(module.operation)):
+    for operation in list(operations(module.operation)):
         found = _meaning(operation, taken)
         if found is not None and _replaced(module, operation, found, functions):
             said.add(found.said)
@@ -65,13 +65,13 @@ def _meaning(operation: Any, taken: frozenset[str]) -> _Found | None:
     return _Found(lambda *arrays: meaning.compute(config, *arrays), f"{target}.{config}", said)
 
 
-def _operations(operation: Any) -> Iterator[Any]:
+def operations(operation: Any) -> Iterator[Any]:
     """All operations inside of one."""
     for region in operation.regions:
         for block in region.blocks:
             for inner in block.operations:
                 yield inner.operation
-                yield from _operations(inner.operation)
+                yield from operations(inner.operation)
 
 
 def _replaced(module: Any, operation: Any, found: _Found, functions: dict[Any, str | None]) -> bool:
@@ -123,7 +123,7 @@ def _define(module: Any, name: str, meaning: Compute, operands: list[Any], resul
         own = [function.attributes["sym_name"].value for function in functions]
         names = {each: name if each == "main" else f"{name}.{each}" for each in own}
         for function in functions:
-            for call in _operations(function.operation):
+            for call in operations(function.operation):
                 if call.name == "func.call":
                     call.attributes["callee"] = ir.FlatSymbolRefAttr.get(names[call.attributes["callee"].value])
             function.attributes["sym_name"] = ir.StringAttr.get(names[function.attributes["sym_name"].value])

@@ -15,9 +15,6 @@ from hlo_verify.passes.stages import Step
 REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 """Collectives that complete a partial value."""
 
-COLLECTIVES = REDUCTIONS | {"all_gather", "all_to_all", "collective_permute", "collective_broadcast"}
-"""Operations that communicate."""
-
 MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
 """Operations that give a value another shape or order; the partitioner puts them in between."""
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.ir import Location
+from hlo_verify.ir import COLLECTIVES, Location
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.contents import indices, is_computed
-from hlo_verify.passes.fault import COLLECTIVES, MOVES, Fault
+from hlo_verify.passes.fault import MOVES, Fault
 from hlo_verify.passes.kinds import SCALES
 from hlo_verify.passes.lost import Values
 from hlo_verify.terms import algebra

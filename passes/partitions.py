@@ -14,7 +14,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Function, Op, Value
+from hlo_verify.ir import COLLECTIVES, Function, Op, Value
 from hlo_verify.mesh import Mesh
 from hlo_verify.sharding import device_counts
 
@@ -98,7 +98,7 @@ def _from_ops(function: Function) -> Iterator[Evidence]:
             partition_ids.add(op.results[0])
         elif op.name == "dynamic_slice":
             yield from _from_table(op, constants, partition_ids)
-        elif op.name in _COLLECTIVES:
+        elif op.name in COLLECTIVES:
             yield from _from_collective(op)
         for region in op.regions:
             yield from _from_ops(region)
@@ -109,11 +109,6 @@ def _from_table(op: Op, constants: dict[Value, tuple[int, ...]], partition_ids: 
     for size, taken, start in zip(constants.get(table, ()), op.attributes["slice_sizes"], starts, strict=False):
         if start in partition_ids and taken == 1:
             yield Evidence("partitions", size, f"a table of {size} entries that partition_id indexes ({op.location})")
-
-
-_COLLECTIVES = frozenset(
-    {"all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter"}
-)
 
 
 def _from_collective(op: Op) -> Iterator[Evidence]:

@@ -12,15 +12,14 @@ from typing import Any
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Module
+from hlo_verify.ir import COLLECTIVES, Module
 from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes.canonicalize import canonicalize
+from hlo_verify.passes.expand import operations as inside
 from hlo_verify.passes.load import Source, build
 
-COMMUNICATE = frozenset(
-    "all_gather all_reduce all_to_all collective_broadcast collective_permute reduce_scatter send recv".split()
-)
-"""Operations that all devices take part in: these have to be the same for all ranks."""
+COMMUNICATE = {f"stablehlo.{name}" for name in (*COLLECTIVES, "send", "recv")}
+"""Operations that all devices take part in: these have to be the same for all ranks, with all that is around them."""
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -80,7 +79,9 @@ class _Merge:
             self._check(operations, numbers)
             results = list(operations[0].results)
             said = [_said(operation, values) for operation, values in zip(operations, numbers, strict=True)]
-            if any(each != said[0] for each in said):
+            other = next((n for n, each in enumerate(said) if each != said[0]), None)
+            if other is not None:
+                self._check_alone(other, operations)
                 results = self._choice(operations, numbers, own)
             for values, given in zip(numbers, [results, *(each.results for each in operations[1:])], strict=True):
                 values.update({result: len(own) + k for k, result in enumerate(given)})
@@ -95,9 +96,19 @@ class _Merge:
                 raise self._other(n, f"it has {_short(operation)} where rank 0 has {_short(first)}")
             if [numbers[n][operand] for operand in operation.operands] != operands:
                 raise self._other(n, f"{_short(operation)} has other operands")
-            kind = first.name.removeprefix("stablehlo.")
-            if kind in COMMUNICATE and _said(operation, numbers[n]) != _said(first, numbers[0]):
+
+    def _check_alone(self, n: int, operations: Sequence[Any]) -> None:
+        """Refuse an operation that differs in rank `n` where devices would not do the same at the same time, or where
+        its regions use values from outside."""
+        for operation in operations:
+            within = list(inside(operation))
+            if any(each.name in COMMUNICATE for each in (operation, *within)):
                 raise self._other(n, f"{_short(operation)} communicates otherwise")
+            known = {value for each in within for value in each.results}
+            blocks = (block for each in (operation, *within) for region in each.regions for block in region.blocks)
+            known.update(argument for block in blocks for argument in block.arguments)
+            if any(operand not in known for each in within for operand in each.operands):
+                raise self._other(n, f"{_short(operation)} has another region, which uses values from outside")
 
     def _choice(self, operations: Sequence[Any], numbers: Sequence[dict[Any, int]], own: Sequence[Any]) -> list[Any]:
         """Put a choice by the device in the place of the first of some operations; what it gives."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Function, Op
+from hlo_verify.ir import COLLECTIVES, Function, Op
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
 from hlo_verify.ops.induction import logical_loop, matched_loop
 from hlo_verify.ops.running import Closing
@@ -74,11 +74,6 @@ def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list
             for kind, value in zip(op.types, iterate(op, values, context), strict=True)
         ]
     return values
-
-
-COLLECTIVES = frozenset(
-    "all_reduce reduce_scatter all_gather all_to_all collective_permute collective_broadcast".split()
-)
 
 
 def _communicates(function: Function) -> bool:

@@ -73,3 +73,45 @@ def test_a_graph_for_another_number_of_devices() -> None:
     with pytest.raises(InputError, match="3 ranks") as error:
         hlo_verify.verify(LOGICAL, [halves(0), halves(2), halves(0)])
     assert error.value.code is Input.OTHER_DEVICES
+
+
+def looped(factor: float, inside: bool, captured: bool) -> str:
+    """The graph of a rank that multiplies by a number in a loop of one turn, and sums there if `inside`."""
+    constant = f"%k = stablehlo.constant dense<{factor}> : {ROWS}\n"
+    body = (
+        "%i0 = stablehlo.constant dense<0> : tensor<i32>\n"
+        + (constant if captured else "")
+        + f"%w:2 = stablehlo.while(%i = %i0, %x = %a0) : tensor<i32>, {ROWS}\n"
+        + "cond { %n = stablehlo.constant dense<1> : tensor<i32>\n"
+        + "%c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        + "stablehlo.return %c : tensor<i1> } do {\n"
+        + ("" if captured else constant)
+        + f"%t = stablehlo.constant dense<{factor}> : {ROWS}\n"
+        + f"%u = stablehlo.multiply %k, %t : {ROWS}\n%y = stablehlo.multiply %x, %u : {ROWS}\n"
+        + (all_reduce("%z", "%y", ROWS) if inside else f"%z = stablehlo.negate %y : {ROWS}\n")
+        + "%o = stablehlo.constant dense<1> : tensor<i32>\n%j = stablehlo.add %i, %o : tensor<i32>\n"
+        + f"stablehlo.return %j, %z : tensor<i32>, {ROWS} }}\n"
+    )
+    if not inside:
+        body += all_reduce("%s", "%w#1", ROWS)
+    return module([ROWS], [("%w#1" if inside else "%s", ROWS)], body, 2)
+
+
+@pytest.mark.parametrize(
+    ("inside", "captured", "why"),
+    [(True, False, "communicates otherwise"), (False, True, "uses values from outside")],
+    ids=["devices communicate in it", "it uses a value from outside"],
+)
+def test_a_loop_that_differs(inside: bool, captured: bool, why: str) -> None:
+    """A choice between loops would have each device sum what its own loop makes of what the others hold."""
+    ranks = [looped(factor, inside, captured) for factor in (1.0, 3.0)]
+    with pytest.raises(InputError, match=f"rank 1.*{why}"):
+        hlo_verify.verify(module([ROWS], [("%a0", ROWS)], "", 1), ranks)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("total", [-10.0, -2.0])
+def test_a_loop_that_differs_by_itself(total: float) -> None:
+    body = f"%c = stablehlo.constant dense<{total}> : {ROWS}\n%y = stablehlo.multiply %a0, %c : {ROWS}"
+    whole = module([ROWS], [("%y", ROWS)], body, 1)
+    found = hlo_verify.verify(whole, [looped(factor, False, False) for factor in (1.0, 3.0)])
+    assert (found.verdict is PROVED) is (total == -10.0)
