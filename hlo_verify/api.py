@@ -69,8 +69,7 @@ def verify(
 
     `devices` is the number of devices where no module says it; `shardings` a shardings file for the arguments and
     results of the logical module (docs/shardings.md), `results` one for results alone, which are demanded to lie so
-    where they would be inferred. `progress` is called with (done, total), and with (0, 0) while
-    XLA works.
+    where they would be inferred. `progress` is called with (done, total), and with (0, 0) while XLA works.
 
     Where a result is not proved, inputs are searched for that make it differ, unless `refute` is false; `witness` is a
     file to save them to, for `replay`.
@@ -89,26 +88,7 @@ def verify(
         return _verify_one(logical, devices, given, keep, asked, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
-    from hlo_verify.passes.inference import infer
-
-    whole = _module(logical, devices)
-    parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
-    for each in (given, _demanded(results)):
-        if each is not None:
-            whole = each.apply(whole)
-
-    def contents() -> tuple[bytes, bytes]:
-        if isinstance(partitioned, list | tuple) or (inferred is not None and inferred.partitioned is not parts):
-            pair = (whole, parts) if inferred is None else (inferred.logical, inferred.partitioned)
-            return pair[0].bytecode(), pair[1].bytecode()
-        return _bytes(logical), _bytes(partitioned)
-
-    inferred = infer(whole, parts)
-    if inferred is None:
-        return _decide(whole, parts, asked, contents, progress)
-
-    report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
-    return replace(report, inferred=inferred.said)
+    return _verify_pair(logical, partitioned, devices, (given, _demanded(results)), asked, progress)
 
 
 def replay(
@@ -142,6 +122,31 @@ def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
             f"not a jitted function: {function!r}; pass jax.jit(f, in_shardings=..., out_shardings=...)", Input.USAGE
         )
     return verify(function.trace(*args, **kwargs))
+
+
+def _verify_pair(
+    logical: Source,
+    partitioned: Source | list[Source] | tuple[Source, ...],
+    devices: int | None,
+    given: Sequence[config.Shardings | None],
+    asked: _Asked,
+    progress: Progress | None,
+) -> Report:
+    from hlo_verify.passes.inference import infer
+
+    whole = _module(logical, devices)
+    parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
+    for shardings in given:
+        whole = whole if shardings is None else shardings.apply(whole)
+    inferred = infer(whole, parts)
+
+    def contents() -> tuple[bytes, bytes]:
+        if isinstance(partitioned, list | tuple) or inferred.partitioned is not parts:  # there are no such files
+            return inferred.logical.bytecode(), inferred.partitioned.bytecode()
+        return _bytes(logical), _bytes(partitioned)
+
+    report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
+    return replace(report, inferred=inferred.said)
 
 
 def _verify_one(

@@ -40,7 +40,7 @@ ORDERS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inferred:
-    """Both modules, the logical one with every sharding, and what was inferred, in words.
+    """Both modules, the logical one with every sharding, and in words what was inferred of them, if anything was.
 
     The partitioned module is another than it was where an argument is taken in parts.
     """
@@ -65,13 +65,10 @@ class _Attempt:
         return _Attempt(logical, partitioned, origins, seen) if seen.score > self.seen.score else self
 
 
-def infer(logical: Module, partitioned: Module) -> Inferred | None:
-    """The shardings that neither module has; None where they have them all.
-
-    Raises `InputError` where shapes do not go together.
-    """
+def infer(logical: Module, partitioned: Module) -> Inferred:
+    """The shardings that neither module has. Raises `InputError` where shapes do not go together."""
     if is_global(partitioned):
-        return None
+        return Inferred(logical, partitioned, ())
     for what, one, other in (
         ("argument", logical.argument_names, partitioned.argument_names),
         ("result", logical.result_names, partitioned.result_names),
@@ -82,13 +79,13 @@ def infer(logical: Module, partitioned: Module) -> Inferred | None:
     arguments = _choices("argument", logical, partitioned, devices)
     results = _choices("result", logical, partitioned, devices)
     if not arguments and not results:
-        return None
+        return Inferred(logical, partitioned, ())
     best: _Attempt | None = None
     for order in range(max(map(len, (*arguments.values(), *results.values())))):
         first, last = (
             {n: choices[min(order, len(choices) - 1)] for n, choices in each.items()} for each in (arguments, results)
         )
-        whole = _filled(logical, first, last)
+        whole = _placed(logical, first, last)
         origins = tuple(range(len(logical.argument_names)))
         found = _Attempt(whole, partitioned, origins, glance(whole, partitioned))
         found = _in_parts(_summed(found, arguments), arguments)
@@ -108,7 +105,7 @@ def _summed(best: _Attempt, inferred: Collection[int]) -> _Attempt:
             break
         sharding, kind = best.logical.argument_shardings[n], best.logical.main.argument_types[n]
         if n in inferred and sharding is not None and _is_number(sharding, kind):
-            other = _filled(best.logical, {n: unreduced(kind.rank, sharding.devices)}, {}, anew=True)
+            other = _placed(best.logical, {n: unreduced(kind.rank, sharding.devices)}, {})
             best = best.better(other, best.partitioned, best.origins)
     return best
 
@@ -130,7 +127,7 @@ def _in_parts(best: _Attempt, inferred: Collection[int]) -> _Attempt:
                     break
                 logical = taken_apart(best.logical, n, k, sizes)
                 partitioned = taken_apart(best.partitioned, n, k, [size // tiles for size in sizes])
-                logical = _filled(logical, {n + i: sharding for i in range(len(sizes))}, {})
+                logical = _placed(logical, {n + i: sharding for i in range(len(sizes))}, {})
                 origins = (*best.origins[:n], *[n] * len(sizes), *best.origins[n + 1 :])
                 best = best.better(logical, partitioned, origins)
     return best
@@ -148,7 +145,7 @@ def _with_addends(best: _Attempt, inferred: Collection[int]) -> _Attempt:
         if _is_completed(best.partitioned, n):
             like.append(unreduced(kind.rank, sharding.devices))
         for other in like:
-            best = best.better(_filled(best.logical, {}, {n: other}, anew=True), best.partitioned, best.origins)
+            best = best.better(_placed(best.logical, {}, {n: other}), best.partitioned, best.origins)
     return best
 
 
@@ -159,15 +156,11 @@ def _gathered(sharding: Sharding, rank: int) -> Sharding:
     return Sharding((1,) * rank, np.zeros((len(numbers), rank), np.int64), others, numbers)
 
 
-def _filled(
-    logical: Module, arguments: Mapping[int, Sharding], results: Mapping[int, Sharding], *, anew: bool = False
-) -> Module:
-    """The module with these shardings; `anew`, instead of those it has."""
+def _placed(logical: Module, arguments: Mapping[int, Sharding], results: Mapping[int, Sharding]) -> Module:
+    """The module with these shardings of some arguments and results."""
 
     def fill(own: Sequence[Sharding | None], given: Mapping[int, Sharding]) -> tuple[Sharding | None, ...]:
-        return tuple(
-            given[n] if n in given and (anew or sharding is None) else sharding for n, sharding in enumerate(own)
-        )
+        return tuple(given.get(n, sharding) for n, sharding in enumerate(own))
 
     return replace(
         logical,
@@ -184,12 +177,12 @@ def _choices(what: str, logical: Module, partitioned: Module, devices: int) -> d
     else:
         names, wholes, parts = logical.result_names, logical.result_types, partitioned.result_types
         known = zip(logical.result_shardings, partitioned.result_shardings, strict=True)
-    choices, groups = {}, groups_of(partitioned)
-    for n, each in enumerate(known):
-        if each == (None, None):
-            choices[n] = list(placements(wholes[n].shape, parts[n].shape, devices, groups))[:ORDERS]
-            if not choices[n]:
-                raise _no_shard(f"{what} {names[n]}", wholes[n], parts[n], devices)
+    missing = [n for n, each in enumerate(known) if each == (None, None)]
+    groups = groups_of(partitioned) if missing else []
+    choices = {n: list(placements(wholes[n].shape, parts[n].shape, devices, groups))[:ORDERS] for n in missing}
+    for n in missing:
+        if not choices[n]:
+            raise _no_shard(f"{what} {names[n]}", wholes[n], parts[n], devices)
     return choices
 
 

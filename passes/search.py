@@ -35,7 +35,7 @@ SECONDS = 40.0
 and below, so that what is found does not depend on what else the machine does."""
 
 ENOUGH = 12.0
-"""How long inputs of every kind but the more detailed ones are searched for: those come last, and cost most."""
+"""How long the search may have taken when it goes on beyond one draw of each kind (`EVEN`)."""
 
 SHRINKING = 3.0
 
