@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from hlo_verify.index import expr
@@ -20,24 +21,57 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, Read, make_poly
 
 PIECES = 8
 """An operand of so many pieces at most is contracted piece by piece."""
 
 
-def _is_in_pieces(p: Poly, indices: Sequence[Index], bound: Sequence[Var]) -> bool:
-    """Whether a term is made of a few tensors, each in its own place, as a concatenation is.
+def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
+    """A term that is made of a few others, each in its own place, as a concatenation is, with one monomial for each.
 
-    The places do not depend on the bound variables, nor on anything but the indices at which the term is taken.
+    None if it is not, or its places are not told by those variables alone.
     """
-    free = {v for e in indices for v in e.free}.difference(bound)
-    guards_of = ([a for a, _ in mono if isinstance(a, Guard)] for mono, _ in p.items)
-    return 1 < len(p.items) <= PIECES and all(
-        those and all(guard.free <= free for guard in those) for those in guards_of
-    )
+    named: dict[Monomial, dict[Monomial, Number]] = {}
+    for mono, c in term.items:
+        where = tuple(item for item in mono if isinstance(item[0], Guard) and item[0].free <= places)
+        if not where:
+            return None
+        named.setdefault(where, {})[tuple(item for item in mono if item not in where)] = c
+    if not 1 < len(named) <= PIECES:
+        return None
+    pieces = (algebra.multiply(make_poly(((on, 1),)), factor(algebra.build(p), dtype)) for on, p in named.items())
+    return algebra.add(*pieces)
+
+
+def _written_out(term: Poly) -> Poly:
+    """What a term is the name of, if every part of that has its own conditions; else the term."""
+    atom = term.atom
+    if not isinstance(atom, Read) or atom.tensor.kind != "term":
+        return term
+    (body,) = atom.tensor.bodies
+    has_places = all(any(isinstance(a, Guard) for a, _ in mono) for mono, _ in body.items)
+    return unfold(atom)[1][0] if has_places else term
+
+
+def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:
+    """What is added up. What an operand is made of stays apart where the parts are told by the result's own indices,
+    or both operands have parts in the same places (`concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`)."""
+    terms = [(operand_of_type(value, dtype), value.type, indices) for value, indices in sides]
+    written = [Value(kind, _written_out(term)).at(indices) for term, kind, indices in terms]
+    inner = [_in_pieces(parts, frozenset(bound), dtype) for parts in written]
+    if all(inner):
+        together = algebra.multiply(*(parts for parts in inner if parts))
+        if len(together.items) <= max(len(parts.items) for parts in inner if parts):
+            return together
+    body = ONE
+    for parts, (term, kind, indices) in zip(written, terms, strict=True):
+        outer = _in_pieces(parts, {v for e in indices for v in e.free}.difference(bound), dtype)
+        body = algebra.multiply(body, outer or Value(kind, factor(term, dtype)).at(indices))
+    return body
 
 
 def _contract(
@@ -53,13 +87,7 @@ def _contract(
     require_arithmetic(dtype, *(value.type.dtype for value, _ in sides))
     if any(v.size == 0 for v in bound) or inside is ZERO:
         return result(op, ZERO)
-    body = inside
-    for value, indices in sides:
-        term = operand_of_type(value, dtype)
-        parts = Value(value.type, term).at(indices)
-        if not _is_in_pieces(parts, indices, bound):
-            parts = Value(value.type, factor(term, dtype)).at(indices)
-        body = algebra.multiply(body, parts)
+    body = algebra.multiply(inside, _product(dtype, bound, sides))
     return result(op, reduce_boolean("or", bound, body) if dtype == "i1" else reduce_sum(bound, body))
 
 

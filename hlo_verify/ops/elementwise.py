@@ -29,7 +29,7 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.solver import opening
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.functions import apply, divide, greater, steps
 from hlo_verify.terms.term import ONE, Guard, Poly
 
@@ -52,7 +52,7 @@ def disjunction(a: Poly, b: Poly) -> Poly:
 def _add(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(op.types[0].dtype)
     a, b = (v.term for v in args)
-    return result(op, disjunction(a, b) if op.types[0].dtype == "i1" else algebra.add(a, b))
+    return result(op, disjunction(a, b) if op.types[0].dtype == "i1" else rotations.joined(algebra.add(a, b)))
 
 
 def _subtract(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -2,6 +2,9 @@
 
     next = device's value at rho(device)    after t turns the initial value at rho^t(device), for a rotation of an axis
     next = now + added(t)                   in the end initial + sum over t. added(t)
+    next = device's value at rho(device) + added(t)
+                                            in the end initial at rho^n(device) + sum over t. added(t) at rho^(n-1-t)
+    next = what is written at t, else now   in the end sum over t. written(t), where all is written once (`filling`)
     next = max(now, seen(t))                in the end max(initial, max over t. seen(t))
     next = now * exp(m - m') + added(t)     where m' is next to m, a maximum as above: in the end
                                             exp(-m) * (initial * exp(initial m) + sum over t. added(t) * exp(m'))
@@ -21,12 +24,13 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import TensorType
+from hlo_verify.ops.filling import filled
 from hlo_verify.ops.finite import never_above, surely_finite
 from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
 from hlo_verify.solver import opening
-from hlo_verify.terms import algebra, extrema, sums
+from hlo_verify.terms import algebra, extrema, rotations, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ZERO, Apply, Poly, Read, reads, tensor
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
 
@@ -92,16 +96,7 @@ class Closing:
 
     def _turned(self, k: int, state: Value, after: Value) -> tuple[Value, Value] | None:
         """At iteration t and in the end, where each iteration passes the value on round a mesh axis."""
-        now, then = state.term.atom, after.term.atom
-        if (
-            self.device is None
-            or not (isinstance(now, Read) and isinstance(then, Read))
-            or then.tensor is not now.tensor
-        ):
-            return None
-        if (then.indices[0], *then.indices[2:]) != (now.indices[0], *now.indices[2:]):
-            return None
-        turn = rotation(then.indices[1], self.device)
+        turn = self._turn(state.term.atom, after.term.atom)
         if turn is None:
             return None
 
@@ -112,12 +107,28 @@ class Closing:
 
         return after_turns(expr.of_var(self.t)), after_turns(expr.constant(self.t.size))
 
+    def _turn(self, now: Atom | None, then: Atom | None) -> Callable[[Index], Index] | None:
+        """Where an arbitrary value comes from after some turns, if `then`, after one, is another device's `now`."""
+        if self.device is None or not isinstance(now, Read) or not isinstance(then, Read):
+            return None
+        if then.tensor is not now.tensor:
+            return None
+        if (then.indices[0], *then.indices[2:]) != (now.indices[0], *now.indices[2:]):
+            return None
+        return rotation(then.indices[1], self.device)
+
     def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
         """Note the end of a running sum or maximum; whether it is a maximum."""
         term, kind = opening.opened(after.term), state.type.dtype
         added = algebra.subtract(term, state.term)
         if self.before not in added.free and kind != "i1":
             ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, kind)))
+            return False
+        if kind != "i1" and self._passed_on(k, state, term, ends):
+            return False
+        written = filled(self.t, self.before, state.term, term)
+        if written is not None:
+            ends[k] = self._end(k, written)
             return False
         atom = term.atom
         if not is_float(kind) or not (
@@ -132,12 +143,32 @@ class Closing:
         self.seen[k] = seen
         return True
 
+    def _passed_on(self, k: int, state: Value, term: Poly, ends: dict[int, Value]) -> bool:
+        """Note the end of a sum that each iteration passes on round a mesh axis and adds to; whether it is one.
+
+        What iteration t adds is passed on in the iterations after it.
+        """
+        for mono, c in term.items:
+            if c != 1 or len(mono) != 1 or mono[0][1] != 1:
+                continue
+            turn = self._turn(state.term.atom, mono[0][0])
+            added = algebra.build({other: k for other, k in term.items if other is not mono})
+            if turn is None or self.before in added.free:
+                continue
+            assert self.device is not None
+            left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))
+            moved = algebra.substitute(added, {self.device: turn(left)})
+            first = algebra.substitute(self.initial[k].term, {self.device: turn(expr.constant(self.t.size))})
+            ends[k] = self._end(k, algebra.add(first, self._summed(moved, state.type.dtype)))
+            return True
+        return False
+
     def _summed(self, added: Poly, dtype: str) -> Poly:
         """The sum over iterations; of integers one by one, so that a number stays a number."""
         if is_integer(dtype) and self.t.size <= TERMS:
             every = ({self.t: expr.constant(n)} for n in range(self.t.size))
             return algebra.add(*(algebra.substitute(added, step) for step in every))
-        return sums.reduce_sum([self.t], added)
+        return rotations.joined(sums.reduce_sum([self.t], added))
 
     def _rescaled(self, k: int, m: int, state: list[Value], after: list[Value], ends: dict[int, Value]) -> bool:
         """Note the end of a running sum in units of exp(m), for a running maximum m; whether it is one.

@@ -1,0 +1,85 @@
+"""What a loop fills window by window: every iteration writes to some places, and no two write to the same.
+
+    next[p] = v_i(t) where p is in window i of iteration t, and now[p] where it is in none
+
+If the windows of all iterations together cover every place once (their guards add up to 1), in the end it is
+`sum over t and i. [p in window i of iteration t] * v_i(t)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, of_atom, reads, tensor
+
+WINDOWS = 8
+"""The most windows that an iteration writes to."""
+
+
+def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
+    """The value in the end of what is `now`, an arbitrary value that alone reads `before`, before iteration t and
+    `after` after it; None if it is not filled so."""
+    windows = _windows(after)
+    if not 0 < len(windows) <= WINDOWS or _where(after, windows, None) is not now:
+        return None
+    covered, written = ZERO, ZERO
+    for window in windows.values():
+        value = _where(after, windows, window)
+        if value is None or before in value.free:
+            return None
+        covered = algebra.add(covered, of_atom(window))
+        written = algebra.add(written, algebra.multiply(of_atom(window), value))
+    if rotations.joined(reduce_sum([t], covered)) is not ONE:
+        return None
+    return rotations.joined(reduce_sum([t], written))
+
+
+def _windows(p: Poly) -> dict[Index, Guard]:
+    """The intervals that p tells from what is below and what is above them, by their forms."""
+    found = [a for mono, _ in p.items for a in guards.guards_of(mono)]
+    sides = {(g.form, g.lo, g.hi) for g in found}
+    return {
+        g.form: g
+        for g in found
+        if g.lo is not None
+        and g.hi is not None
+        and ((g.form, None, g.lo - 1) in sides or (g.form, g.hi + 1, None) in sides)
+    }
+
+
+def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Poly | None:
+    """p at the places in that window and in no other; None where this is not seen.
+
+    What is not in a window is below or above it: `[below]` is any truth value there, and `[above]` the opposite.
+    """
+    below = {form: algebra.read(tensor("opaque", "below", "i1", ()), ()) for form in windows}
+    result = ZERO
+    for mono, c in p.items:
+        product = algebra.scale(ONE, c)
+        for atom, n in mono:
+            window = windows.get(atom.form) if isinstance(atom, Guard) else None
+            if not isinstance(atom, Guard) or window is None:
+                product = algebra.multiply(product, algebra.power_of(of_atom(atom), n))
+                continue
+            here = _holds(atom, window, window is inside, below[window.form])
+            if here is None:
+                return None
+            product = algebra.multiply(product, here)
+        result = algebra.add(result, product)
+    unknown = {read.tensor for p in below.values() for read in reads(p)}
+    return None if any(read.tensor in unknown for read in reads(result)) else result
+
+
+def _holds(guard: Guard, window: Guard, inside: bool, below: Poly) -> Poly | None:
+    """A guard on a window's form, at places inside of the window or outside; None if it is another condition."""
+    assert window.lo is not None and window.hi is not None
+    if guard is window:
+        return ONE if inside else ZERO
+    if guard.lo is None and guard.hi == window.lo - 1:
+        return ZERO if inside else below
+    if guard.hi is None and guard.lo == window.hi + 1:
+        return ZERO if inside else algebra.logical_not(below)
+    return None

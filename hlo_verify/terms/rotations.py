@@ -1,0 +1,154 @@
+"""Sums over a part of the turns round a ring, joined where together they are a sum over all of its places.
+
+    sum_i g((e + a_i) mod n)                             = sum s<n. g(s)    if the a_i are all residues modulo n
+    sum_i sum v<k. g((e + a_i + c*v) mod n)              = sum s<n. g(s)    if the a_i + c*v are
+
+This is what the windows of an einsum add up to whose operand goes round a ring of devices, in both directions or by
+two places a turn: each takes some of the shards, from where the device is on. If every residue is taken k times, the
+sum is k times that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly
+
+MONOMIALS = 256
+"""A longer sum is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A monomial as the sum of `body`, in the variable `place`, over `(start + r) mod n` for the residues r."""
+
+    monomial: Monomial
+    body: Poly
+    start: Index
+    residues: tuple[int, ...]
+
+
+def joined(p: Poly) -> Poly:
+    """p with every set of monomials joined that go round a whole ring together."""
+    if not 1 < len(p.items) <= MONOMIALS or not any(_turns(a) for mono, _ in p.items for a, _ in mono):
+        return p
+    while True:
+        shorter = _joined_once(p)
+        if shorter is None:
+            return p
+        p = shorter
+
+
+def _joined_once(p: Poly) -> Poly | None:
+    """p with one such set joined."""
+    terms = dict(p.items)
+    groups: dict[tuple[Number, int, Poly], list[_Part]] = {}
+    for mono, c in p.items:
+        for n, part in _parts(mono):
+            groups.setdefault((c, n, part.body), []).append(part)
+    for (c, n, body), parts in groups.items():
+        start = parts[0].start
+        taken: Counter[int] = Counter()
+        used: list[Monomial] = []
+        for part in parts:
+            apart = expr.subtract(part.start, start)
+            if not apart.items and part.monomial not in used:
+                used.append(part.monomial)
+                taken.update((apart.const + r) % n for r in part.residues)
+        for residue in set(range(n)).difference(taken):  # the device's own place is written without a remainder
+            there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
+            if len(there.items) == 1 and there.items[0][1] == 1 and terms.get(there.items[0][0]) == c:
+                used.append(there.items[0][0])
+                taken[residue] += 1
+        times = set(taken.values())
+        if len(taken) == n and len(times) == 1 and len(set(used)) == len(used):
+            rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in used))
+            return algebra.add(rest, algebra.scale(reduce_sum([_place(n)], body), c * times.pop()))
+    return None
+
+
+def _place(n: int) -> Var:
+    """The place on a ring of that size."""
+    return expr.var("place", n, n)
+
+
+def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
+    """How a monomial may be a part of a sum over the places of a ring, with the size of the ring."""
+    for atom, power in mono:
+        if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
+            rest = make_poly(((tuple(item for item in mono if item[0] is not atom), 1),))
+            bound, (body,) = unfold(atom)
+            for v in bound:
+                for turn in _turning(body, v):
+                    n = turn.args[0]
+                    (step,) = (c for digit, c in turn.exprs[0].items if isinstance(digit, Digit) and digit.var is v)
+                    start = expr.subtract(turn.exprs[0], expr.scale(expr.of_var(v), step))
+                    there = _AtPlace(turn.exprs[0], n).poly(body)
+                    if v not in there.free and v not in start.free:
+                        others = reduce_sum([b for b in bound if b is not v], there)
+                        residues = tuple(step * t % n for t in range(v.size))
+                        yield n, _Part(mono, algebra.multiply(rest, others), start, residues)
+    found = {turn for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
+    for turn in sorted(found, key=lambda turn: turn.uid):
+        whole = make_poly(((mono, 1),))
+        yield turn.args[0], _Part(mono, _AtPlace(turn.exprs[0], turn.args[0]).poly(whole), turn.exprs[0], (0,))
+
+
+def _rotations(e: Index) -> Iterator[Opaque]:
+    """The rotations in an index expression, but not in the parts of opaque ones."""
+    for atom, _ in e.items:
+        if isinstance(atom, Opaque) and atom.kind == "mod":
+            yield atom
+
+
+def _turning(p: Poly, v: Var) -> list[Opaque]:
+    """The rotations in a term by a variable, each of its values a whole number of steps."""
+    found = {
+        turn
+        for mono, _ in p.items
+        for atom, _ in mono
+        for e in indices(atom)
+        for turn in _rotations(e)
+        if sum(isinstance(a, Digit) and a.var is v and a.low == 1 and a.top for a, _ in turn.exprs[0].items) == 1
+    }
+    return sorted(found, key=lambda turn: turn.uid)
+
+
+def _turns(atom: Atom) -> bool:
+    """Whether an atom depends on a place on a ring."""
+    return any(True for e in indices(atom) for _ in _rotations(e)) or (isinstance(atom, Read) and _steps(atom.tensor))
+
+
+def _steps(source: Tensor) -> bool:
+    """Whether a definition is a sum over some turns round a ring."""
+    return source.kind == "sum" and any(_turning(source.bodies[0], v) for v in source.bound)
+
+
+class _AtPlace(algebra.Substitution):
+    """Puts `(place + r) mod n` in place of every `(turned + r) mod n`."""
+
+    def __init__(self, turned: Index, n: int) -> None:
+        super().__init__({v: expr.of_var(v) for v in turned.free})
+        self._turned = turned
+        self._n = n
+
+    def index(self, e: Index) -> Index:
+        """The expression with the places on the ring replaced."""
+        parts: list[Index] = []
+        rest: list[tuple[expr.Atom, int]] = []
+        for atom, c in e.items:
+            if isinstance(atom, Opaque) and atom.kind == "mod" and atom.args[0] == self._n:
+                apart = expr.subtract(atom.exprs[0], self._turned)
+                if not apart.items:
+                    place = expr.shift(expr.of_var(_place(self._n)), apart.const)
+                    parts.append(expr.scale(expr.modulo(place, self._n), c))
+                    continue
+            rest.append((atom, c))
+        return expr.add(expr.build(e.const, rest), *parts) if parts else e
