@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops.values import (
     Context,
@@ -24,7 +24,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, make_poly
 
 PIECES = 8
 """An operand of so many pieces at most is contracted piece by piece."""
@@ -37,7 +37,7 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     """
     named: dict[Monomial, dict[Monomial, Number]] = {}
     for mono, c in term.items:
-        where = tuple(item for item in mono if isinstance(item[0], Guard) and item[0].free <= places)
+        where = tuple(item for item in mono if _is_place(item[0]) and item[0].free <= places)
         if not where:
             return None
         named.setdefault(where, {})[tuple(item for item in mono if item not in where)] = c
@@ -47,14 +47,21 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     return algebra.add(*pieces)
 
 
+def _is_place(atom: Atom) -> bool:
+    """Whether an atom says where an element is, and nothing of what any tensor holds."""
+    return isinstance(atom, Guard) and not any(isinstance(a, Opaque) and a.kind == "value" for a, _ in atom.form.items)
+
+
 def _written_out(term: Poly) -> Poly:
-    """What a term is the name of, if every part of that has its own conditions; else the term."""
-    atom = term.atom
-    if not isinstance(atom, Read) or atom.tensor.kind != "term":
+    """What a term is a multiple of the name of, if every part of that has its own conditions; else the term."""
+    if len(term.items) != 1 or len(term.items[0][0]) != 1:
+        return term
+    (((atom, power),), c) = term.items[0]
+    if not isinstance(atom, Read) or atom.tensor.kind != "term" or power != 1:
         return term
     (body,) = atom.tensor.bodies
-    has_places = all(any(isinstance(a, Guard) for a, _ in mono) for mono, _ in body.items)
-    return unfold(atom)[1][0] if has_places else term
+    has_places = all(any(_is_place(a) for a, _ in mono) for mono, _ in body.items)
+    return algebra.scale(unfold(atom)[1][0], c) if has_places else term
 
 
 def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, of_index
+from hlo_verify.terms.addition import build, content, of_index, scale
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import multiply, power_of, read
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
 
 
 class Substitution:
@@ -64,7 +66,8 @@ class Substitution:
         found = self._memo.get(atom.uid)
         if found is None:
             if isinstance(atom, Read):
-                found = read(atom.tensor, [self.index(e) for e in atom.indices])
+                places = [self.index(e) for e in atom.indices]
+                found = _decided(atom, places) or read(atom.tensor, places)
             elif isinstance(atom, Ix):
                 found = of_index(self.index(atom.index))
             elif isinstance(atom, Guard):
@@ -77,6 +80,47 @@ class Substitution:
 
     def _apply(self, atom: Apply) -> Poly:
         return apply(atom.function, tuple(self.poly(a) for a in atom.args))
+
+
+LIGHT = 40
+"""What is left of a named term has no name if its weight is no more."""
+
+
+def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
+    """A named term at places that decide some of its conditions, where they did not: what is left of it there.
+
+    It depends on fewer places then, and has the name that it would have had by itself.
+    """
+    source = atom.tensor
+    if source.kind != "term" or source.seal is not None:
+        return None
+    given = {p for p, e, old in zip(source.params, places, atom.indices, strict=False) if old.items and not e.items}
+    if not given or given.isdisjoint(_deciding(source)):
+        return None
+    left = Substitution(dict(zip(source.params, places, strict=False))).poly(source.bodies[0])
+    return left if len(left.items) <= 1 or left.weight <= LIGHT else _by_name(left, source.dtype)
+
+
+def _by_name(p: Poly, dtype: str) -> Poly:
+    from hlo_verify.terms.definitions import named  # names are made of terms
+
+    factor = content(p)
+    return scale(named(scale(p, 1 / Fraction(factor)), dtype), factor)
+
+
+_deciders: dict[Tensor, frozenset[Var]] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_deciders,)
+"""Everything remembered here; see `memory`."""
+
+
+def _deciding(source: Tensor) -> frozenset[Var]:
+    """The parameters of a named term each of which decides a condition of its own."""
+    found = _deciders.get(source)
+    if found is None:
+        held = [a for mono, _ in source.bodies[0].items for a, _ in mono if isinstance(a, Guard) and len(a.free) == 1]
+        found = _deciders[source] = frozenset().union(*(a.free for a in held))
+    return found
 
 
 def substitute(p: Poly, mapping: Mapping[Var, Index]) -> Poly:
