@@ -34,6 +34,9 @@ from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
 
+PARTS = 8
+"""The most parts of a rotation that are left to be joined with others."""
+
 TERMS = 64
 """The most integers that are added up one by one."""
 
@@ -92,6 +95,8 @@ class Closing:
 
     def _end(self, k: int, term: Poly) -> Value:
         kind = self.initial[k].type
+        if len(term.items) <= PARTS and rotations.turns(term):
+            return Value(kind, term)  # another loop may have the other parts of the sum
         return Value(kind, lighten(term, kind.dtype))
 
     def _turned(self, k: int, state: Value, after: Value) -> tuple[Value, Value] | None:

@@ -39,10 +39,9 @@ __all__ = [
 def logical_not(p: Poly) -> Poly:
     """`1 - p` for a boolean; the complement of a guard is a sum of guards."""
     if len(p.items) == 1 and p.items[0][1] == 1 and all(isinstance(a, Guard) for a, _ in p.items[0][0]):
-        # not (a and b) = not a, or a and not b
+        # not (a and b) = not a, or a and not b, in an order that does not depend on where the condition is asked
         result, held = ZERO, ONE
-        for atom, _ in p.items[0][0]:
-            assert isinstance(atom, Guard)
+        for atom in sorted(guards.guards_of(p.items[0][0]), key=guards.order):
             outside = add(*(guards.interval(atom.form, lo, hi) for lo, hi in guards.complement(atom)))
             result = add(result, multiply(held, outside))
             held = multiply(held, of_atom(atom))

@@ -12,7 +12,7 @@ from itertools import pairwise
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms.addition import add, build, of_index, plain, scale, subtract
-from hlo_verify.terms.guards import interval
+from hlo_verify.terms.guards import interval, order
 from hlo_verify.terms.machine import INTEGER_RANGES, as_index
 from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.products import multiply
@@ -70,8 +70,8 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     The form is free of the bound variables; empty if no guard has such a form. Every piece has guards on fewer forms
     than the term, so that taking pieces of pieces ends: merging what is left of a sum can bring back a form.
     """
-    guards = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
-    guard = next((g for g in guards if g.free.isdisjoint(bound)), None)
+    held = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
+    guard = min((g for g in held if g.free.isdisjoint(bound)), key=order, default=None)
     count = len(_forms(p))
     if guard is None or count > FORMS or len(p.items) > 3 * PIECES:
         return []

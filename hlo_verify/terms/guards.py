@@ -11,7 +11,7 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, make_guard, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, asked, make_guard, of_atom
 
 Bound = int | None
 
@@ -152,6 +152,11 @@ def guards_of(mono: Monomial) -> list[Guard]:
     return [atom for atom, _ in mono if isinstance(atom, Guard)]
 
 
+def order(guard: Guard) -> tuple[tuple[int, ...], bool, bool, int]:
+    """What conditions are ordered by: what they ask of, not where; then by age."""
+    return asked(guard.form), guard.lo is None, guard.hi is None, guard.uid
+
+
 def without(mono: Monomial, guard: Guard) -> Monomial:
     """The monomial less one guard."""
     return tuple(item for item in mono if item[0] is not guard)
@@ -180,7 +185,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             for g in guards_of(mono):
                 groups.setdefault((g.form, without(mono, g)), []).append((g.lo, g.hi, c))
         changed = False
-        for (form, rest), pieces in groups.items():
+        for (form, rest), pieces in sorted(groups.items(), key=lambda group: asked(group[0][0])):
             if rest in terms:
                 pieces = [*pieces, (None, None, terms[rest])]
             if len(pieces) < 2:

@@ -19,7 +19,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly
+from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, indices, make_poly
 
 MONOMIALS = 256
 """A longer sum is left as it is."""
@@ -37,7 +37,7 @@ class _Part:
 
 def joined(p: Poly) -> Poly:
     """p with every set of monomials joined that go round a whole ring together."""
-    if not 1 < len(p.items) <= MONOMIALS or not any(_turns(a) for mono, _ in p.items for a, _ in mono):
+    if not 1 < len(p.items) <= MONOMIALS or not turns(p):
         return p
     while True:
         shorter = _joined_once(p)
@@ -121,9 +121,13 @@ def _turning(p: Poly, v: Var) -> list[Opaque]:
     return sorted(found, key=lambda turn: turn.uid)
 
 
-def _turns(atom: Atom) -> bool:
-    """Whether an atom depends on a place on a ring."""
-    return any(True for e in indices(atom) for _ in _rotations(e)) or (isinstance(atom, Read) and _steps(atom.tensor))
+def turns(p: Poly) -> bool:
+    """Whether a factor depends on a place on a ring, so that there may be others of the same sum."""
+    return any(
+        any(True for e in indices(atom) for _ in _rotations(e)) or (isinstance(atom, Read) and _steps(atom.tensor))
+        for mono, _ in p.items
+        for atom, _ in mono
+    )
 
 
 def _steps(source: Tensor) -> bool:

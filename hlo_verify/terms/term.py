@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 
 Number = int | Fraction
@@ -245,6 +245,11 @@ def make_ix(index: Index) -> Ix:
     return found
 
 
+def asked(form: Index) -> tuple[int, ...]:
+    """The structural keys of the terms whose values an index expression is made of."""
+    return tuple(sorted(a.term.skey for a, _ in form.items if isinstance(a, Opaque) and a.term is not None))
+
+
 def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
     """The interned guard, with no simplification; `guards.interval` is what passes use."""
     key = ("guard", form, lo, hi)
@@ -252,7 +257,7 @@ def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
     if found is None:
         found = Guard()
         found.form, found.lo, found.hi, found.free = form, lo, hi, form.free
-        found.uid, found.skey = next_uid(), mix("guard", lo is None or hi is None)
+        found.uid, found.skey = next_uid(), mix("guard", lo is None or hi is None, *asked(form))
         found.boolean, found.weight = True, 2
         _interned[key] = found
     return found
