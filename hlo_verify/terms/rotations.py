@@ -19,7 +19,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, indices, make_poly
+from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
 
 MONOMIALS = 256
 """A longer sum is left as it is."""
@@ -50,7 +50,7 @@ def _joined_once(p: Poly) -> Poly | None:
     """p with one such set joined."""
     terms = dict(p.items)
     groups: dict[tuple[Number, int, Poly], list[_Part]] = {}
-    for mono, c in p.items:
+    for mono, c in _enough(p):
         for n, part in _parts(mono):
             groups.setdefault((c, n, part.body), []).append(part)
     for (c, n, body), parts in groups.items():
@@ -62,7 +62,8 @@ def _joined_once(p: Poly) -> Poly | None:
             if not apart.items and part.monomial not in used:
                 used.append(part.monomial)
                 taken.update((apart.const + r) % n for r in part.residues)
-        for residue in set(range(n)).difference(taken):  # the device's own place is written without a remainder
+        missing = set(range(n)).difference(taken)
+        for residue in missing if len(missing) == 1 else ():  # the device's own place is written without a remainder
             there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
             if len(there.items) == 1 and there.items[0][1] == 1 and terms.get(there.items[0][0]) == c:
                 used.append(there.items[0][0])
@@ -72,6 +73,25 @@ def _joined_once(p: Poly) -> Poly | None:
             rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in used))
             return algebra.add(rest, algebra.scale(reduce_sum([_place(n)], body), c * times.pop()))
     return None
+
+
+def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
+    """The monomials of which there may be as many as a ring has places, or all but one."""
+    rings: list[tuple[Monomial, Number, set[tuple[int, int]]]] = []
+    places: Counter[tuple[Number, int, int]] = Counter()
+    for mono, c in p.items:
+        kind, found = 0, {}
+        for atom, power in mono:
+            if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
+                for v in atom.tensor.bound:
+                    found.update({turn.args[0]: v.size for turn in _turning(atom.tensor.bodies[0], v)})
+        if not found:
+            kind = monomial_skey(mono)
+            found = {turn.args[0]: 1 for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
+        rings.append((mono, c, {(n, kind) for n in found}))
+        for n, count in found.items():
+            places[c, n, kind] += count
+    return [(mono, c) for mono, c, ns in rings if any(places[c, n, kind] >= n - 1 for n, kind in ns)]
 
 
 def _place(n: int) -> Var:
