@@ -6,6 +6,9 @@ stays an exact table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,6 +56,10 @@ def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
     rotation = _rotation(values, variable, known)
     if rotation is not None:
         return rotation
+    if known is None:
+        along_two = ring(values, variable)
+        if along_two is not None:
+            return along_two.turned(expr.constant(1))
     filled = values if known is None else np.where(known, values, first)
     return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
 
@@ -157,6 +164,75 @@ def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
             rotated = expr.modulo(expr.shift(index, c), radix)
             rest = expr.subtract(expr.of_var(variable), expr.scale(index, low))
             return expr.add(expr.scale(rotated, low), rest)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A rotation by `step` of the places that digits of a variable count, the lowest first: `(low, radix)` of each.
+
+    Two digits that are no neighbours in the variable count the places where a ring goes along two mesh axes.
+    """
+
+    variable: Var
+    digits: tuple[tuple[int, int], ...]
+    step: int
+
+    @property
+    def size(self) -> int:
+        """The number of places."""
+        return prod(radix for _, radix in self.digits)
+
+    @property
+    def place(self) -> Index:
+        """The place that the variable's value is at."""
+        parts, unit = [], 1
+        for low, radix in self.digits:
+            parts.append(expr.scale(expr.digit_of(expr.of_var(self.variable), low, radix), unit))
+            unit *= radix
+        return expr.add(*parts)
+
+    def at(self, place: Index) -> Index:
+        """The variable's value if it were at another place."""
+        moved, unit = expr.of_var(self.variable), 1
+        for low, radix in self.digits:
+            there = expr.modulo(place, radix) if unit == 1 else expr.digit_of(place, unit, radix)
+            apart = expr.subtract(there, expr.digit_of(expr.of_var(self.variable), low, radix))
+            moved = expr.add(moved, expr.scale(apart, low))
+            unit *= radix
+        return moved
+
+    def turned(self, turns: Index) -> Index:
+        """The variable's value after some rotations."""
+        return self.at(expr.modulo(expr.add(self.place, expr.scale(turns, self.step)), self.size))
+
+
+def ring(values: Ints, variable: Var, likely: Iterable[tuple[int, int]] = ()) -> Ring | None:
+    """The rotation that takes every value v of a variable to `values[v]`, of a likely digit if it is one of those."""
+    n = len(values)
+    v = np.arange(n, dtype=np.int64)
+    if n != variable.size or (values == v).all() or not np.array_equal(np.sort(values), v):
+        return None
+    ends = [k for k in range(1, n + 1) if n % k == 0]
+    spans = [(low, end // low) for low in ends for end in ends if end > low and end % low == 0]
+    for low, radix in (*likely, *spans):
+        digit = v // low % radix
+        step = int(values[0] // low % radix)
+        if np.array_equal(values, v + low * ((digit + step) % radix - digit)):
+            return Ring(variable, ((low, radix),), step)
+    for low, radix in spans:
+        digit, reached = v // low % radix, values // low % radix
+        if not np.array_equal(reached, (digit + reached[0]) % radix):
+            continue
+        for low_above, above in spans:
+            if low_above < low * radix and low < low_above * above:
+                continue
+            upper = v // low_above % above
+            place = digit + radix * upper
+            step = int(reached[0] + radix * (values[0] // low_above % above))
+            moved = (place + step) % (radix * above)
+            if np.array_equal(values, v + low * (moved % radix - digit) + low_above * (moved // radix - upper)):
+                return Ring(variable, ((low, radix), (low_above, above)), step)
     return None
 
 

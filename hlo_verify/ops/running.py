@@ -16,12 +16,10 @@ gradient over the batch, and the online softmax of a ring is the softmax over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from hlo_verify.index import expr
+from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.filling import filled
@@ -228,40 +226,20 @@ class Closing:
 
 
 def rotation(source: Index, device: Var) -> Callable[[Index], Index] | None:
-    """Where a value comes from after some turns, if it comes from `source` after one: the same shift of one digit of
-    the device's number for all devices. None if it is no such shift."""
+    """Where a value comes from after some turns, if it comes from `source` after one: the same shift of the devices'
+    places on rings. None if it is no such shift.
+
+    Steps of several places may be rotations of more than one digit; a mesh axis is what the source is written with.
+    """
     if source.free - {device}:
         return None
-    devices = np.arange(device.size)
-    from_ = np.array([expr.substitute(source, {device: expr.constant(d)}).const for d in range(device.size)])
-    moved = np.flatnonzero(from_ != devices)
-    if not moved.size:
-        return None
-    for low, radix in _digits(source, device):
-        digits = devices // low % radix
-        step = (from_[0] // low) % radix
-        if np.array_equal(from_, devices + low * ((digits + step) % radix - digits)):
-            return _turns(device, low, radix, int(step))
-    return None
-
-
-def _digits(source: Index, device: Var) -> Iterator[tuple[int, int]]:
-    """The digits of a device's number, by their low ends and radices: first those that an index is written with.
-
-    Steps of several places may be rotations of more than one; a mesh axis is what all is written with.
-    """
-    for atom, _ in source.items:
-        if isinstance(atom, Opaque) and atom.kind == "mod":
-            yield from ((digit.low, atom.args[0]) for digit, _ in atom.exprs[0].items if isinstance(digit, Digit))
-    for low in (n for n in range(1, device.size) if device.size % n == 0):
-        yield from ((low, n) for n in range(2, device.size // low + 1) if device.size // low % n == 0)
-
-
-def _turns(device: Var, low: int, radix: int, step: int) -> Callable[[Index], Index]:
-    digit = expr.digit_of(expr.of_var(device), low, radix)
-
-    def after(turns: Index) -> Index:
-        reached = expr.modulo(expr.add(digit, expr.scale(turns, step)), radix)
-        return expr.add(expr.of_var(device), expr.scale(expr.subtract(reached, digit), low))
-
-    return after
+    found = tables.evaluate(source, device)
+    written = [
+        (digit.low, atom.args[0])
+        for atom, _ in source.items
+        if isinstance(atom, Opaque) and atom.kind == "mod"
+        for digit, _ in atom.exprs[0].items
+        if isinstance(digit, Digit)
+    ]
+    ring = None if found is None else tables.ring(found, device, written)
+    return None if ring is None else ring.turned

@@ -156,7 +156,7 @@ def _steps(source: Tensor) -> bool:
 
 
 class _AtPlace(algebra.Substitution):
-    """Puts `(place + r) mod n` in place of every `(turned + r) mod n`."""
+    """Puts `(place + r) mod m` in place of every `(turned + r) mod m`, for m that divide n."""
 
     def __init__(self, turned: Index, n: int) -> None:
         super().__init__({v: expr.of_var(v) for v in turned.free})
@@ -168,11 +168,19 @@ class _AtPlace(algebra.Substitution):
         parts: list[Index] = []
         rest: list[tuple[expr.Atom, int]] = []
         for atom, c in e.items:
-            if isinstance(atom, Opaque) and atom.kind == "mod" and atom.args[0] == self._n:
-                apart = expr.subtract(atom.exprs[0], self._turned)
-                if not apart.items:
-                    place = expr.shift(expr.of_var(_place(self._n)), apart.const)
-                    parts.append(expr.scale(expr.modulo(place, self._n), c))
-                    continue
-            rest.append((atom, c))
+            there = self._opaque(atom) if isinstance(atom, Opaque) and atom.term is None else None
+            if there is None:
+                rest.append((atom, c))
+            else:
+                parts.append(expr.scale(there, c))
         return expr.add(expr.build(e.const, rest), *parts) if parts else e
+
+    def _opaque(self, atom: Opaque) -> Index | None:
+        """What takes the place of an opaque integer; None if it stays."""
+        (inner,) = atom.exprs
+        if atom.kind == "mod" and self._n % atom.args[0] == 0:
+            apart = expr.modulo(expr.subtract(inner, self._turned), atom.args[0])
+            if not apart.items:
+                return expr.modulo(expr.shift(expr.of_var(_place(self._n)), apart.const), atom.args[0])
+        there = self.index(inner)
+        return None if there is inner else expr.again(atom, there)
