@@ -10,11 +10,6 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.term import number
 
 
-def _in_order(args: list[Value]) -> list[Value]:
-    """The operands of a commutative operation, in one order."""
-    return sorted(args, key=lambda v: v.term.uid)
-
-
 def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, product(args[0].term, args[1].term, "i1"))
@@ -22,20 +17,20 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         e, m = as_index(value), as_index(mask)
         if not m.items and m.const >= 0 and e.lo >= 0 and m.const & (m.const + 1) == 0:
             return result(op, algebra.of_index(expr.modulo(e, m.const + 1)))
-    return uninterpreted(op, _in_order(args))
+    return uninterpreted(op, args)
 
 
 def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, disjunction(args[0].term, args[1].term))
-    return uninterpreted(op, _in_order(args))
+    return uninterpreted(op, args)
 
 
 def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         a, b = (v.term for v in args)
         return result(op, algebra.add(a, b, algebra.scale(product(a, b, "i1"), -2)))
-    return uninterpreted(op, _in_order(args))
+    return uninterpreted(op, args)
 
 
 def _not(op: Op, args: list[Value], context: Context) -> list[Value]:

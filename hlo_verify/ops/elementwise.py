@@ -219,13 +219,8 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     elif ordered:
         test = apply("less:total", (b.term, a.term))
     else:
-        test = apply(f"equal:{'total' if is_float(dtype) else 'complex'}", _sorted(a.term, b.term))
+        test = apply(f"equal:{'total' if is_float(dtype) else 'complex'}", (a.term, b.term))
     return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
-
-
-def _sorted(a: Poly, b: Poly) -> tuple[Poly, Poly]:
-    """The arguments of a commutative function, in one order."""
-    return (a, b) if a.uid <= b.uid else (b, a)
 
 
 def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:

@@ -28,6 +28,7 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    commutes,
     mix,
     next_uid,
 )
@@ -36,8 +37,6 @@ _definitions: dict[tuple[Any, ...], Tensor] = {}
 
 TABLES: tuple[dict[Any, Any], ...] = (_definitions,)
 """Everything interned here; see `memory`."""
-
-COMMUTATIVE = frozenset({"maximum", "minimum", "equal"})
 
 
 class _Keys:
@@ -74,7 +73,7 @@ class _Keys:
                 found = mix(k, *(self.index(e, mix(k, n)) for n, e in enumerate(a.indices)))
             elif isinstance(a, Apply):
                 parts = [self.poly(p) for p in a.args]
-                found = mix(a.function, *(sorted(parts) if a.function in COMMUTATIVE else parts))
+                found = mix(a.function, *(sorted(parts) if commutes(a.function) else parts))
             elif isinstance(a, Ix):
                 found = mix("ix", self.index(a.index, 1))
             else:
@@ -162,7 +161,7 @@ class _Rebuild:
         if isinstance(a, Guard):
             return self._guard(a)
         args = list(a.args)
-        if a.function in COMMUTATIVE:
+        if commutes(a.function):
             args.sort(key=lambda p: (self.keys.poly(p), p.uid))
         return apply(a.function, tuple(self.poly(p) for p in args))
 

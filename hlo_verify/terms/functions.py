@@ -27,6 +27,7 @@ from hlo_verify.terms.term import (
     Number,
     Poly,
     Read,
+    commutes,
     make_apply,
     make_poly,
     number,
@@ -49,6 +50,8 @@ def apply(function: str, args: tuple[Poly, ...]) -> Poly:
         pieces = steps(arg)
         if pieces:
             return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in pieces))
+    if commutes(function):
+        args = tuple(sorted(args, key=lambda p: p.uid))
     law = LAWS.get(function)
     if law is not None:
         result = law(args)
