@@ -388,6 +388,18 @@ def _square_root(args: tuple[Poly, ...]) -> Poly | None:
     return number(c) if c in (0, 1) else None
 
 
+def _wrap(dtype: str) -> Law:
+    # the machine value of an integer that surely lies in the type's range is the integer
+    lo, hi = INTEGER_RANGES[dtype]
+
+    def law(args: tuple[Poly, ...]) -> Poly | None:
+        e = as_index(args[0], lo, hi)
+        whole = len(e.items) == 1 and isinstance(e.items[0][0], Opaque) and e.items[0][0].term is args[0]
+        return None if whole else of_index(e)
+
+    return law
+
+
 LAWS: dict[str, Law] = {
     "exponential": _exponential,
     INFINITE_EXPONENTIAL: _infinite_exponential,
@@ -404,6 +416,7 @@ LAWS: dict[str, Law] = {
     **{f"{name}:real->real": _odd(f"{name}:real->real") for name in ODD},
     "abs:real->real": _abs,
     "power:real->real": _power,
+    **{f"wrap:{dtype}": _wrap(dtype) for dtype in INTEGER_RANGES},
 }
 
 
