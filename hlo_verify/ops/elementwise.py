@@ -31,7 +31,7 @@ from hlo_verify.ops.values import (
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.functions import apply, divide, greater, steps
-from hlo_verify.terms.term import ONE, Guard, Poly
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
 PRODUCT_LIMIT = 12
 """The most monomials that multiplying two values out may give; past that the factors are named."""
@@ -167,15 +167,42 @@ def _extremum(law: str) -> Rule:
         if is_float(dtype):
             return result(op, apply(law, (a, b)))
         x, y = as_index(args[0]), as_index(args[1])
-        if x.items and not y.items:
-            x, y = y, x
-        if not x.items:
-            lo, hi = integer_range(dtype)
-            cut = expr.clamp(y, x.const, hi) if law == "maximum" else expr.clamp(y, lo, x.const)
-            return result(op, algebra.of_index(cut))
+        lo, hi = integer_range(dtype)
+        for bound, e in ((args[0], y), (args[1], x)):
+            known = _integers_by_place(bound)
+            if known:
+                at = [expr.clamp(e, n, hi) if law == "maximum" else expr.clamp(e, lo, n) for _, (n,) in known]
+                cut = (algebra.multiply(on, algebra.of_index(e)) for (on, _), e in zip(known, at, strict=True))
+                return result(op, algebra.add(*cut))
         return result(op, apply(law, (exact_integer(args[0]), exact_integer(args[1]))))
 
     return rule
+
+
+FEW_PLACES = 4
+"""Integers along a dimension of no more elements are looked at one by one."""
+
+
+def _integers_by_place(*values: Value) -> list[tuple[Poly, tuple[int, ...]]]:
+    """Integers that are the same but for where they are (a concatenation of constants), as conditions that exclude one
+    another with the integers there; empty if they are not known."""
+    found: list[tuple[Poly, tuple[int, ...]]] = [(ONE, ())]
+    for value in values:
+        e = as_index(value)
+        where = [v for v in e.free if v.size <= FEW_PLACES]
+        numbers = [(ONE, e)]
+        if len(where) == 1:
+            each = [(v, expr.constant(n)) for v in where for n in range(v.size)]
+            numbers = [(guards.interval(expr.of_var(v), n.const, n.const), expr.substitute(e, {v: n})) for v, n in each]
+        if any(e.items for _, e in numbers):
+            return []
+        found = [
+            (both, (*known, e.const))
+            for on, known in found
+            for here, e in numbers
+            if (both := algebra.multiply(on, here)) is not ZERO
+        ]
+    return found
 
 
 def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -185,9 +212,10 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
     if dtype == "i1":
         return result(op, product(disjunction(x.term, low.term), high.term, dtype))
     if is_integer(dtype):
-        lo, e, hi = as_index(low), as_index(x), as_index(high)
-        if not lo.items and not hi.items:
-            return result(op, algebra.of_index(expr.clamp(e, min(lo.const, hi.const), hi.const)))
+        e, bounds = as_index(x), _integers_by_place(low, high)
+        if bounds:
+            cut = ((on, algebra.of_index(expr.clamp(e, min(lo, hi), hi))) for on, (lo, hi) in bounds)
+            return result(op, algebra.add(*(algebra.multiply(on, p) for on, p in cut)))
         low, x, high = (Value(v.type, exact_integer(v)) for v in (low, x, high))
     elif not is_float(dtype):
         raise UnsupportedError(f"clamp of {dtype}", Unsupported.ELEMENT_TYPE)
