@@ -29,10 +29,11 @@ from hlo_verify.ops.values import (
     integer_range,
     lighten,
     position,
+    position_var,
     remap,
-    whole,
 )
 from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, Poly
 
@@ -114,7 +115,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
             for kind, update, result in zip(kinds, updates, op.types, strict=True)
         ]
     if landed is None:
-        return _function_of_whole(op, args, context)
+        return _function_of_rows(op, args, place, context)
     return [
         Value(result, lighten(_landed(kind, place, operand, term, result.dtype), result.dtype))
         for kind, operand, term, result in zip(kinds, operands, landed, op.types, strict=True)
@@ -198,11 +199,60 @@ def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     return bool(columns) and len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
 
 
-def _function_of_whole(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """A scatter that overwrites in no known order, or whose reducer is not recognised."""
-    numbers = tuple(sorted((k, v) for k, v in op.attributes["scatter_dimension_numbers"].items()))
-    key = (region_terms(op.regions[0], context), numbers, bool(op.attributes.get("unique_indices")))
-    return [Value(kind, whole("scatter", (*key, n), args, kind)) for n, kind in enumerate(op.types)]
+def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Context) -> list[Value]:
+    """A scatter that overwrites in no known order, or whose reducer is not recognised: a function, at every element, of
+    the updates that may land there, of their places, and of what was there.
+
+    Where an update goes along a dimension may be its own place there (an iota that is part of the index): then only
+    updates from one place can land on an element. What becomes of it depends on those alone, in their order.
+    """
+    numbers = op.attributes["scatter_dimension_numbers"]
+    updated = op.types[0].shape
+    rows: dict[Var, Index] = {}
+    fixed: dict[int, Poly] = {}
+    for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True):
+        own = [v for v in place.bound if v in e.free]
+        if k not in numbers["inserted_window_dims"] or len(own) != 1 or own[0] in rows:
+            continue
+        rest = expr.subtract(e, expr.of_var(own[0]))
+        if own[0] not in rest.free:
+            rows[own[0]] = expr.subtract(position(k, updated[k]), rest)
+            fixed[k] = guards.interval(rows[own[0]], 0, own[0].size - 1)
+    key = (
+        region_terms(op.regions[0], context),
+        tuple(sorted((k, v) for k, v in numbers.items())),
+        bool(op.attributes.get("unique_indices")),
+        tuple(fixed),
+        tuple((v.type.dtype, tuple(n for k, n in enumerate(v.shape) if k not in fixed)) for v in args[: len(op.types)]),
+        tuple(v.type.dtype for v in args[len(op.types) :]),
+        tuple(n for n, e in zip(args[-1].shape, place.at, strict=True) if e.free.isdisjoint(rows)),
+    )
+    own_dims = [k for k in range(len(updated)) if k not in fixed]
+    elements = [expr.fresh("f", updated[k]) for k in own_dims]
+    others = {position_var(k, updated[k]): expr.of_var(v) for k, v in zip(own_dims, elements, strict=True)}
+    bound = [v for v in place.bound if v not in rows]
+    substitution = algebra.Substitution({**rows, **others})
+    ways = [
+        algebra.of_index(substitution.index(e))
+        for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True)
+        if k not in fixed
+    ]
+    bodies = (
+        *(substitution.poly(v.term) for v in args[: len(op.types)]),
+        *ways,
+        *(substitution.poly(remap(v.term, v.shape, place.at)) for v in args[len(op.types) + 1 :]),
+    )
+    inside = ONE
+    for guard in fixed.values():
+        inside = algebra.multiply(inside, guard)
+    at = tuple(position(k, updated[k]) for k in own_dims)
+    results = []
+    for n, (kind, operand) in enumerate(zip(op.types, args, strict=False)):
+        landed = define(
+            "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=kind.dtype
+        )
+        results.append(Value(kind, algebra.select(inside, landed, operand.term)))
+    return results
 
 
 RULES: dict[str, Rule] = {"scatter": _scatter}
