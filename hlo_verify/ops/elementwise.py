@@ -192,8 +192,11 @@ def _integers_by_place(*values: Value) -> list[tuple[Poly, tuple[int, ...]]]:
         where = [v for v in e.free if v.size <= FEW_PLACES]
         numbers = [(ONE, e)]
         if len(where) == 1:
-            each = [(v, expr.constant(n)) for v in where for n in range(v.size)]
-            numbers = [(guards.interval(expr.of_var(v), n.const, n.const), expr.substitute(e, {v: n})) for v, n in each]
+            numbers = [
+                (guards.interval(expr.of_var(v), n, n), algebra.Substitution({v: expr.constant(n)}).index(e))
+                for v in where
+                for n in range(v.size)
+            ]
         if any(e.items for _, e in numbers):
             return []
         found = [
