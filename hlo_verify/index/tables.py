@@ -144,27 +144,40 @@ def digits(variable: Var) -> list[Index]:
 
 
 def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
-    """`v` with one digit g replaced by `(g + c) mod radix`; no remainder where none is needed."""
+    """`v` with one digit g replaced by `(g + c) mod radix`; no remainder where none is needed.
+
+    A step within a digit that has others above it is one of that digit, though `v + c` may be the same where it is
+    known: the digits above stay as they are.
+    """
     v = np.arange(len(values), dtype=np.int64)
     delta = values - v
     where = np.ones(len(values), dtype=bool) if known is None else known
+    choices = [index.items[0][0] for index in digits(variable)]
     if (delta[where] == delta[where][0]).all():
-        return expr.shift(expr.of_var(variable), int(delta[where][0]))
-    for index in digits(variable):
-        atom = index.items[0][0]
+        inside = (atom for atom in choices if isinstance(atom, Digit) and not atom.top)
+        rotated = (_rotated(values, variable, where, atom) for atom in inside)
+        return next((e for e in rotated if e is not None), expr.shift(expr.of_var(variable), int(delta[where][0])))
+    for atom in choices:
         assert isinstance(atom, Digit)
-        low, radix = atom.low, atom.radix
-        digit = v // low % radix
-        at = int(np.flatnonzero(where)[0])
-        c, remainder = divmod(int(delta[at]), low)
-        if remainder:
-            continue
-        c %= radix
-        if ((digit + c) % radix * low + v - digit * low == values)[where].all():
-            rotated = expr.modulo(expr.shift(index, c), radix)
-            rest = expr.subtract(expr.of_var(variable), expr.scale(index, low))
-            return expr.add(expr.scale(rotated, low), rest)
+        found = _rotated(values, variable, where, atom)
+        if found is not None:
+            return found
     return None
+
+
+def _rotated(values: Ints, variable: Var, where: Bools, atom: Digit) -> Index | None:
+    """`v` with that digit turned as it is at the first place that is known, if that fits all of them."""
+    low, radix = atom.low, atom.radix
+    v = np.arange(len(values), dtype=np.int64)
+    digit = v // low % radix
+    at = int(np.flatnonzero(where)[0])
+    c, remainder = divmod(int(values[at] - at), low)
+    c %= radix
+    if remainder or not ((digit + c) % radix * low + v - digit * low == values)[where].all():
+        return None
+    rotated = expr.modulo(expr.shift(expr.of_atom(atom), c), radix)
+    rest = expr.subtract(expr.of_var(variable), expr.scale(expr.of_atom(atom), low))
+    return expr.add(expr.scale(rotated, low), rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -389,13 +389,12 @@ def _square_root(args: tuple[Poly, ...]) -> Poly | None:
 
 
 def _wrap(dtype: str) -> Law:
-    # the machine value of an integer that surely lies in the type's range is the integer
+    # the machine value of an index that surely lies in the type's range is the index
     lo, hi = INTEGER_RANGES[dtype]
 
     def law(args: tuple[Poly, ...]) -> Poly | None:
         e = as_index(args[0], lo, hi)
-        whole = len(e.items) == 1 and isinstance(e.items[0][0], Opaque) and e.items[0][0].term is args[0]
-        return None if whole else of_index(e)
+        return None if any(isinstance(a, Opaque) and a.kind == "value" for a, _ in e.items) else of_index(e)
 
     return law
 

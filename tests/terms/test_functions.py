@@ -23,6 +23,7 @@ from tests.support.expressions import (
     data,
     each,
     evaluated,
+    index,
     many,
     poly,
     read,
@@ -57,6 +58,16 @@ def positive(draw: Draw, where: Space, known: Data, depth: int = 2) -> Numbered:
     return Numbered(apply("exponential", (exponent,)), each(lambda x: call("exponential", (x,)), values))
 
 
+def integer(draw: Draw, where: Space, known: Data) -> Numbered:
+    """A sum of multiples of indices and of integers that tensors hold."""
+    e = index(draw, where)
+    total, values = algebra.of_index(e.it), e.values
+    for _ in range(draw(st.integers(0, 2))):
+        part, c = read(draw, where, known, "i8"), draw(st.integers(-3, 3))
+        total, values = algebra.add(total, algebra.scale(part.it, c)), values + c * part.values
+    return Numbered(total, values)
+
+
 def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
     if name in ("inverse", "log", "sqrt"):
         return [positive(draw, where, known)]
@@ -77,6 +88,8 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
             c = Fraction(draw(st.integers(-3, 3)), 2)
             total, values = algebra.add(total, algebra.scale(p.it, c)), values + c * p.values
         return [Numbered(total, values)]
+    if name.startswith("wrap:"):
+        return [integer(draw, where, known)]
     count = 2 if name in ("maximum", "minimum", "equal", "less") else 1
     args = [poly(draw, where, known, 1) for _ in range(count)]
     return args if draw(st.integers(0, 4)) else [args[0]] * count
