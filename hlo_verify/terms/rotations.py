@@ -116,9 +116,11 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
                         residues = tuple(step * t % n for t in range(v.size))
                         yield n, _Part(mono, algebra.multiply(rest, others), start, residues)
     found = {turn for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
+    whole = make_poly(((mono, 1),))
     for turn in sorted(found, key=lambda turn: turn.uid):
-        whole = make_poly(((mono, 1),))
-        yield turn.args[0], _Part(mono, _AtPlace(turn.exprs[0], turn.args[0]).poly(whole), turn.exprs[0], (0,))
+        for own in (False, True):  # the device's own place may be another one on the way, or that of the result
+            there = _AtPlace(turn.exprs[0], turn.args[0], own).poly(whole)
+            yield turn.args[0], _Part(mono, there, turn.exprs[0], (0,))
 
 
 def _rotations(e: Index) -> Iterator[Opaque]:
@@ -156,19 +158,27 @@ def _steps(source: Tensor) -> bool:
 
 
 class _AtPlace(algebra.Substitution):
-    """Puts `(place + r) mod m` in place of every `(turned + r) mod m`, for m that divide n."""
+    """Puts `(place + r) mod m` in place of every `(turned + r) mod m`, for m that divide n.
 
-    def __init__(self, turned: Index, n: int) -> None:
+    The digit that is turned is such a place too, where it stands by itself; with `own` it is taken for one.
+    """
+
+    def __init__(self, turned: Index, n: int, own: bool = False) -> None:
         super().__init__({v: expr.of_var(v) for v in turned.free})
         self._turned = turned
         self._n = n
+        self._own = [a for a, c in turned.items if own and isinstance(a, Digit) and c == 1 and a.hi == n - 1]
 
     def index(self, e: Index) -> Index:
         """The expression with the places on the ring replaced."""
         parts: list[Index] = []
         rest: list[tuple[expr.Atom, int]] = []
         for atom, c in e.items:
-            there = self._opaque(atom) if isinstance(atom, Opaque) and atom.term is None else None
+            there = None
+            if isinstance(atom, Opaque) and atom.term is None:
+                there = self._opaque(atom)
+            elif atom in self._own:
+                there = self._turned_to(expr.of_atom(atom), self._n)
             if there is None:
                 rest.append((atom, c))
             else:
@@ -178,9 +188,13 @@ class _AtPlace(algebra.Substitution):
     def _opaque(self, atom: Opaque) -> Index | None:
         """What takes the place of an opaque integer; None if it stays."""
         (inner,) = atom.exprs
-        if atom.kind == "mod" and self._n % atom.args[0] == 0:
-            apart = expr.modulo(expr.subtract(inner, self._turned), atom.args[0])
-            if not apart.items:
-                return expr.modulo(expr.shift(expr.of_var(_place(self._n)), apart.const), atom.args[0])
-        there = self.index(inner)
-        return None if there is inner else expr.again(atom, there)
+        there = self._turned_to(inner, atom.args[0]) if atom.kind == "mod" and self._n % atom.args[0] == 0 else None
+        if there is not None:
+            return there
+        changed = self.index(inner)
+        return None if changed is inner else expr.again(atom, changed)
+
+    def _turned_to(self, e: Index, m: int) -> Index | None:
+        """`e mod m` by the place; None if it is not as far from it everywhere."""
+        apart = expr.modulo(expr.subtract(e, self._turned), m)
+        return None if apart.items else expr.modulo(expr.shift(expr.of_var(_place(self._n)), apart.const), m)
