@@ -18,8 +18,8 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 
 
 def table(draw: Draw, size: int) -> npt.NDArray[np.int64]:
-    """A permutation of digits, a rotation of one, a permutation, or anything."""
-    kind = draw(st.sampled_from(("digits", "rotation", "permutation", "anything", "constant")))
+    """A permutation of digits, a rotation of one or of two, a permutation, or anything."""
+    kind = draw(st.sampled_from(("digits", "rotation", "ring", "permutation", "anything", "constant")))
     v = np.arange(size)
     if kind == "constant":
         return np.full(size, draw(st.integers(-3, 3)))
@@ -27,6 +27,8 @@ def table(draw: Draw, size: int) -> npt.NDArray[np.int64]:
         return np.array(draw(st.permutations(range(size))))
     if kind == "anything":
         return np.array(draw(st.lists(st.integers(-20, 20), min_size=size, max_size=size)))
+    if kind == "ring":
+        return two_digits(draw, size)
     low = draw(st.sampled_from([n for n in range(1, size + 1) if size % n == 0]))
     radix = draw(st.sampled_from([n for n in range(1, size // low + 1) if size // low % n == 0]))
     digit = v // low % radix
@@ -34,6 +36,38 @@ def table(draw: Draw, size: int) -> npt.NDArray[np.int64]:
         return v + ((digit + draw(st.integers(0, radix))) % radix - digit) * low
     a, b, c, k = (draw(st.integers(-6, 6)) for _ in range(4))
     return a * (v % low) + b * digit + c * (v // (low * radix)) + k
+
+
+def two_digits(draw: Draw, size: int) -> npt.NDArray[np.int64]:
+    """A rotation of the places that two digits count together, in either order."""
+    divisors = [n for n in range(1, size + 1) if size % n == 0]
+    low = draw(st.sampled_from(divisors))
+    radix = draw(st.sampled_from([n for n in divisors if size // low % n == 0]))
+    low_above = draw(st.sampled_from([n for n in divisors if n % (low * radix) == 0]))
+    above = draw(st.sampled_from([n for n in divisors if size // low_above % n == 0]))
+    (first, m), (second, n) = draw(st.permutations([(low, radix), (low_above, above)]))
+    v, step = np.arange(size), draw(st.integers(0, m * n))
+    one, other = v // first % m, v // second % n
+    moved = (one + m * other + step) % (m * n)
+    return v + first * (moved % m - one) + second * (moved // m - other)
+
+
+@many
+@given(data=st.data())
+def test_rings_of_two_digits(data: st.DataObject) -> None:
+    size = data.draw(st.sampled_from(SIZES))
+    values = two_digits(data.draw, size)
+    v = expr.var("x", 0, size)
+    found = tables.ring(values, v)
+    if (values == np.arange(size)).all():
+        assert found is None
+        return
+    assert found is not None
+    turns, after = data.draw(st.integers(0, size)), np.arange(size)
+    for _ in range(turns):
+        after = values[after]
+    reached = Evaluator({}).index(found.turned(expr.constant(turns)), {v: np.arange(size)})
+    assert np.array_equal(np.broadcast_to(reached, (size,)), after)
 
 
 @many

@@ -539,10 +539,18 @@ def test_rotations_of_devices(low: int, radix: int, above: int, step: int, turns
         assert where is expr.constant(at)
 
 
-def test_other_permutations_are_no_rotations() -> None:
-    device = expr.var("d", "", 4)
+def test_permutations_that_are_rotations() -> None:
+    """Of all digits or of one; and of two that are counted in either order (`tables.Ring`), but of nothing else."""
+    device, start = expr.var("d", "", 4), np.arange(4)
+    shifted = [tuple((d + c) % 4 for d in range(4)) for c in (1, 2, 3)]
+    flipped = [tuple(d ^ bit for d in range(4)) for bit in (1, 2)]
+    swapped = [(0, 2, 1, 3)[d] for d in range(4)]
+    counted_from_the_other = [tuple(swapped[order[swapped[d]]] for d in range(4)) for order in shifted]
     for order in permutations(range(4)):
-        shifted = [tuple((d + c) % 4 for d in range(4)) for c in (1, 2, 3)]
-        digits = [tuple(d ^ bit for d in range(4)) for bit in (1, 2)]
         found = rotation(expr.lookup(order, expr.of_var(device)), device)
-        assert (found is not None) == (order in shifted + digits)
+        assert (found is not None) == (order in shifted + flipped + counted_from_the_other)
+        after = start
+        for turns in range(5 if found is not None else 0):
+            reached = [expr.substitute(found(expr.constant(turns)), {device: expr.constant(d)}).const for d in start]
+            assert np.array_equal(reached, after)
+            after = np.array(order)[after]

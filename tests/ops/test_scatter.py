@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
@@ -69,3 +76,38 @@ def test_an_integer_is_made_of_what_it_is_computed_of(bounded: str) -> None:
 
     assert verdict(integers("%b"), integers("%b")) is Verdict.PROVED
     assert verdict(integers("%b"), integers("%m")) is Verdict.UNKNOWN
+
+
+MESH = AbstractMesh((4,), ("x",))
+
+
+def overwritten(x: Any, n: Any, v: Any, rows: Callable[[Any], Any] = lambda row: row) -> Any:
+    """Each row's elements at places that may coincide become others."""
+    return x.at[rows(jnp.arange(x.shape[0]))[:, None], n].set(v)
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (overwritten, Verdict.PROVED),
+        (lambda x, n, v: overwritten(x, n, v, lambda row: 1 - row), Verdict.UNKNOWN),
+        (lambda x, n, v: overwritten(x, n, v, lambda row: row + 1), Verdict.UNKNOWN),
+        (lambda x, n, v: overwritten(x, n[:, ::-1], v[:, ::-1]), Verdict.UNKNOWN),
+        (lambda x, n, v: overwritten(x, n, v[:, ::-1]), Verdict.UNKNOWN),
+        (lambda x, n, v: overwritten(x[:, ::-1], n, v), Verdict.UNKNOWN),
+        (lambda x, n, v: overwritten(x, n[::-1], v), Verdict.UNKNOWN),
+    ],
+    ids=["right", "rows exchanged", "rows shifted", "other order", "other updates", "other operand", "other places"],
+)
+def test_updates_of_a_row_depend_on_that_row_alone(local: Callable[..., Any], expected: Verdict) -> None:
+    """Which of two updates of an element wins is not known: but it is the same in the same row of a shard."""
+    shapes = [((8, 6), jnp.float32), ((8, 3), jnp.int32), ((8, 3), jnp.float32)]
+    arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+
+    def text(function: Callable[..., Any]) -> str:
+        on_rows = NamedSharding(MESH, P("x"))
+        jitted: Any = jax.jit(function, in_shardings=on_rows, out_shardings=on_rows)
+        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
+
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    assert verdict(text(overwritten), text(mapped)) is expected
