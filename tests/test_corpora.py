@@ -39,7 +39,7 @@ def test_ring_attention_of_maxtext() -> None:
     ["gpt3-175b_512_fsdp64_tp8", "mixtral-8x7b_64_dense_drop_ep8_tp2", "cpu_deepseek2-16b_64_dense_fsdp8_ep8"],
 )
 def test_train_steps_of_maxtext(name: str) -> None:
-    """Rings of devices that take their windows of an einsum, along one mesh axis or two; experts by sort and scatter."""
+    """Rings of devices with their windows of an einsum, along one mesh axis or two; experts by sort and scatter."""
     folder = CORPORA / "maxtext" / name
     report = hlo_verify.verify(folder / "logical.hlo.pb.gz", folder / "partitioned.hlo.pb.gz", refute=False)
     assert report.verdict is hlo_verify.Verdict.PROVED
