@@ -9,9 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
+from hlo_verify.index import expr
 from hlo_verify.ir import Op
 from hlo_verify.ops.ordering import top_k
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, fingerprint, function_of, whole
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    fingerprint,
+    function_of,
+    positions,
+    whole,
+)
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import define
 from hlo_verify.terms.term import ZERO
 
 
@@ -122,6 +134,41 @@ def deterministic(trailing: int | None = None) -> Rule:
     return rule
 
 
+def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """An exchange among devices of which nothing else is known: a function of the operands of them all, and of which of
+    them gets the result. How much each sends where is among the operands (`ragged_all_to_all`)."""
+    target = op.attributes.get("call_target_name")
+    if context.device is None or op.regions or op.attributes.get("has_side_effect"):
+        raise UnsupportedError(f"custom_call to {target} outside of a device's program", Unsupported.CUSTOM_CALL)
+    config = op.attributes.get("backend_config")
+    how = {k: v for k, v in config.items() if k != "channel_id"} if isinstance(config, dict) else config
+    about = {k: v for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL and k != "backend_config"}
+    sender = expr.fresh("f", context.device.size)
+    bound, bodies = [sender], []
+    for value in args:
+        elements = [expr.fresh("f", n) for n in value.shape]
+        sent = value.at([expr.of_var(v) for v in elements]) if 0 not in value.shape else ZERO
+        bodies.append(algebra.substitute(sent, {context.device: expr.of_var(sender)}))
+        bound += elements
+    types = tuple(map(str, (*(value.type for value in args), *op.types)))
+    key = (fingerprint(about), fingerprint(how), types)
+    return [
+        Value(
+            kind,
+            define(
+                "exchange",
+                bound,
+                tuple(bodies),
+                attributes=(key, n),
+                at=(expr.of_var(context.device), *positions(kind.shape)),
+                ordered=True,
+                dtype=kind.dtype,
+            ),
+        )
+        for n, kind in enumerate(op.types)
+    ]
+
+
 def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
     return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
 
@@ -152,6 +199,7 @@ IDENTITIES = (
 
 for _target in IDENTITIES:
     register_custom_call(_target, _identity)
+register_custom_call("ragged_all_to_all", _exchange)
 for _target in ("TopK", "mhlo.topk"):
     register_custom_call(_target, _top_k)
 
