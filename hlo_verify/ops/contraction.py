@@ -75,8 +75,9 @@ def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequ
         if len(together.items) <= max(len(parts.items) for parts in inner if parts):
             return together
     body = ONE
-    for parts, (term, kind, indices) in zip(written, terms, strict=True):
-        outer = _in_pieces(parts, {v for e in indices for v in e.free}.difference(bound), dtype)
+    for term, kind, indices in terms:
+        places = {v for e in indices for v in e.free}.difference(bound)
+        outer = _in_pieces(Value(kind, term).at(indices), places, dtype)
         body = algebra.multiply(body, outer or Value(kind, factor(term, dtype)).at(indices))
     return body
 

@@ -89,15 +89,19 @@ LIGHT = 40
 def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
     """A named term at places that decide some of its conditions, where they did not: what is left of it there.
 
-    It depends on fewer places then, and has the name that it would have had by itself.
+    None where that depends on all the other places as before: what has a name keeps it.
     """
     source = atom.tensor
     if source.kind != "term" or source.seal is not None:
         return None
-    given = {p for p, e, old in zip(source.params, places, atom.indices, strict=False) if old.items and not e.items}
-    if not given or given.isdisjoint(_deciding(source)):
+    given = {p: e for p, e, old in zip(source.params, places, atom.indices, strict=False) if old.items and not e.items}
+    if not given or _deciding(source).isdisjoint(given):
         return None
-    left = Substitution(dict(zip(source.params, places, strict=False))).poly(source.bodies[0])
+    there = Substitution(given).poly(source.bodies[0])
+    others = {p: e for p, e in zip(source.params, places, strict=False) if p not in given}
+    if all(p in there.free for p, e in others.items() if e.items):
+        return None
+    left = Substitution(others).poly(there)
     return left if len(left.items) <= 1 or left.weight <= LIGHT else _by_name(left, source.dtype)
 
 
