@@ -21,7 +21,8 @@ from hlo_verify.ops.values import Context, Kept, Value, positions
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Poly, tensor
+from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.term import Poly, Read, Tensor, tensor
 
 EFFORT = 300
 """The most steps of case distinction for all loops together."""
@@ -66,17 +67,17 @@ class LoopBook:
 def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
     """Inside a manual region, what a loop carries depends on the device; where the initial values and an iteration
     depend on some digits of its number alone, so does that, by induction."""
+    place = len(context.loops.loops)
     if context.device is None:
-        return _named_loop(op, args, context, shape, ())
+        return _shared(place, _named_loop(op, args, context, shape, ()), context)
     device = context.device
     initial = [value.term for value in args]
     part = devices.projection(initial, device)
-    place = len(context.loops.loops)
     while True:
         results = _named_loop(op, args, context, shape, (part,))
         terms = [*initial, *(value.term for value in context.loops.loops[place].after)]
         if part is expr.of_var(device) or devices.depends_only_on(terms, device, part):
-            return results
+            return _shared(place, results, context)
         del context.loops.loops[place:]
         wider = devices.projection(terms, device)
         part = expr.of_var(device) if wider is part else wider
@@ -107,6 +108,37 @@ def _named_loop(op: Op, args: list[Value], context: Context, shape: Shape, devic
     context.iterations.pop()
     context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
     return final
+
+
+def _shared(place: int, results: list[Value], context: Context) -> list[Value]:
+    """The results of the loop noted at that place, or of an earlier one that computes the same."""
+    loop = context.loops.loops[place]
+    for earlier in context.loops.loops[:place]:
+        if _is_same(loop, earlier):
+            del context.loops.loops[place]
+            return list(earlier.final)
+    return results
+
+
+def _is_same(loop: Loop, earlier: Loop) -> bool:
+    """Whether a loop computes what an earlier one does, by induction: equal values become equal ones in each iteration.
+
+    Programs call one function several times, and XLA computes it once.
+    """
+    if loop.t.size != earlier.t.size or [v.term for v in loop.initial] != [v.term for v in earlier.initial]:
+        return False
+    mapping: dict[Tensor, Tensor] = {}
+    for mine, other in zip(loop.state, earlier.state, strict=True):
+        own, its = mine.term.atom, other.term.atom
+        if isinstance(own, Read) and own.tensor.kind == "loop" and isinstance(its, Read) and its.tensor.kind == "loop":
+            mapping[own.tensor] = its.tensor
+    renaming = Renaming(mapping, Leaves())
+
+    def there(p: Poly) -> Poly:
+        return renaming.poly(algebra.substitute(p, {loop.t: expr.of_var(earlier.t)}))
+
+    pairs = zip((*loop.state, *loop.after), (*earlier.state, *earlier.after), strict=True)
+    return all(mine.type == other.type and there(mine.term) is other.term for mine, other in pairs)
 
 
 def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> tuple[int, list[Value] | None]:

@@ -96,3 +96,27 @@ def test_rows_of_another_device_are_not_the_same(
     start: Callable[[jax.Array], jax.Array], turn: Callable[[Any, Pair], Pair]
 ) -> None:
     assert verdict(REFERENCE, walk(jnp.matmul, start, turn), (ROWS, P()), ROWS) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("other", "steps", "start", "expected"),
+    [
+        (0.5, STEPS, 1.0, Verdict.PROVED),
+        (0.25, STEPS, 1.0, Verdict.UNKNOWN),
+        (0.5, STEPS + 1, 1.0, Verdict.UNKNOWN),
+        (0.5, STEPS, 2.0, Verdict.UNKNOWN),
+    ],
+    ids=["the same", "another step", "another number of steps", "another start"],
+)
+def test_a_loop_that_is_written_twice_may_run_once(other: float, steps: int, start: float, expected: Verdict) -> None:
+    def rows(a: jax.Array, w: jax.Array, factor: float = 0.5, steps: int = STEPS, start: float = 1.0) -> jax.Array:
+        return lax.fori_loop(0, steps, lambda t, x: jnp.tanh(factor * x @ w), start * a)
+
+    def twice(a: jax.Array, w: jax.Array) -> jax.Array:
+        return rows(a, w) * jnp.sin(rows(a, w, other, steps, start))
+
+    def once(a: jax.Array, w: jax.Array) -> jax.Array:
+        x = rows(a, w)
+        return x * jnp.sin(x)
+
+    assert verdict(twice, once, (P("x"), P()), P("x")) is expected
