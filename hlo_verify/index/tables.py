@@ -135,12 +135,19 @@ def _affine(values: Ints, variable: Var, low: int) -> list[tuple[expr.Atom, int]
     return None
 
 
+def _spans(n: int) -> list[tuple[int, int]]:
+    """The `(low, radix)` of every digit of a variable of n values, low ones first: low * radix divides n."""
+    divisors = [k for k in range(1, n + 1) if n % k == 0]
+    return [(low, radix) for low in divisors for radix in divisors if radix > 1 and n % (low * radix) == 0]
+
+
 def digits(variable: Var) -> list[Index]:
     """Every digit `v[low, radix]` of the variable with low * radix dividing its size, small radices first."""
-    n = variable.size
-    divisors = [k for k in range(1, n + 1) if n % k == 0]
-    pairs = [(radix, low) for low in divisors for radix in divisors if radix > 1 and n % (low * radix) == 0]
-    return [expr.digit_of(expr.of_var(variable), low, radix) for radix, low in sorted(pairs)]
+    return [expr.digit_of(expr.of_var(variable), low, radix) for low, radix in _small_first(variable.size)]
+
+
+def _small_first(n: int) -> list[tuple[int, int]]:
+    return sorted(_spans(n), key=lambda span: (span[1], span[0]))
 
 
 def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
@@ -152,32 +159,24 @@ def _rotation(values: Ints, variable: Var, known: Bools | None) -> Index | None:
     v = np.arange(len(values), dtype=np.int64)
     delta = values - v
     where = np.ones(len(values), dtype=bool) if known is None else known
-    choices = [index.items[0][0] for index in digits(variable)]
+    spans = _small_first(variable.size)
     if (delta[where] == delta[where][0]).all():
-        inside = (atom for atom in choices if isinstance(atom, Digit) and not atom.top)
-        rotated = (_rotated(values, variable, where, atom) for atom in inside)
-        return next((e for e in rotated if e is not None), expr.shift(expr.of_var(variable), int(delta[where][0])))
-    for atom in choices:
-        assert isinstance(atom, Digit)
-        found = _rotated(values, variable, where, atom)
-        if found is not None:
-            return found
-    return None
+        turned = (_turned(values, variable, where, low, radix) for low, radix in spans if low * radix < variable.size)
+        shifted = expr.shift(expr.of_var(variable), int(delta[where][0]))
+    else:
+        turned = (_turned(values, variable, where, low, radix) for low, radix in spans)
+        shifted = None
+    return next((found.turned(expr.constant(1)) for found in turned if found is not None), shifted)
 
 
-def _rotated(values: Ints, variable: Var, where: Bools, atom: Digit) -> Index | None:
-    """`v` with that digit turned as it is at the first place that is known, if that fits all of them."""
-    low, radix = atom.low, atom.radix
+def _turned(values: Ints, variable: Var, where: Bools, low: int, radix: int) -> Ring | None:
+    """The rotation of that digit by as much as at the first place that is known, if that fits all of them."""
     v = np.arange(len(values), dtype=np.int64)
     digit = v // low % radix
     at = int(np.flatnonzero(where)[0])
-    c, remainder = divmod(int(values[at] - at), low)
-    c %= radix
-    if remainder or not ((digit + c) % radix * low + v - digit * low == values)[where].all():
-        return None
-    rotated = expr.modulo(expr.shift(expr.of_atom(atom), c), radix)
-    rest = expr.subtract(expr.of_var(variable), expr.scale(expr.of_atom(atom), low))
-    return expr.add(expr.scale(rotated, low), rest)
+    step = int(values[at] // low - at // low) % radix
+    moved = v + low * ((digit + step) % radix - digit)
+    return Ring(variable, ((low, radix),), step) if np.array_equal(values[where], moved[where]) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +225,11 @@ def ring(values: Ints, variable: Var, likely: Iterable[tuple[int, int]] = ()) ->
     v = np.arange(n, dtype=np.int64)
     if n != variable.size or (values == v).all() or not np.array_equal(np.sort(values), v):
         return None
-    ends = [k for k in range(1, n + 1) if n % k == 0]
-    spans = [(low, end // low) for low in ends for end in ends if end > low and end % low == 0]
+    spans, everywhere = _spans(n), np.ones(n, dtype=bool)
     for low, radix in (*likely, *spans):
-        digit = v // low % radix
-        step = int(values[0] // low % radix)
-        if np.array_equal(values, v + low * ((digit + step) % radix - digit)):
-            return Ring(variable, ((low, radix),), step)
+        found = _turned(values, variable, everywhere, low, radix)
+        if found is not None:
+            return found
     for low, radix in spans:
         digit, reached = v // low % radix, values // low % radix
         if not np.array_equal(reached, (digit + reached[0]) % radix):

@@ -21,10 +21,9 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, make_poly
 
 PIECES = 8
 """An operand of so many pieces at most is contracted piece by piece."""
@@ -52,33 +51,20 @@ def _is_place(atom: Atom) -> bool:
     return isinstance(atom, Guard) and not any(isinstance(a, Opaque) and a.kind == "value" for a, _ in atom.form.items)
 
 
-def _written_out(term: Poly) -> Poly:
-    """What a term is a multiple of the name of, if every part of that has its own conditions; else the term."""
-    if len(term.items) != 1 or len(term.items[0][0]) != 1:
-        return term
-    (((atom, power),), c) = term.items[0]
-    if not isinstance(atom, Read) or atom.tensor.kind != "term" or power != 1:
-        return term
-    (body,) = atom.tensor.bodies
-    has_places = all(any(_is_place(a) for a, _ in mono) for mono, _ in body.items)
-    return algebra.scale(unfold(atom)[1][0], c) if has_places else term
-
-
 def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:
     """What is added up. What an operand is made of stays apart where the parts are told by the result's own indices,
     or both operands have parts in the same places (`concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`)."""
-    terms = [(operand_of_type(value, dtype), value.type, indices) for value, indices in sides]
-    written = [Value(kind, _written_out(term)).at(indices) for term, kind, indices in terms]
+    terms = [Value(value.type, operand_of_type(value, dtype)) for value, _ in sides]
+    written = [term.at(indices) for term, (_, indices) in zip(terms, sides, strict=True)]
     inner = [_in_pieces(parts, frozenset(bound), dtype) for parts in written]
     if all(inner):
         together = algebra.multiply(*(parts for parts in inner if parts))
         if len(together.items) <= max(len(parts.items) for parts in inner if parts):
             return together
     body = ONE
-    for term, kind, indices in terms:
-        places = {v for e in indices for v in e.free}.difference(bound)
-        outer = _in_pieces(Value(kind, term).at(indices), places, dtype)
-        body = algebra.multiply(body, outer or Value(kind, factor(term, dtype)).at(indices))
+    for term, parts, (_, indices) in zip(terms, written, sides, strict=True):
+        outer = _in_pieces(parts, {v for e in indices for v in e.free}.difference(bound), dtype)
+        body = algebra.multiply(body, outer or Value(term.type, factor(term.term, dtype)).at(indices))
     return body
 
 

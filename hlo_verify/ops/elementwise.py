@@ -171,9 +171,9 @@ def _extremum(law: str) -> Rule:
         for bound, e in ((args[0], y), (args[1], x)):
             known = _integers_by_place(bound)
             if known:
-                at = [expr.clamp(e, n, hi) if law == "maximum" else expr.clamp(e, lo, n) for _, (n,) in known]
-                cut = (algebra.multiply(on, algebra.of_index(e)) for (on, _), e in zip(known, at, strict=True))
-                return result(op, algebra.add(*cut))
+                cut = [(on, (n, hi) if law == "maximum" else (lo, n)) for on, (n,) in known]
+                parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in cut)
+                return result(op, algebra.add(*parts))
         return result(op, apply(law, (exact_integer(args[0]), exact_integer(args[1]))))
 
     return rule

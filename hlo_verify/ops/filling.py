@@ -23,7 +23,9 @@ def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
     """The value in the end of what is `now`, an arbitrary value that alone reads `before`, before iteration t and
     `after` after it; None if it is not filled so."""
     windows = _windows(after)
-    if not 0 < len(windows) <= WINDOWS or _where(after, windows, None) is not now:
+    if not 0 < len(windows) <= WINDOWS or any(before in window.free for window in windows.values()):
+        return None
+    if _where(after, windows, None) is not now:
         return None
     covered, written = ZERO, ZERO
     for window in windows.values():
@@ -41,13 +43,8 @@ def _windows(p: Poly) -> dict[Index, Guard]:
     """The intervals that p tells from what is below and what is above them, by their forms."""
     found = [a for mono, _ in p.items for a in guards.guards_of(mono)]
     sides = {(g.form, g.lo, g.hi) for g in found}
-    return {
-        g.form: g
-        for g in found
-        if g.lo is not None
-        and g.hi is not None
-        and ((g.form, None, g.lo - 1) in sides or (g.form, g.hi + 1, None) in sides)
-    }
+    between = (g for g in found if g.lo is not None and g.hi is not None)
+    return {g.form: g for g in between if any((g.form, *side) in sides for side in guards.complement(g))}
 
 
 def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Poly | None:
@@ -75,11 +72,8 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
 
 def _holds(guard: Guard, window: Guard, inside: bool, below: Poly) -> Poly | None:
     """A guard on a window's form, at places inside of the window or outside; None if it is another condition."""
-    assert window.lo is not None and window.hi is not None
     if guard is window:
         return ONE if inside else ZERO
-    if guard.lo is None and guard.hi == window.lo - 1:
-        return ZERO if inside else below
-    if guard.hi is None and guard.lo == window.hi + 1:
-        return ZERO if inside else algebra.logical_not(below)
-    return None
+    here = dict(zip(guards.complement(window), (below, algebra.logical_not(below)), strict=True))
+    side = here.get((guard.lo, guard.hi))
+    return ZERO if inside and side is not None else side

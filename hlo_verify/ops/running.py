@@ -28,7 +28,7 @@ from hlo_verify.ops.values import Value, is_float, is_integer, lighten, position
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, rotations, sums
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, reads, tensor
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
 
@@ -103,12 +103,16 @@ class Closing:
         if turn is None:
             return None
 
-        def after_turns(turns: Index) -> Value:
-            assert self.device is not None
-            source = {self.device: turn(turns)}
-            return Value(state.type, algebra.substitute(self.initial[k].term, source))
+        now, last = (
+            Value(state.type, self._turned_by(turn(turns), self.initial[k].term))
+            for turns in (expr.of_var(self.t), expr.constant(self.t.size))
+        )
+        return now, last
 
-        return after_turns(expr.of_var(self.t)), after_turns(expr.constant(self.t.size))
+    def _turned_by(self, source: Index, term: Poly) -> Poly:
+        """A term as it is on another device."""
+        assert self.device is not None
+        return algebra.substitute(term, {self.device: source})
 
     def _turn(self, now: Atom | None, then: Atom | None) -> Callable[[Index], Index] | None:
         """Where an arbitrary value comes from after some turns, if `then`, after one, is another device's `now`."""
@@ -155,13 +159,12 @@ class Closing:
             if c != 1 or len(mono) != 1 or mono[0][1] != 1:
                 continue
             turn = self._turn(state.term.atom, mono[0][0])
-            added = algebra.build({other: k for other, k in term.items if other is not mono})
+            added = algebra.subtract(term, of_atom(mono[0][0]))
             if turn is None or self.before in added.free:
                 continue
-            assert self.device is not None
             left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))
-            moved = algebra.substitute(added, {self.device: turn(left)})
-            first = algebra.substitute(self.initial[k].term, {self.device: turn(expr.constant(self.t.size))})
+            moved = self._turned_by(turn(left), added)
+            first = self._turned_by(turn(expr.constant(self.t.size)), self.initial[k].term)
             ends[k] = self._end(k, algebra.add(first, self._summed(moved, state.type.dtype)))
             return True
         return False

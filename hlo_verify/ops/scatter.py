@@ -209,7 +209,8 @@ def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Contex
     numbers = op.attributes["scatter_dimension_numbers"]
     updated = op.types[0].shape
     rows: dict[Var, Index] = {}
-    fixed: dict[int, Poly] = {}
+    fixed: list[int] = []
+    inside = ONE
     for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True):
         own = [v for v in place.bound if v in e.free]
         if k not in numbers["inserted_window_dims"] or len(own) != 1 or own[0] in rows:
@@ -217,7 +218,8 @@ def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Contex
         rest = expr.subtract(e, expr.of_var(own[0]))
         if own[0] not in rest.free:
             rows[own[0]] = expr.subtract(position(k, updated[k]), rest)
-            fixed[k] = guards.interval(rows[own[0]], 0, own[0].size - 1)
+            fixed.append(k)
+            inside = algebra.multiply(inside, guards.interval(rows[own[0]], 0, own[0].size - 1))
     key = (
         region_terms(op.regions[0], context),
         tuple(sorted((k, v) for k, v in numbers.items())),
@@ -242,9 +244,6 @@ def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Contex
         *ways,
         *(substitution.poly(remap(v.term, v.shape, place.at)) for v in args[len(op.types) + 1 :]),
     )
-    inside = ONE
-    for guard in fixed.values():
-        inside = algebra.multiply(inside, guard)
     at = tuple(position(k, updated[k]) for k in own_dims)
     results = []
     for n, (kind, operand) in enumerate(zip(op.types, args, strict=False)):

@@ -8,12 +8,13 @@ mixed with later ones.
 from __future__ import annotations
 
 from hlo_verify.index import interned, tables
-from hlo_verify.terms import definitions, products, substitution, term
+from hlo_verify.terms import definitions, products, rotations, substitution, term
 
 
 def forget() -> None:
     """Empty the tables of interned terms, index expressions and definitions."""
-    for table in (interned.TABLES, tables.TABLES, definitions.TABLES, products.TABLES, substitution.TABLES):
+    remembered = (interned, tables, definitions, products, rotations, substitution)
+    for table in (module.TABLES for module in remembered):
         for entries in table:
             entries.clear()
     term.forget()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -82,9 +83,8 @@ def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
     for mono, c in p.items:
         kind, found = 0, {}
         for atom, power in mono:
-            if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
-                for v in atom.tensor.bound:
-                    found.update({turn.args[0]: v.size for turn in _turning(atom.tensor.bodies[0], v)})
+            if isinstance(atom, Read) and power == 1:
+                found.update(_steps(atom.tensor))
         if not found:
             kind = monomial_skey(mono)
             found = {turn.args[0]: 1 for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
@@ -145,16 +145,26 @@ def _turning(p: Poly, v: Var) -> list[Opaque]:
 
 def turns(p: Poly) -> bool:
     """Whether a factor depends on a place on a ring, so that there may be others of the same sum."""
+    atoms = (atom for mono, _ in p.items for atom, _ in mono)
     return any(
         any(True for e in indices(atom) for _ in _rotations(e)) or (isinstance(atom, Read) and _steps(atom.tensor))
-        for mono, _ in p.items
-        for atom, _ in mono
+        for atom in atoms
     )
 
 
-def _steps(source: Tensor) -> bool:
-    """Whether a definition is a sum over some turns round a ring."""
-    return source.kind == "sum" and any(_turning(source.bodies[0], v) for v in source.bound)
+_rings: dict[Tensor, dict[int, int]] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_rings,)
+"""Everything remembered here; see `memory`."""
+
+
+def _steps(source: Tensor) -> dict[int, int]:
+    """The rings that a sum goes round, by their sizes, and how many turns it is of; empty for other definitions."""
+    found = _rings.get(source)
+    if found is None:
+        bound = source.bound if source.kind == "sum" else ()
+        found = _rings[source] = {turn.args[0]: v.size for v in bound for turn in _turning(source.bodies[0], v)}
+    return found
 
 
 class _AtPlace(algebra.Substitution):

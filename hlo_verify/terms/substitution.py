@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, content, of_index, scale
+from hlo_verify.terms.addition import build, of_index
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import multiply, power_of, read
@@ -82,10 +81,6 @@ class Substitution:
         return apply(atom.function, tuple(self.poly(a) for a in atom.args))
 
 
-LIGHT = 40
-"""What is left of a named term has no name if its weight is no more."""
-
-
 def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
     """A named term at places that decide some of its conditions, where they did not: what is left of it there.
 
@@ -101,15 +96,7 @@ def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
     others = {p: e for p, e in zip(source.params, places, strict=False) if p not in given}
     if all(p in there.free for p, e in others.items() if e.items):
         return None
-    left = Substitution(others).poly(there)
-    return left if len(left.items) <= 1 or left.weight <= LIGHT else _by_name(left, source.dtype)
-
-
-def _by_name(p: Poly, dtype: str) -> Poly:
-    from hlo_verify.terms.definitions import named  # names are made of terms
-
-    factor = content(p)
-    return scale(named(scale(p, 1 / Fraction(factor)), dtype), factor)
+    return Substitution(others).poly(there)
 
 
 _deciders: dict[Tensor, frozenset[Var]] = {}

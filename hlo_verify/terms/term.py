@@ -215,10 +215,6 @@ def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
     return found
 
 
-def _of_function(function: str, keys: list[int]) -> int:
-    return mix(function, *(sorted(keys) if commutes(function) else keys))
-
-
 BOOLEAN_FUNCTIONS = frozenset({"positive", "zero", "less", "equal", "is_finite"})
 """Functions whose value is 0 or 1."""
 
@@ -240,7 +236,8 @@ def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
     if found is None:
         found = Apply()
         found.function, found.args, found.free = function, args, _union(args)
-        found.uid, found.skey = next_uid(), _of_function(function, [a.skey for a in args])
+        keys = [a.skey for a in args]
+        found.uid, found.skey = next_uid(), mix(function, *(sorted(keys) if commutes(function) else keys))
         found.boolean = function.split(":")[0] in BOOLEAN_FUNCTIONS
         found.weight = 1 + sum(a.weight for a in args)
         _interned[key] = found
