@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((2, 4), ("x", "y"))
 SHARD = 5
@@ -25,15 +26,8 @@ Body = Callable[[jax.Array], jax.Array]
 
 def verdict(reference: Body, local: Body) -> Verdict:
     """Of the best column of each row."""
-    x = jax.ShapeDtypeStruct((6, WHOLE), jnp.float32)
-    given, wanted = P("x", "y"), P("x")
-
-    def text(function: Body) -> str:
-        jitted = jax.jit(function, in_shardings=NamedSharding(MESH, given), out_shardings=NamedSharding(MESH, wanted))
-        return str(jitted.trace(x).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=MESH, in_specs=given, out_specs=wanted, check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
+    placed = Placed(MESH, P("x", "y"), P("x"), floats((6, WHOLE)))
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
 
 
 def greatest(x: jax.Array) -> jax.Array:

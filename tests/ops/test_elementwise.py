@@ -9,27 +9,21 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed
 
 MESH = AbstractMesh((4,), ("x",))
-ON = NamedSharding(MESH, P("x"))
 
 Body = Callable[[jax.Array], jax.Array]
 
 
 def report(reference: Body, local: Body, dtype: Any = jnp.float32) -> hlo_verify.Report:
-    x = jax.ShapeDtypeStruct((8, 5), dtype)
-
-    def text(function: Body) -> str:
-        jitted: Any = jax.jit(function, in_shardings=ON, out_shardings=ON)
-        return str(jitted.trace(x).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped), refute=False, recheck=True)
+    placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct((8, 5), dtype)])
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False, recheck=True)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import Array, lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed
 
 DEVICES = 4
 MESH = AbstractMesh((DEVICES,), ("x",))
@@ -45,12 +46,6 @@ def on_one_device(x: Array, out: Array, sizes: Array, offsets: Array) -> Array:
 )
 def test_depends_on_all_devices(local: Callable[..., Any], expected: Verdict) -> None:
     shapes = [((8 * DEVICES, 3), jnp.float32)] * 2 + [((DEVICES * DEVICES,), jnp.int32)] * 2
-    arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
-    sharding = NamedSharding(MESH, P("x"))
-
-    def text(function: Callable[..., Any]) -> str:
-        mapped = jax.shard_map(function, mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False)
-        jitted: Any = jax.jit(mapped, in_shardings=sharding, out_shardings=sharding)
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("tpu",)).as_text())
-
-    assert hlo_verify.verify(text(exchanged), text(local), refute=False).verdict is expected
+    placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes])
+    one, other = (placed.lowered(placed.mapped(function), "tpu") for function in (exchanged, local))
+    assert hlo_verify.verify(one, other, refute=False).verdict is expected

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((2, 2), ("x", "y"))
 STEPS = 100
@@ -24,15 +25,8 @@ Body = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 def verdict(reference: Body, local: Body, given: tuple[P, P], wanted: P) -> Verdict:
-    a, w = jax.ShapeDtypeStruct((8, 6), jnp.float32), jax.ShapeDtypeStruct((6, 6), jnp.float32)
-
-    def text(function: Body) -> str:
-        on = tuple(NamedSharding(MESH, spec) for spec in given), NamedSharding(MESH, wanted)
-        jitted: Any = jax.jit(function, in_shardings=on[0], out_shardings=on[1])
-        return str(jitted.trace(a, w).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=MESH, in_specs=given, out_specs=wanted, check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
+    placed = Placed(MESH, given, wanted, floats((8, 6), (6, 6)))
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
 
 
 def walk(multiply: Body, start: Callable[[jax.Array], jax.Array], turn: Callable[[Any, Pair], Pair]) -> Body:

@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((2, 4), ("x", "y"))
 
@@ -82,15 +83,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], tuple
 }
 
 
-def _lowered(name: str) -> Any:
+def _lowered(name: str) -> str:
     function, shapes, given, wanted = PROGRAMS[name]
-
-    def on(spec: Any) -> Any:
-        return tuple(map(on, spec)) if type(spec) is tuple else NamedSharding(MESH, spec)
-
-    jitted = jax.jit(function, in_shardings=on(given), out_shardings=on(wanted))
-    arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-    return jitted.trace(*arguments).lower(lowering_platforms=("cpu",))
+    return Placed(MESH, given, wanted, floats(*shapes)).lowered(function)
 
 
 def _verdict(*modules: Any, **options: Any) -> Verdict:

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.index import expr
 from hlo_verify.ops.running import rotation
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((2,), ("x",))
 ROWS = (6, 4)
@@ -32,15 +33,8 @@ Body = Callable[[jax.Array], jax.Array]
 
 def verdict(reference: Body, local: Body, rows: int = ROWS[0]) -> Verdict:
     """Of a function of all rows, against one of each device's own; both give a sum per column."""
-    x = jax.ShapeDtypeStruct((2 * rows, ROWS[1]), jnp.float32)
-
-    def text(function: Body) -> str:
-        on = NamedSharding(MESH, P("x")), NamedSharding(MESH, P())
-        jitted: Any = jax.jit(function, in_shardings=on[0], out_shardings=on[1])
-        return str(jitted.trace(x).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P(), check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
+    placed = Placed(MESH, P("x"), P(), floats((2 * rows, ROWS[1])))
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
 
 
 def whole(x: jax.Array) -> jax.Array:
@@ -155,16 +149,8 @@ def test_what_a_loop_inside_leaves_open_is_not_the_same_in_every_step() -> None:
         first, second = inner(x, z, jnp.abs)
         return first + second + 81 * sums[1] - sums[0] * sums[2]
 
-    mesh = AbstractMesh((4,), ("x",))
-    arguments = jax.ShapeDtypeStruct((4, 6), jnp.float32), jax.ShapeDtypeStruct((), jnp.float32)
-    mapped = jax.shard_map(local, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"), check_vma=False)
-    split, whole_ = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
-
-    def text(function: Callable[..., jax.Array]) -> str:
-        jitted: Any = jax.jit(function, in_shardings=(split, whole_), out_shardings=split, keep_unused=True)
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
-
-    assert hlo_verify.verify(text(reference), text(mapped), refute=False).verdict is Verdict.UNKNOWN
+    placed = Placed(AbstractMesh((4,), ("x",)), (P("x"), P()), P("x"), floats((4, 6), ()))
+    assert hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict is Verdict.UNKNOWN
 
 
 def test_integers() -> None:
@@ -186,16 +172,9 @@ BACKWARD: Pairs = [(i, (i - 1) % 4) for i in range(4)]
 
 def ring_verdict(reference: Callable[..., jax.Array], local: Callable[..., jax.Array]) -> Verdict:
     """Of attention of queries, keys and values that are split round a ring, as the queries are."""
-    arguments = [jax.ShapeDtypeStruct((4, 12, 3), jnp.float32)] * 3
-    spec = P("x", "ring", None)
-
-    def text(function: Callable[..., jax.Array]) -> str:
-        on = NamedSharding(RING, spec)
-        jitted: Any = jax.jit(function, in_shardings=(on, on, on), out_shardings=on)
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=RING, in_specs=(spec, spec, spec), out_specs=spec, check_vma=False)
-    return hlo_verify.verify(text(reference), text(mapped), refute=False).verdict
+    split = P("x", "ring", None)
+    placed = Placed(RING, split, split, floats(*[(4, 12, 3)] * 3))
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
 
 
 def linear(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
@@ -259,16 +238,8 @@ def ring_of_blocks(block: Block, pairs: Pairs = FORWARD) -> Verdict:
 
         return lax.fori_loop(0, 4, turn, (jnp.zeros((x.shape[0], w.shape[1])), x))[0]
 
-    arguments = jax.ShapeDtypeStruct((6, 8), jnp.float32), jax.ShapeDtypeStruct((8, 5), jnp.float32)
-    given, wanted = (P("x", "ring"), P()), P("x")
-
-    def text(function: Callable[..., jax.Array]) -> str:
-        on = tuple(NamedSharding(RING, spec) for spec in given)
-        jitted: Any = jax.jit(function, in_shardings=on, out_shardings=NamedSharding(RING, wanted))
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=RING, in_specs=given, out_specs=wanted, check_vma=False)
-    return hlo_verify.verify(text(jnp.matmul), text(mapped), refute=False).verdict
+    placed = Placed(RING, (P("x", "ring"), P()), P("x"), floats((6, 8), (8, 5)))
+    return hlo_verify.verify(*placed.pair(jnp.matmul, local), refute=False).verdict
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from tests.support.lowering import Placed
 from tests.support.pairs import REPLICATED, module, on
 
 SCALAR = "tensor<f32>"
@@ -102,12 +103,5 @@ def overwritten(x: Any, n: Any, v: Any, rows: Callable[[Any], Any] = lambda row:
 def test_updates_of_a_row_depend_on_that_row_alone(local: Callable[..., Any], expected: Verdict) -> None:
     """Which of two updates of an element wins is not known: but it is the same in the same row of a shard."""
     shapes = [((8, 6), jnp.float32), ((8, 3), jnp.int32), ((8, 3), jnp.float32)]
-    arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
-
-    def text(function: Callable[..., Any]) -> str:
-        on_rows = NamedSharding(MESH, P("x"))
-        jitted: Any = jax.jit(function, in_shardings=on_rows, out_shardings=on_rows)
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False)
-    assert verdict(text(overwritten), text(mapped)) is expected
+    placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes])
+    assert verdict(*placed.pair(overwritten, local)) is expected

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
+
+from tests.support.lowering import Placed, floats
 
 AXIS = "x"
 
@@ -119,13 +120,4 @@ def scattering(n: int, off: int = 0, turns: int = 0, unpassed: bool = False) -> 
 def texts(form: Callable[..., Any], n: int, **wrong: Any) -> tuple[str, str]:
     """The logical and the partitioned module of a program on n devices."""
     local, whole, shapes, ins, out = form(n, **wrong)
-    mesh = AbstractMesh((n,), (AXIS,))
-    arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-
-    def text(function: Any) -> str:
-        on = tuple(NamedSharding(mesh, spec) for spec in ins), NamedSharding(mesh, out)
-        jitted = jax.jit(function, in_shardings=on[0], out_shardings=on[1])
-        return str(jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text())
-
-    mapped = jax.shard_map(local, mesh=mesh, in_specs=ins, out_specs=out, check_vma=False)
-    return text(whole), text(mapped)
+    return Placed(AbstractMesh((n,), (AXIS,)), ins, out, floats(*shapes)).pair(whole, local)

@@ -14,13 +14,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from jax.sharding import AbstractMesh, AxisType, NamedSharding
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.passes import byhand, offsets
 from hlo_verify.report import Finding
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,))
 VECTOR, MATRIX = (8,), (8, 8)
@@ -42,16 +43,8 @@ class Case:
 
 def finding(case: Case) -> Finding:
     """What is said of the one result."""
-
-    def lowered(body: Body) -> str:
-        given = tuple(NamedSharding(MESH, spec) for spec in case.given)
-        jitted = jax.jit(body, in_shardings=given, out_shardings=NamedSharding(MESH, case.result))
-        arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in case.shapes]
-        text = jitted.trace(*arguments).lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
-        return str(text)
-
-    mapped = jax.shard_map(case.wrong, mesh=MESH, in_specs=case.given, out_specs=case.result, check_vma=False)
-    (result,) = hlo_verify.verify(lowered(case.whole), lowered(mapped), refute=False).results
+    placed = Placed(MESH, case.given, case.result, floats(*case.shapes))
+    (result,) = hlo_verify.verify(*placed.pair(case.whole, case.wrong), refute=False).results
     assert result.finding is not None
     return result.finding
 
