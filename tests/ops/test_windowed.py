@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 from tests.ops.windowed import contracting, filling, scattering, texts
+from tests.support.lowering import Placed, floats
 
 FORMS = [contracting, filling, scattering]
 
@@ -27,3 +33,41 @@ def test_refuted(form: Callable[..., Any], wrong: dict[str, Any], n: int) -> Non
     if form is filling and wrong == {"turns": 1}:
         pytest.skip("one turn more writes the same windows again")
     assert hlo_verify.verify(*texts(form, n, **wrong)).verdict is Verdict.REFUTED
+
+
+ROWS = 100
+"""Of the result, and as many turns: more than are unrolled."""
+
+
+def writing(row: Callable[[Any], Any], turns: int = ROWS, start: float = 0.0) -> Callable[[jax.Array], jax.Array]:
+    """Turn t writes its row of the argument to a row of the result."""
+
+    def function(x: jax.Array) -> jax.Array:
+        def turn(t: Any, out: jax.Array) -> jax.Array:
+            return lax.dynamic_update_slice_in_dim(out, lax.dynamic_slice_in_dim(x, t, 1), row(t), 0)
+
+        return lax.fori_loop(0, turns, turn, jnp.full((ROWS, x.shape[1]), start, jnp.float32))
+
+    return function
+
+
+def but_the_last(x: jax.Array) -> jax.Array:
+    return jnp.where(jnp.arange(ROWS)[:, None] < ROWS - 1, x[:ROWS], 0)
+
+
+@pytest.mark.parametrize(
+    ("loop", "whole", "expected"),
+    [
+        (writing(lambda t: t), lambda x: x[:ROWS], Verdict.PROVED),
+        (writing(lambda t: t, start=1.0), lambda x: x[:ROWS], Verdict.PROVED),
+        (writing(lambda t: ROWS - 1 - t), lambda x: x[:ROWS][::-1], Verdict.PROVED),
+        (writing(lambda t: t, ROWS - 1, 1.0), but_the_last, Verdict.UNKNOWN),
+        (writing(lambda t: t // 2, 2 * ROWS), lambda x: x[::2] + x[1::2], Verdict.UNKNOWN),
+        (writing(lambda t: t % ROWS, 2 * ROWS), lambda x: x[:ROWS] + x[ROWS:], Verdict.UNKNOWN),
+    ],
+    ids=["once", "over what was there", "downwards", "all but one", "two by two", "twice over"],
+)
+def test_what_is_written_is_added_up_only_where_all_is_written_once(loop: Any, whole: Any, expected: Verdict) -> None:
+    columns = P(None, "x")
+    placed = Placed(AbstractMesh((3,), ("x",)), columns, columns, floats((2 * ROWS, 9)))
+    assert hlo_verify.verify(*placed.pair(whole, loop), refute=False).verdict is expected
