@@ -31,6 +31,7 @@ from typing import Any
 from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ir import Function, Op, captured
 from hlo_verify.ir import Value as Name
+from hlo_verify.ops import CONTROL
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.notation import Notation
@@ -132,6 +133,8 @@ class Sharing:
         """What determines the results of an operation up to its leaves; None if nothing does."""
         number = self._keys.of(op) if len(merged) <= LEAVES else None
         if number is None or not self._rigid(pattern).isdisjoint(merged):
+            return None
+        if op.name in CONTROL and context.loops.loops:
             return None
         return context.side, number, pattern
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
@@ -15,6 +21,7 @@ from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
+from tests.support.lowering import Placed, floats
 
 LAYERS = 7
 X, H = "tensor<4x8xf32>", "tensor<4x6xf32>"
@@ -276,3 +283,50 @@ def test_a_cut_of_a_cut_that_one_operation_computes() -> None:
     logical = _twice(False, "")
     assert hlo_verify.verify(logical, _twice(True, "%w0"), refute=False).verdict is Verdict.PROVED
     assert hlo_verify.verify(logical, _twice(True, "%w3"), refute=False).verdict is Verdict.UNKNOWN
+
+
+BLOCKS = 3
+"""Steps of a layer's loop, each with two columns of the rows and two rows of the weight."""
+
+
+def _looped(steps: Callable[[int], int], weight: Callable[[int], int]) -> tuple[str, str]:
+    """Layers that add up their products block by block, in a loop each, on rows that are split over two devices."""
+
+    def whole(x: jax.Array, *weights: jax.Array) -> jax.Array:
+        for w in weights:
+            x = x + jnp.tanh(x @ w)
+        return x
+
+    def local(x: jax.Array, *weights: jax.Array) -> jax.Array:
+        for n in range(LAYERS):
+            w = weights[weight(n)]
+
+            def add_block(t: Any, total: jax.Array, x: jax.Array = x, w: jax.Array = w) -> jax.Array:
+                columns = lax.dynamic_slice_in_dim(x, 2 * t, 2, 1)
+                return total + columns @ lax.dynamic_slice_in_dim(w, 2 * t, 2, 0)
+
+            x = x + jnp.tanh(lax.fori_loop(0, steps(n), add_block, jnp.zeros_like(x)))
+        return x
+
+    weights = floats(*[(2 * BLOCKS, 2 * BLOCKS)] * LAYERS)
+    split, same = P("x"), P()
+    on_both = Placed(AbstractMesh((2,), ("x",)), (split, *[same] * LAYERS), split, [*floats((8, 2 * BLOCKS)), *weights])
+    on_each = jax.jit(local, keep_unused=True).lower(*floats((4, 2 * BLOCKS)), *weights).as_text()
+    alone, two = (f"mhlo.num_partitions = {n} : i32" for n in (1, 2))
+    assert alone in on_each
+    return on_both.lowered(whole), on_each.replace(alone, two)
+
+
+def test_loops_of_equal_layers_are_derived_once() -> None:
+    report = hlo_verify.verify(*_looped(lambda _: BLOCKS, lambda n: n), refute=False)
+    assert report.verdict is Verdict.PROVED
+    loops = [stage for stage in report.stages if stage.operation == "while"]
+    assert sum(stage.shared for stage in loops) >= LAYERS / 2
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_loop_that_differs_is_not_taken_for_the_others(at: int) -> None:
+    short = _looped(lambda n: BLOCKS - (n == at), lambda n: n)
+    other = _looped(lambda _: BLOCKS, lambda n: n - (n == at))
+    for pair in (short, other):
+        assert hlo_verify.verify(*pair, refute=False).verdict is Verdict.UNKNOWN
