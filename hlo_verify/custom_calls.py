@@ -75,7 +75,8 @@ def registered() -> frozenset[str]:
 
 
 def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
-    """What was said of the custom calls in some modules."""
+    """What was said of the custom calls in some modules, and what kernels are taken for of which nothing was said."""
+    from hlo_verify.ops.kernels import PRESUMED
 
     def targets(function: Function) -> Iterable[str]:
         for op in function.ops:
@@ -84,8 +85,9 @@ def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
             for region in op.regions:
                 yield from targets(region)
 
-    found = {target for module in modules for target in targets(module.main)} if _registered else set()
-    return tuple(_registered[target] for target in sorted(found & _registered.keys()))
+    said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | _registered
+    found = {target for module in modules for target in targets(module.main)}
+    return tuple(said[target] for target in sorted(found & said.keys()))
 
 
 def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:

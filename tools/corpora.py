@@ -148,14 +148,6 @@ def _too_long(*_: Any) -> None:
     raise TimeoutError(f"no verdict within {LIMIT} s")
 
 
-def _start() -> None:
-    """Pallas kernels are functions of their operands, and memory that nobody wrote to is the same in both modules."""
-    import hlo_verify
-
-    for target in ("tpu_custom_call", "AllocateBuffer"):
-        hlo_verify.register_custom_call(target)
-
-
 def table(found: Sequence[Found]) -> str:
     """Markdown: for each family, how many have which verdict."""
     verdicts = ("PROVED", "UNKNOWN", "REFUTED", "input", "error")
@@ -201,7 +193,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these pairs alone")
     arguments = parser.parse_args()
     wrong = False
-    with multiprocessing.get_context("spawn").Pool(arguments.jobs, _start) as pool:
+    with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
         for corpus in arguments.corpora or CORPORA:
             pairs = list(CORPORA[corpus](arguments.folder / corpus))
             if arguments.only:

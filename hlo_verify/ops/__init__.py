@@ -13,6 +13,7 @@ from hlo_verify.ops import (
     dynamic,
     elementwise,
     indexing,
+    kernels,
     manual,
     movement,
     opaque,
@@ -63,6 +64,7 @@ RULES = _merge(
     collectives.RULES,
     control.RULES,
     opaque.RULES,
+    kernels.RULES,
     dynamic.RULES,
     manual.RULES,
 )

@@ -92,9 +92,8 @@ def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound,
     atom, _ = form.items[0]
     if not isinstance(atom, expr.Digit):
         return None
-    size = atom.radix
-    m = gcd(0 if lo is None else lo, 0 if hi is None else hi + 1)
-    if m <= 1 or m >= size or size % m:
+    m = gcd(atom.radix, 0 if lo is None else lo, 0 if hi is None else hi + 1)
+    if m in (1, atom.radix):
         return None
     return expr.floor_div(form, m), (None if lo is None else lo // m), (None if hi is None else (hi + 1) // m - 1)
 

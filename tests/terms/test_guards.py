@@ -7,6 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ZERO, Guard
 from tests.support.expressions import affine, assert_equal, data, each, evaluated, index, many, space, truth
@@ -21,6 +22,16 @@ def test_interval(draws: st.DataObject) -> None:
     e, lo, hi = index(draws.draw, where), draws.draw(BOUND), draws.draw(BOUND)
     holds = each(lambda x: int((lo is None or lo <= x) and (hi is None or x <= hi)), e.values)
     assert_equal(evaluated(guards.interval(e.it, lo, hi), where), holds, (e.it, lo, hi))
+
+
+def test_what_only_the_high_part_of_a_variable_decides() -> None:
+    """Three quarters and the last one are told by its upper digit, though 192 does not divide 256."""
+    v = expr.of_var(expr.var("d", "", 256))
+    quarter = expr.floor_div(v, 64)
+    assert guards.interval(v, 192, None) is guards.interval(quarter, 3, None)
+    assert guards.interval(v, None, 191) is guards.interval(quarter, None, 2)
+    assert guards.interval(v, 64, 191) is guards.interval(quarter, 1, 2)
+    assert guards.interval(v, 192, None) is not guards.interval(v, 193, None)
 
 
 @many

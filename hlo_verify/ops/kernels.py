@@ -1,0 +1,72 @@
+"""Custom calls by their targets, kernels that nobody said anything of among them: they are taken for functions of their
+operands, and reports say so.
+
+Compilers of kernels have one target for all of them; the kernel is in the call's `backend_config`, which is a part of
+what has to be equal. A kernel that talks to other devices is a function of more than its operands, and is not taken
+for one. Who knows more says so (`register_custom_call`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hlo_verify.diagnostics import Unsupported
+from hlo_verify.ir import Op
+from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Presumed:
+    """What custom calls to a target are taken for, in words, and where that is known to be wrong."""
+
+    assumption: str
+    rule: Rule
+
+
+def _kernels(target: str, language: str, communicates: Callable[[str], bool] = lambda _: False) -> Presumed:
+    of_operands = deterministic()
+
+    def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        if communicates(_text(op.attributes.get("backend_config"))):
+            raise UnsupportedError(
+                f"custom_call to {target}, a {language} kernel that communicates with other devices",
+                Unsupported.CUSTOM_CALL,
+            )
+        return of_operands(op, args, context)
+
+    return Presumed(f"{language} kernels (custom_call to {target}) are functions of their operands", rule)
+
+
+def _text(config: Any) -> str:
+    return config if isinstance(config, str) else repr(config)
+
+
+def _mosaic_communicates(config: str) -> bool:
+    """What `jax._src.tpu_custom_call.CustomCallBackendConfig.to_json` writes for kernels with remote copies."""
+    return "has_communication" in config or "collective_id" in config
+
+
+PRESUMED = {
+    "tpu_custom_call": _kernels("tpu_custom_call", "Pallas TPU", _mosaic_communicates),
+    "__gpu$xla.gpu.triton": _kernels("__gpu$xla.gpu.triton", "Triton"),
+    "triton_kernel_call": _kernels("triton_kernel_call", "Triton"),
+    "AwsNeuronCustomNativeKernel": _kernels("AwsNeuronCustomNativeKernel", "NKI"),
+    "AllocateBuffer": Presumed(
+        "memory that nobody wrote to (custom_call to AllocateBuffer) holds the same in both modules", deterministic()
+    ),
+}
+"""By target."""
+
+
+def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:
+    target = str(op.attributes.get("call_target_name"))
+    rule = CUSTOM_CALLS.get(target)
+    if rule is None and target not in PRESUMED:
+        raise UnsupportedError(f"custom_call to {target}, which has no registered meaning", Unsupported.CUSTOM_CALL)
+    return (rule or PRESUMED[target].rule)(op, args, context)
+
+
+RULES: dict[str, Rule] = {"custom_call": _custom_call}

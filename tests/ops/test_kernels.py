@@ -1,0 +1,105 @@
+"""Kernels that nobody said anything of are functions of their operands and of nothing else, and reports say so."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict, custom_calls
+
+MOSAIC = '{\\"custom_call_config\\": {\\"body\\": \\"QUJD\\"MORE}}'
+
+
+def module(call: str, before: str = "", devices: int = 4) -> str:
+    """A call on `%x`, of which every device has all."""
+    kind = "tensor<8x6xf32>"
+    return (
+        f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+        f'func.func public @main(%x: {kind} {{mhlo.sharding = "{{replicated}}"}}) -> '
+        f'({kind} {{mhlo.sharding = "{{replicated}}"}}) {{\n'
+        f"{before}\n%y = stablehlo.custom_call {call} : ({kind}) -> {kind}\nreturn %y : {kind}\n}}\n}}\n"
+    )
+
+
+def pallas(more: str = "", operand: str = "%x", attributes: str = "") -> str:
+    config = MOSAIC.replace("MORE", more.replace('"', '\\"'))
+    return f'@tpu_custom_call({operand}) {{backend_config = "{config}"{attributes}}}'
+
+
+def report(logical: str, partitioned: str) -> hlo_verify.Report:
+    return hlo_verify.verify(logical, partitioned, refute=False)
+
+
+NEGATED = "%n = stablehlo.negate %x : tensor<8x6xf32>"
+
+
+def test_a_kernel_is_a_function_of_its_operands() -> None:
+    found = report(module(pallas()), module(pallas()))
+    assert found.verdict is Verdict.PROVED
+    assert "Pallas TPU kernels (custom_call to tpu_custom_call) are functions of their operands" in found.assumptions
+
+
+@pytest.mark.parametrize(
+    ("logical", "partitioned"),
+    [
+        (module(pallas()), module(pallas(operand="%n"), NEGATED)),
+        (module(pallas()), module(pallas(', "vmem_limit_bytes": 7'))),
+        (module(pallas()), module(pallas().replace("QUJD", "QUJE"))),
+        (module(pallas()), module(pallas().replace("tpu_custom_call", "triton_kernel_call"))),
+        (module(pallas(', "has_communication": true')),) * 2,
+        (module(pallas(', "collective_id": 0')),) * 2,
+        (module(pallas(attributes=", has_side_effect = true")),) * 2,
+        (module("@my.kernel(%x)"),) * 2,
+    ],
+    ids=["operand", "options", "body", "target", "communicates", "collective", "side effect", "unknown target"],
+)
+def test_and_of_nothing_else(logical: str, partitioned: str) -> None:
+    assert report(logical, partitioned).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("target", ["__gpu$xla.gpu.triton", "triton_kernel_call", "AwsNeuronCustomNativeKernel"])
+def test_other_compilers_of_kernels(target: str) -> None:
+    text = module(f'@"{target}"(%x)')
+    found = report(text, text)
+    assert found.verdict is Verdict.PROVED
+    assert any(target in said for said in found.assumptions)
+
+
+def test_memory_that_nobody_wrote_to() -> None:
+    def allocated(scale: str) -> str:
+        buffer = "%b = stablehlo.custom_call @AllocateBuffer() : () -> tensor<8x6xf32>"
+        return module(f"@tpu_custom_call({scale})", f"{buffer}\n%s = stablehlo.add %b, %x : tensor<8x6xf32>\n{NEGATED}")
+
+    found = report(allocated("%s"), allocated("%s"))
+    assert found.verdict is Verdict.PROVED
+    assert any("memory that nobody wrote to" in said for said in found.assumptions)
+    assert report(allocated("%s"), allocated("%n")).verdict is Verdict.UNKNOWN
+
+
+def test_who_knows_more_says_so() -> None:
+    hlo_verify.register_custom_call("tpu_custom_call", lambda x: 2 * x)
+    try:
+        double = "%y = stablehlo.add %x, %x : tensor<8x6xf32>"
+        call = f"%y = stablehlo.custom_call {pallas()} : (tensor<8x6xf32>) -> tensor<8x6xf32>"
+        found = report(module(pallas()).replace(call, double), module(pallas()))
+        assert found.verdict is Verdict.PROVED
+        assert not any("Pallas" in said for said in found.assumptions)
+    finally:
+        custom_calls.forget_custom_call("tpu_custom_call")
+    assert report(module(pallas()), module(pallas())).verdict is Verdict.PROVED
+
+
+def test_halves_of_wide_numbers_are_put_together_element_by_element() -> None:
+    def combined(size: int, order: str = "%x, %x") -> str:
+        kind = f"tensor<{size}xui32>"
+        wide = kind.replace("32", "64")
+        place = ' {mhlo.sharding = "{devices=[4]<=[4]}"}' if size == 8 else ""
+        return (
+            "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+            f"func.func public @main(%x: {kind}{place}) -> ({wide}{place}) {{\n%n = stablehlo.not %x : {kind}\n"
+            f"%y = stablehlo.custom_call @X64Combine({order}) : ({kind}, {kind}) -> {wide}\n"
+            f"return %y : {wide}\n}}\n}}\n"
+        )
+
+    assert report(combined(8), combined(2)).verdict is Verdict.PROVED
+    assert report(combined(8, "%x, %n"), combined(2, "%n, %x")).verdict is Verdict.UNKNOWN
