@@ -150,11 +150,16 @@ class Builder:
 
     def inline(self, symbol: str, operation: Any, env: Environment, ops: list[Op]) -> None:
         """Put the body of a function in the place of a call to it."""
-        block = single_block(self.function(symbol))
+        block = self.open(symbol)
         with self.locations.inside(operation.location):
-            self.calls.append(symbol)
             self.substitute(block, operation, env, {}, ops)
-            self.calls.pop()
+        self.calls.pop()
+
+    def open(self, symbol: str) -> Any:
+        """The body of a function, which is being called from now on."""
+        block = single_block(self.function(symbol))
+        self.calls.append(symbol)
+        return block
 
     def substitute(self, block: Any, operation: Any, env: Environment, inner: Environment, ops: list[Op]) -> None:
         """Run a block on an operation's operands and let what it returns be the operation's results."""
@@ -165,9 +170,16 @@ class Builder:
 
     def let(self, operation: Any, values: Iterable[Value], env: Environment) -> None:
         """Let the operation's results be these flat values."""
-        remaining = iter(values)
+        remaining = list(values)
+        if len(remaining) != len(self.flat_types(result.type for result in operation.results)):
+            raise InputError(
+                f"{operation.name} has other results than what it stands for: an asynchronous operation that is not "
+                "awaited where it was begun is not supported",
+                Input.UNSUPPORTED_MODULE,
+            )
         for result in operation.results:
-            env[result] = tuple(next(remaining) for _ in self.flat_type(result.type))
+            count = len(self.flat_type(result.type))
+            env[result], remaining = tuple(remaining[:count]), remaining[count:]
 
     def function(self, symbol: str) -> Any:
         if symbol not in self.functions:
@@ -248,8 +260,17 @@ def _start(builder: Builder, operation: Any, env: Environment, ops: list[Op]) ->
     env[operation.results[0]] = builder.block(block, env, ops)
 
 
-def _done(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
-    builder.let(operation, _operands(operation, env), env)
+def _start_of_hlo(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    """The same, of a computation that HLO names: `call-start`, `copy-start`, `all-gather-start` …"""
+    block = builder.open(operation.attributes["called_computation"].value)
+    with builder.locations.inside(operation.location):
+        inner = dict(zip(block.arguments, (env[operand] for operand in operation.operands), strict=True))
+        env[operation.results[0]] = builder.block(block, inner, ops)
+    builder.calls.pop()
+
+
+def _update(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    env[operation.results[0]] = env[operation.operands[0]]
 
 
 def _select_element(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
@@ -277,7 +298,10 @@ _STRUCTURAL: dict[str, Rule] = {
     "mhlo.copy": _forward,
     "mhlo.domain": _forward,
     "stablehlo.async_start": _start,
-    "stablehlo.async_done": _done,
+    "stablehlo.async_done": _forward,
+    "mhlo.async_start": _start_of_hlo,
+    "mhlo.async_update": _update,
+    "mhlo.async_done": _forward,
     "sdy.propagation_barrier": _forward,
     "sdy.data_flow_edge": _forward,
     "sdy.func_data_flow_edge": _forward,

@@ -18,7 +18,7 @@ from hlo_verify.collector import without_collector
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
-from hlo_verify.passes import expand, proto
+from hlo_verify.passes import expand, group_lists, physical, proto
 from hlo_verify.passes.canonicalize import Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding
@@ -209,7 +209,7 @@ def read_hlo_text(text: str) -> Source:
             Input.DAMAGED,
         ) from error
     partitions, replicas = _header(header, "num_partitions"), _header(header, "replica_count")
-    source = from_proto(serialized, ordered=" device_ids=" in text)
+    source = from_proto(serialized, ordered=" device_ids=" in text, text=text)
     return replace(source, partitions=partitions, replicas=replicas, notes=notes)
 
 
@@ -234,14 +234,16 @@ def exported_module(contents: bytes) -> bytes | None:
     return contents[start : start + length] if length and root < len(contents) >= start + length else None
 
 
-def from_proto(serialized: bytes, *, ordered: bool = True) -> Source:
-    """A module from a serialized HloModuleProto. Raises `InputError`.
+def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = None) -> Source:
+    """A module from a serialized HloModuleProto, or from its text as well. Raises `InputError`.
 
     `ordered` says that the meshes of replica groups may have an order of devices of their own.
     """
+    given = serialized
     try:
         if ordered:
             serialized = proto.name_device_orders(serialized)
+        serialized = group_lists.write_out(serialized)
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:
@@ -254,7 +256,10 @@ def from_proto(serialized: bytes, *, ordered: bool = True) -> Source:
             f"expected {ACCEPTED}",
             Input.DAMAGED,
         ) from error
-    return read_mlir(bytecode)
+    source = read_mlir(bytecode)
+    if physical.BITCAST in given and physical.is_plain(jaxlib_api.proto_to_text(given) if text is None else text):
+        physical.write_out(source.module)
+    return source
 
 
 def _first_lines(error: Exception, count: int = 3) -> str:

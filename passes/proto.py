@@ -34,7 +34,7 @@ def module_of(serialized: bytes) -> bytes:
     """The HloModuleProto in a serialized HloModuleProto, HloProto or HloSnapshot. Raises `InputError`."""
     for _ in range(3):
         try:
-            fields = [(number, payload) for number, _, payload, _ in _fields(serialized)]
+            fields = [(number, payload) for number, _, payload, _ in fields_of(serialized)]
         except ValueError as error:
             raise InputError(
                 "the file is binary and is neither MLIR bytecode nor a protocol buffer; "
@@ -56,7 +56,7 @@ def _is_module(payload: bytes) -> bool:
     """Whether a payload is a message with computations in it, not a name."""
     try:
         return any(
-            number == _MODULE_COMPUTATIONS and wire == _LENGTH_DELIMITED for number, wire, _, _ in _fields(payload)
+            number == _MODULE_COMPUTATIONS and wire == _LENGTH_DELIMITED for number, wire, _, _ in fields_of(payload)
         )
     except ValueError:
         return False
@@ -69,12 +69,12 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
     """
 
     def strip(instruction: bytes) -> bytes:
-        fields = list(_fields(instruction))
+        fields = list(fields_of(instruction))
         if not any(number == _INSTRUCTION_OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
             return instruction
         return b"".join(raw for number, _, _, raw in fields if number != _INSTRUCTION_FRONTEND_ATTRIBUTES)
 
-    return _edit_instructions(module, strip)
+    return edit_instructions(module, strip)
 
 
 def name_device_orders(module: bytes) -> bytes:
@@ -87,9 +87,9 @@ def name_device_orders(module: bytes) -> bytes:
     def edit_mesh(mesh: bytes) -> bytes:
         order = _device_order(mesh)
         parts, first = [], True
-        for number, _, payload, raw in _fields(mesh):
+        for number, _, payload, raw in fields_of(mesh):
             if number == _MESH_AXES and first and order is not None:
-                raw, first = _field(number, _rewrite(payload or b"", _AXIS_NAME, lambda name: name + order)), False
+                raw, first = field_bytes(number, _rewrite(payload or b"", _AXIS_NAME, lambda name: name + order)), False
             parts.append(raw)
         return b"".join(parts)
 
@@ -98,7 +98,7 @@ def name_device_orders(module: bytes) -> bytes:
             return instruction
         return _rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: _rewrite(groups, _GROUPS_MESH, edit_mesh))
 
-    return _edit_instructions(module, edit_instruction)
+    return edit_instructions(module, edit_instruction)
 
 
 def device_order_of(axis: str) -> tuple[int, ...]:
@@ -114,11 +114,11 @@ def device_order_of(axis: str) -> tuple[int, ...]:
 
 def _device_order(mesh: bytes) -> bytes | None:
     """What a MeshProto says of the order of its devices, as text: a list, or a shape and a permutation of iota."""
-    for number, _, payload, _ in _fields(mesh):
+    for number, _, payload, _ in fields_of(mesh):
         if number == _MESH_DEVICE_IDS and payload:
             return f"{_ORDER_MARK}{_numbers(payload)}".encode()
         if number == _MESH_DEVICE_IOTA and payload:
-            parts = {n: _numbers(p) for n, _, p, _ in _fields(payload) if p is not None}
+            parts = {n: _numbers(p) for n, _, p, _ in fields_of(payload) if p is not None}
             if _IOTA_PERMUTATION in parts:
                 return f"{_ORDER_MARK}{parts[_IOTA_SHAPE]}T{parts[_IOTA_PERMUTATION]}".encode()
     return None
@@ -127,12 +127,12 @@ def _device_order(mesh: bytes) -> bytes | None:
 def _numbers(packed: bytes) -> str:
     numbers, position = [], 0
     while position < len(packed):
-        number, position = _read_varint(packed, position)
+        number, position = read_varint(packed, position)
         numbers.append(str(number))
     return ",".join(numbers)
 
 
-def _edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
+def edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     return _rewrite(
         module, _MODULE_COMPUTATIONS, lambda computation: _rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
     )
@@ -141,31 +141,31 @@ def _edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
 def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
     """The message with `edit` applied to every submessage in `field`."""
     parts = []
-    for number, _, payload, raw in _fields(message):
+    for number, _, payload, raw in fields_of(message):
         if number == field and payload is not None:
             edited = edit(payload)
-            parts.append(raw if edited is payload else _field(number, edited))
+            parts.append(raw if edited is payload else field_bytes(number, edited))
         else:
             parts.append(raw)
     return b"".join(parts)
 
 
-def _field(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(payload)) + payload
+def field_bytes(number: int, payload: bytes) -> bytes:
+    return varint(number << 3 | _LENGTH_DELIMITED) + varint(len(payload)) + payload
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int, bytes | None, bytes]]:
+def fields_of(message: bytes) -> Iterator[tuple[int, int, bytes | None, bytes]]:
     """Each field's number, wire type, payload (of the length-delimited ones) and bytes. Raises ValueError."""
     position = 0
     while position < len(message):
         start = position
-        tag, position = _read_varint(message, position)
+        tag, position = read_varint(message, position)
         number, wire = tag >> 3, tag & 7
         payload = None
         if wire == 0:
-            _, position = _read_varint(message, position)
+            _, position = read_varint(message, position)
         elif wire == _LENGTH_DELIMITED:
-            length, position = _read_varint(message, position)
+            length, position = read_varint(message, position)
             payload = message[position : position + length]
             position += length
         elif wire in (1, 5):
@@ -177,7 +177,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int, bytes | None, bytes]]:
         yield number, wire, payload, message[start:position]
 
 
-def _read_varint(message: bytes, position: int) -> tuple[int, int]:
+def read_varint(message: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(message) or shift > 63:
@@ -190,7 +190,7 @@ def _read_varint(message: bytes, position: int) -> tuple[int, int]:
             return value, position
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     parts = bytearray()
     while value > 127:
         parts.append(value & 127 | 128)
@@ -199,4 +199,4 @@ def _varint(value: int) -> bytes:
     return bytes(parts)
 
 
-_MESH_GROUPS_TAG = _varint(_INSTRUCTION_MESH_GROUPS << 3 | _LENGTH_DELIMITED)
+_MESH_GROUPS_TAG = varint(_INSTRUCTION_MESH_GROUPS << 3 | _LENGTH_DELIMITED)
