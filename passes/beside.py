@@ -1,0 +1,112 @@
+"""Two programs that devices run, compared with one another: does each device get the same results from the same shards?
+
+A pair of modules has a logical one. Here it is the first program, run by all devices inside of a manual region over
+tensors that hold every device's arguments and results one after another; the second program takes and gives the slices
+of these. So nothing but what a pair means is needed, and the two may communicate in different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hlo_verify.ir import Function, Module, Op, TensorType, Value
+from hlo_verify.mesh import AxisReference, Mesh
+from hlo_verify.sharding import Sharding, place, replicated
+
+_AXIS = "device"
+
+
+def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Module, Module]:
+    """Two programs for so many partitions of one replica, as a logical and a partitioned module."""
+    mesh = Mesh(((_AXIS, devices),))
+
+    def placed(types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+        return tuple(_on_its_own_device(kind.rank, mesh) for kind in types)
+
+    def sharded(module: Module, main: Function) -> Module:
+        kinds = tuple(_of(kind, 1) for kind in module.result_types)
+        return replace(
+            module,
+            main=main,
+            result_types=kinds,
+            argument_shardings=placed(module.main.argument_types),
+            result_shardings=placed(module.result_types),
+            partitions=devices,
+        )
+
+    inner = _slices(first)
+    outer = _Numbers(inner)
+    types = [replace(kind, shape=(devices, *kind.shape[1:])) for kind in inner.argument_types]
+    results = tuple(_of(kind, devices) for kind in first.result_types)
+    attributes = {
+        "in_shardings": placed(first.main.argument_types),
+        "out_shardings": placed(first.result_types),
+        "manual_axes": (_AXIS,),
+        "mesh": mesh,
+    }
+    arguments, values = outer.fresh(len(types)), outer.fresh(len(results))
+    region = Op("sdy.manual_computation", arguments, values, results, attributes, (inner,))
+    whole = Function(arguments, tuple(types), (region,), values)
+    return replace(sharded(first, whole), result_types=results), sharded(second, _slices(second))
+
+
+def pair_of_wholes(first: Module, second: Module) -> tuple[Module, Module]:
+    """Two programs that know of no devices, as a logical and a partitioned module on one."""
+    return _alone(first), _alone(second)
+
+
+def _alone(module: Module) -> Module:
+    def shardings(types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+        return tuple(replicated(kind.rank, 1) for kind in types)
+
+    return replace(
+        module,
+        argument_shardings=shardings(module.main.argument_types),
+        result_shardings=shardings(module.result_types),
+        partitions=1,
+        replicas=1,
+    )
+
+
+def _on_its_own_device(rank: int, mesh: Mesh) -> Sharding:
+    return place(mesh, [(AxisReference(_AXIS),), *((),) * rank], (), mesh.size)
+
+
+def _of(kind: TensorType, devices: int) -> TensorType:
+    return replace(kind, shape=(devices, *kind.shape))
+
+
+def _slices(module: Module) -> Function:
+    """The program on tensors with one dimension of size 1 more, which comes first."""
+    main = module.main
+    numbers = _Numbers(main)
+    taken, given = numbers.fresh(len(main.arguments)), numbers.fresh(len(main.results))
+    kinds = tuple(_of(kind, 1) for kind in main.argument_types)
+    before = map(_reshape, taken, main.arguments, main.argument_types)
+    after = map(_reshape, main.results, given, (_of(kind, 1) for kind in module.result_types))
+    return Function(taken, kinds, (*before, *main.ops, *after), given)
+
+
+def _reshape(operand: Value, result: Value, kind: TensorType) -> Op:
+    return Op("reshape", (operand,), (result,), (kind,))
+
+
+class _Numbers:
+    """Numbers for values that a function and what is inside of it do not use."""
+
+    def __init__(self, function: Function) -> None:
+        self.next = 1 + max(_every(function), default=-1)
+
+    def fresh(self, count: int) -> tuple[Value, ...]:
+        self.next += count
+        return tuple(range(self.next - count, self.next))
+
+
+def _every(function: Function) -> set[Value]:
+    found = {*function.arguments}
+    for op in function.ops:
+        found.update(op.results)
+        for region in op.regions:
+            found |= _every(region)
+    return found
