@@ -25,7 +25,7 @@ PASSES_FLAG = "--xla_dump_hlo_pass_re=spmd|shardy|sharding"
 CONSTANTS_FLAG = "--xla_dump_large_constants=true"
 
 PARTITIONERS = ("spmd-partitioning", "tpu-spmd-partitioning")
-_PROPAGATIONS = ("shardy-xla", "sharding-propagation")
+PROPAGATIONS = ("shardy-xla", "sharding-propagation")
 _ENDING = re.compile(r"\.(?P<form>txt|hlo|hlo\.pb|pb)(\.gz)?$")
 _NAME = re.compile(
     r"(?P<module>.+)\.(?P<step>\d+)\.(?P<pipeline>[^.]+)\.after_(?P<after>[^.]+)(\.before_(?P<before>[^.]+))?(\..*)?"
@@ -41,6 +41,7 @@ class Dump:
     step: int
     after: str
     before: str
+    pipeline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     A folder with one `logical.*` and one `partitioned.*` file, as `--keep` leaves it, is one pair. Raises
     `InputError` where there is no pair.
     """
-    names = _list(folder)
+    names = list_files(folder)
     if not names:
         raise InputError(f"{folder} is empty: run the program with {dump_flags(folder)}", Input.NO_PAIR_IN_FOLDER)
     kept = _kept_pair(folder, names)
@@ -88,12 +89,13 @@ def parse_names(folder: Path, names: Iterable[str]) -> list[Dump]:
         ending = _ENDING.search(name)
         match = ending and _NAME.fullmatch(name[: ending.start()])
         if ending and match:
-            dump = Dump(folder / name, match["module"], int(match["step"]), match["after"], match["before"] or "")
+            passes = match["after"], match["before"] or "", match["pipeline"]
+            dump = Dump(folder / name, match["module"], int(match["step"]), *passes)
             forms[dump.module, dump.step].append((ending["form"], dump))
     return [_best_form(candidates) for candidates in forms.values()]
 
 
-def _list(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     try:
         return sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
@@ -131,7 +133,7 @@ def _pair_up(module: str, dumps: list[Dump], pairs: list[Pair], incomplete: list
     afters = [dump for dump in dumps if dump.after in PARTITIONERS]
     for after in afters:
         earlier = [dump for dump in dumps if dump.step < after.step]
-        befores = [d for d in earlier if d.before == after.after] or [d for d in earlier if d.after in _PROPAGATIONS]
+        befores = [d for d in earlier if d.before == after.after] or [d for d in earlier if d.after in PROPAGATIONS]
         if befores:
             pairs.append(Pair(module, befores[-1].path, after.path))
         else:

@@ -173,6 +173,45 @@ class Report:
         return map(tuple, together.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One dump of a chain: the program after a pass.
+
+    `verdict` is that of the whole way from the beginning of the chain to here, `how` says by what it was decided, and
+    `reason` why it is not proved. `file` is the dump's name.
+    """
+
+    number: int
+    pipeline: str
+    after: str
+    file: str
+    verdict: Verdict
+    how: str
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What was decided of a program after each pass. `report` is that of the first step that is not proved."""
+
+    name: str
+    steps: tuple[Step, ...]
+    assumptions: tuple[str, ...]
+    devices: int
+    seconds: float
+    report: Report | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(step.verdict for step in self.steps)
+
+    @property
+    def first(self) -> Step | None:
+        """The first step that is not proved."""
+        return next((step for step in self.steps if step.verdict is not Verdict.PROVED), None)
+
+
 def diagnostic(results: Sequence[Result]) -> Diagnostic:
     """Why some results that one reason stopped (`Report.stopped`) are not proved."""
     first, finding = results[0], results[0].finding

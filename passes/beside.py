@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import Function, Module, Op, TensorType, Value
+from hlo_verify.ir import COLLECTIVES, Function, Module, Op, TensorType, Value
 from hlo_verify.mesh import AxisReference, Mesh
 from hlo_verify.sharding import Sharding, place, replicated
 
 _AXIS = "device"
+_DEVICES = COLLECTIVES | {"mhlo.all_to_all", "partition_id", "replica_id", "sdy.manual_computation"}
+_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape", "ragged_all_to_all")
 
 
 def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Module, Module]:
@@ -110,3 +112,18 @@ def _every(function: Function) -> set[Value]:
         for region in op.regions:
             found |= _every(region)
     return found
+
+
+def knows_devices(module: Module) -> bool:
+    """Whether some operation of a module depends on which device it runs on, or how many there are."""
+    return _knows_devices(module.main)
+
+
+def _knows_devices(function: Function) -> bool:
+    return any(
+        op.name in _DEVICES
+        or str(op.attributes.get("call_target_name")) in _BORDERS
+        or "manual" in str(op.attributes.get("sharding"))
+        or any(map(_knows_devices, op.regions))
+        for op in function.ops
+    )

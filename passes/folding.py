@@ -41,7 +41,7 @@ class Computed:
     @property
     def roundings(self) -> int:
         """How many operations, each with a rounding, made it."""
-        return bool(self.operands) + sum(x.roundings for x in self.operands)
+        return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
 
     def __str__(self) -> str:
         if not self.operands:

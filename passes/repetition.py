@@ -50,9 +50,9 @@ class Keys:
             return None
         regions = tuple(map(self._region, op.regions))
         types = tuple([(kind.shape, kind.dtype) for kind in op.types])
-        return None if None in regions else (op.name, types, self._attributes(op), regions)
+        return None if None in regions else (op.name, types, self.attributes(op), regions)
 
-    def _attributes(self, op: Op) -> Key:
+    def attributes(self, op: Op) -> Key:
         """The attributes; of a channel only that it has one."""
         return tuple(
             [
@@ -86,7 +86,7 @@ class Keys:
             inner = tuple(map(self._region, op.regions))
             if None in inner or any(operand not in names for operand in op.operands):
                 return None
-            ops.append((op.name, tuple(names[v] for v in op.operands), op.types, self._attributes(op), inner))
+            ops.append((op.name, tuple(names[v] for v in op.operands), op.types, self.attributes(op), inner))
             for result in op.results:
                 names[result] = len(names)
         if any(result not in names for result in region.results):

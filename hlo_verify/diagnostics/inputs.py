@@ -221,3 +221,17 @@ class Input(Code):
         cache is not compiled.
         """,
     )
+
+    NO_CHAIN_IN_FOLDER = (
+        "HV417",
+        """a folder holds no chain of modules
+
+        `--each-pass` needs dumps of one module from between at least two of XLA's passes, and the folder has none.
+
+        What to do: run the program with
+
+            XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* --xla_dump_large_constants=true"
+
+        A program that comes from the compilation cache is not compiled, so nothing is dumped.
+        """,
+    )

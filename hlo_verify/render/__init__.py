@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Internal
-from hlo_verify.report import Report, Verdict, worst
+from hlo_verify.report import Chain, Report, Verdict, worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Failure:
         return isinstance(self.diagnostic.code, Internal)
 
 
-Outcome = Report | Failure
+Outcome = Report | Chain | Failure
 
 
 def overall(outcomes: Sequence[Outcome]) -> Verdict:
     """The worst verdict. A module without a report is neither proved nor refuted."""
-    return worst(o.verdict if isinstance(o, Report) else Verdict.UNKNOWN for o in outcomes)
+    return worst(Verdict.UNKNOWN if isinstance(o, Failure) else o.verdict for o in outcomes)
 
 
 def disagrees(report: Report) -> bool:

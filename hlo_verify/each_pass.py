@@ -1,0 +1,192 @@
+"""A chain of modules, verified pass by pass.
+
+Every module is compared with the one before it, which is quick where they are alike; where that does not do, a module
+before the partitioner is compared with the last one that was proved, and a partitioned one with the module that the
+partitioner was given. Each comparison is over all inputs, so that a pass on which the proof fails does not keep
+later ones from being proved (docs/decisions/chains.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from hlo_verify import chains, config, custom_calls
+from hlo_verify.diagnostics import Diagnostic, Severity
+from hlo_verify.dumps import Dump
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Module
+from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
+from hlo_verify.passes.folding import Folded
+from hlo_verify.passes.inference import infer
+from hlo_verify.passes.load import load
+from hlo_verify.passes.pair import device_count
+from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
+from hlo_verify.passes.refute import refuter
+from hlo_verify.passes.sameness import Programs
+from hlo_verify.report import Chain, Report, Step, Verdict
+
+Progress = Callable[[int, int], None]
+Found = tuple[Verdict, str, str]
+"""A verdict, how it was found, and why it is not PROVED."""
+
+SAME = "same operations"
+ALIKE = "equal to the one before"
+PROVED_AGAIN = "equal to the last one proved"
+LOGICAL = "equal to the logical module"
+
+
+def verify_passes(
+    chain: chains.Chain,
+    *,
+    devices: int | None = None,
+    shardings: Sequence[config.Shardings | None] = (),
+    refute: bool = True,
+    progress: Progress | None = None,
+) -> Chain:
+    """Decide for each dump of a chain whether it is still the program that the first one was.
+
+    `shardings` are demanded of the module that the partitioner was given. A dump that cannot be read is UNKNOWN; the
+    first dump is what the others are compared with, and is PROVED if it can be read.
+    """
+    return _Walk(chain, devices, shardings, refute).run(progress)
+
+
+class _Walk:
+    """One walk along a chain, which keeps what later modules are compared with."""
+
+    def __init__(
+        self, chain: chains.Chain, devices: int | None, shardings: Sequence[config.Shardings | None], refute: bool
+    ) -> None:
+        self._chain = chain
+        self._devices = devices
+        self._shardings = shardings
+        self._refute = refute
+        self._programs = Programs()
+        self._folded = Folded()
+        self._is_partitioned = False
+        self._logical: Module | None = None
+        """What the partitioner was given."""
+        self._last: Module | None = None
+        self._proved: Module | None = None
+        self._found: Found = (Verdict.PROVED, "", "")
+        """The verdict for the last module that could be read."""
+        self._report: Report | None = None
+        self._notes: dict[str, None] = {}
+        self._count = 1
+
+    def run(self, progress: Progress | None) -> Chain:
+        started = time.perf_counter()
+        steps: list[Step] = []
+        for n, dump in enumerate(self._chain.dumps):
+            if progress is not None:
+                progress(n, len(self._chain.dumps))
+            begun = time.perf_counter()
+            if n == self._chain.partitioned:
+                self._partition()
+            verdict, how, reason = self._step(dump)
+            seconds = time.perf_counter() - begun
+            steps.append(Step(dump.step, dump.pipeline, dump.after, dump.path.name, verdict, how, reason, seconds))
+        seconds = time.perf_counter() - started
+        assumptions = (*ASSUMPTIONS, *self._notes)
+        return Chain(self._chain.module, tuple(steps), assumptions, self._count, seconds, self._report)
+
+    def _partition(self) -> None:
+        """From here on modules are what a device runs."""
+        self._is_partitioned = True
+        self._logical, self._last, self._proved = self._last, None, None
+        if self._logical is not None:
+            for given in self._shardings:
+                self._logical = self._logical if given is None else given.apply(self._logical)
+
+    def _step(self, dump: Dump) -> Found:
+        try:
+            module = load(dump.path, devices=self._devices)
+            found = self._decide(module)
+        except InputError as error:
+            return Verdict.UNKNOWN, "", str(error)
+        self._found = found
+        return found
+
+    def _decide(self, given: Module) -> Found:
+        before = self._last
+        module = given if before is None else self._folded.unfold(before, given)
+        found = self._compared(before, module)
+        self._last = module
+        if found[0] is Verdict.PROVED:
+            self._proved = module
+            self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
+        return found
+
+    def _compared(self, before: Module | None, module: Module) -> Found:
+        verdict, _, reason = self._found
+        if before is not None:
+            if self._programs.of(before) == self._programs.of(module):
+                return verdict, SAME, reason
+            pair = self._pair(before, module)
+            if pair is not None and _is_equal_at_once(pair):
+                return verdict, ALIKE, reason
+        elif not self._is_partitioned:
+            return Verdict.PROVED, "the beginning", ""
+        return self._with_an_earlier_one(module)
+
+    def _with_an_earlier_one(self, module: Module) -> Found:
+        """The verdict by a module before the last one, which alone may be another program."""
+        pair = self._origin(module)
+        report = None if pair is None else self._decided(*pair)
+        if report is not None and report.verdict is Verdict.PROVED:
+            return Verdict.PROVED, LOGICAL if self._is_partitioned else PROVED_AGAIN, ""
+        if report is not None and report.verdict is Verdict.REFUTED:
+            self._report = self._report or report
+            return Verdict.REFUTED, "", _reason(report)
+        other = None if self._proved is None or not self._is_partitioned else self._pair(self._proved, module)
+        if other is not None and prove(*other).verdict is Verdict.PROVED:
+            return Verdict.PROVED, PROVED_AGAIN, ""
+        self._report = self._report or report
+        return Verdict.UNKNOWN, "", "there is nothing to compare it with" if report is None else _reason(report)
+
+    def _origin(self, module: Module) -> tuple[Module, Module] | None:
+        """The module with what its half of the chain begins with, as a pair."""
+        if not self._is_partitioned:
+            return None if self._proved is None else self._pair(self._proved, module)
+        if self._logical is None:
+            return None if self._proved is None else self._pair(self._proved, module)
+        inferred = infer(self._logical, module)
+        self._logical = inferred.logical
+        self._count = device_count(inferred.logical, inferred.partitioned)
+        self._notes.update(dict.fromkeys(inferred.said))
+        return inferred.logical, inferred.partitioned
+
+    def _pair(self, first: Module, second: Module) -> tuple[Module, Module] | None:
+        """Two modules of one half as a pair; None where there is no way to say so."""
+        if not self._is_partitioned:
+            ours = not knows_devices(first) and not knows_devices(second)
+            return pair_of_wholes(first, second) if ours else None
+        devices = first.partitions
+        if devices is None or second.partitions != devices or (first.replicas, second.replicas) != (1, 1):
+            return None
+        return pair_of_programs(first, second, devices)
+
+    def _decided(self, logical: Module, partitioned: Module) -> Report:
+        """A proof; or else a refutation, where the module before was proved."""
+        if not self._refute or self._found[0] is Verdict.UNKNOWN:
+            return prove(logical, partitioned)
+        with refuter(logical, partitioned) as refutes:
+            examination = examine(logical, partitioned, differing=refutes.differing)
+            if examination.report.verdict is Verdict.PROVED:
+                return examination.report
+            return refutes.refute(examination).report
+
+
+def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:
+    """Whether two modules are equal by construction; not where they have other arguments or results."""
+    try:
+        return glance(*pair).is_all
+    except InputError:
+        return False
+
+
+def _reason(report: Report) -> str:
+    """Why a module is not proved, in a line."""
+    said: list[Diagnostic] = sorted(report.diagnostics, key=lambda each: each.severity is not Severity.ERROR)
+    return str(said[0].message) if said else "it has no results"

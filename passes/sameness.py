@@ -1,0 +1,61 @@
+"""Whether two modules are one program: the same operations on the same operands, whatever their names, their order, and
+how they are split into functions and fusions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hlo_verify.ir import Function, Module, Op, Value
+from hlo_verify.ops import SHAREABLE
+from hlo_verify.passes.repetition import Keys
+
+_REPEATABLE = SHAREABLE | frozenset("while case if optimization_barrier after_all fft cholesky triangular_solve".split())
+"""Operations that do the same each time, if what is inside of them does."""
+
+_ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})
+"""Attributes that mean nothing but on custom calls."""
+
+
+class Programs:
+    """Numbers for programs: equal numbers, one program."""
+
+    def __init__(self) -> None:
+        self._keys = Keys()
+        self._kept: list[Module] = []  # the keys tell attributes apart by where they are in memory
+        self._numbers: dict[Any, int] = {}
+
+    def of(self, module: Module) -> int:
+        self._kept.append(module)
+        main = module.main
+        names: dict[Value, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
+        results = self._function(main, names, Counter(), 0)
+        return self._number((main.argument_types, module.result_types, results, module.partitions, module.replicas))
+
+    def _number(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _function(self, function: Function, names: dict[Value, Any], times: Counter[Any], depth: int) -> Any:
+        for op in function.ops:
+            regions = []
+            for region in op.regions:
+                names.update((v, (depth, len(regions), n)) for n, v in enumerate(region.arguments))
+                regions.append((region.argument_types, self._function(region, names, times, depth + 1)))
+            operands = tuple(names[v] for v in op.operands)
+            key = (op.name, op.types, self._attributes(op), operands, tuple(regions))
+            if op.name not in _REPEATABLE:
+                times[key] += 1
+                key = (*key, times[key])
+            number = self._number(key)
+            names.update((v, (number, n)) for n, v in enumerate(op.results))
+        return tuple(names[v] for v in function.results)
+
+    def _attributes(self, op: Op) -> Any:
+        given = op.attributes
+        if op.name != "custom_call":
+            left_out = {name for name in _ABOUT_COMPILING if name in given}
+            if "manual" not in str(given.get("sharding", "")):
+                left_out.add("sharding")
+            given = {name: value for name, value in given.items() if name not in left_out}
+        return tuple(sorted(self._keys.attributes(replace(op, attributes=given))))
