@@ -20,8 +20,11 @@ _END = re.compile(r"([\w.]*_)?after_optimizations\.(txt|hlo)(\.gz)?")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The dumps of one module, in order. Those before `partitioned` are of the whole program, the others of what a device
-    runs; it is their number where nothing was partitioned."""
+    """The dumps of one module, in order.
+
+    Those before `partitioned` are of the whole program, the others of what a device runs; it is their number where
+    nothing was partitioned.
+    """
 
     module: str
     dumps: tuple[Dump, ...]
@@ -30,7 +33,7 @@ class Chain:
 
 def chain_flags(folder: Path | str) -> str:
     """What to set for XLA to dump chains to `folder`."""
-    return f'XLA_FLAGS="--xla_dump_to={folder} --xla_dump_hlo_as_text {PASSES_FLAG} {CONSTANTS_FLAG}"'
+    return f'XLA_FLAGS="--xla_dump_to={folder} {PASSES_FLAG} {CONSTANTS_FLAG}"'
 
 
 def find_chains(folder: Path) -> list[Chain]:

@@ -17,6 +17,7 @@ from hlo_verify.diagnostics import CODES, Diagnostic, Input, near
 from hlo_verify.errors import InputError
 
 if TYPE_CHECKING:
+    from hlo_verify.chains import Chain
     from hlo_verify.render import Outcome
     from hlo_verify.render.progress import Bar
     from hlo_verify.report import Report
@@ -48,6 +49,8 @@ class Job:
     logical: Path | None = None
     partitioned: Path | tuple[Path, ...] | None = None
     problem: str = ""
+    chain: Chain | None = None
+    """What is verified pass by pass, instead of all these."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,6 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
         usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
+        "       hlo-verify --each-pass DUMP_DIR\n"
         "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
@@ -92,6 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
+    add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(
         "--refute",
@@ -157,6 +162,8 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
             f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
         )
     several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
+    if arguments.each_pass:
+        _check_each_pass(arguments)
     if several and arguments.keep is not None:
         raise InputError(
             "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
@@ -166,7 +173,7 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     _register_custom_calls()
     if arguments.replay is not None:
         return _finish([_replay(arguments)], arguments, several)
-    jobs = _jobs(arguments.paths)
+    jobs = _chains(arguments.paths[0]) if arguments.each_pass else _jobs(arguments.paths)
     outcomes: list[Outcome] = []
     try:
         for outcome in _verify_all(jobs, arguments, verify, several):
@@ -178,6 +185,15 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         print(f"hlo-verify: interrupted after {len(outcomes)} of {len(jobs)} modules", file=sys.stderr)
         return INTERRUPTED
     return _finish(outcomes, arguments, several)
+
+
+def _check_each_pass(arguments: argparse.Namespace) -> None:
+    """Raise `InputError` for what does not go with --each-pass."""
+    if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
+        raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
+    for option in ("recheck", "replay"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option} does not go with --each-pass", Input.USAGE)
 
 
 def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
@@ -254,6 +270,12 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
     return jobs + [Job(module, problem=problem) for module, problem in incomplete]
 
 
+def _chains(folder: Path) -> list[Job]:
+    from hlo_verify.chains import find_chains
+
+    return [Job(chain.module, chain=chain) for chain in find_chains(folder)]
+
+
 def _verify_all(
     jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool
 ) -> Iterator[Outcome]:
@@ -265,6 +287,10 @@ def _verify_all(
     with Bar(arguments.progress and sys.stderr.isatty()) as bar:
         for job in jobs:
             try:
+                bar.description = Path(job.name).name
+                if job.chain is not None:
+                    yield _verify_passes(job.chain, arguments, bar)
+                    continue
                 report = _verify(job, arguments, verify, bar)
                 yield replace(report, name=job.name) if several else report
             except InputError as error:
@@ -284,7 +310,6 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         from hlo_verify import api
 
         verify = api.verify
-    bar.description = Path(job.name).name
     return verify(
         job.logical,
         job.partitioned,
@@ -297,6 +322,16 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         progress=bar,
         **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
     )
+
+
+def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> Outcome:
+    from hlo_verify.config import read_shardings
+    from hlo_verify.each_pass import verify_passes
+
+    files = (arguments.shardings, arguments.results)
+    shardings = [None if file is None else read_shardings(file) for file in files]
+    options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
+    return verify_passes(chain, shardings=shardings, **options)
 
 
 def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:
@@ -335,10 +370,10 @@ def _write(text: str, output: Path | None) -> None:
 def exit_status(outcomes: Sequence[Outcome]) -> int:
     """The worst: a refutation, then broken input, then a defect of ours, then what is unknown."""
     from hlo_verify.render import Failure, disagrees, overall
-    from hlo_verify.report import Verdict
+    from hlo_verify.report import Report, Verdict
 
     failures = {outcome.internal for outcome in outcomes if isinstance(outcome, Failure)}
-    failures |= {True for outcome in outcomes if not isinstance(outcome, Failure) and disagrees(outcome)}
+    failures |= {True for outcome in outcomes if isinstance(outcome, Report) and disagrees(outcome)}
     verdict = overall(outcomes)
     if verdict is Verdict.REFUTED:
         return REFUTED

@@ -69,6 +69,8 @@ class _Walk:
         """What the partitioner was given."""
         self._last: Module | None = None
         self._proved: Module | None = None
+        self._program = -1
+        """The number of the last module's program."""
         self._found: Found = (Verdict.PROVED, "", "")
         """The verdict for the last module that could be read."""
         self._report: Report | None = None
@@ -111,8 +113,10 @@ class _Walk:
     def _decide(self, given: Module) -> Found:
         before = self._last
         module = given if before is None else self._folded.unfold(before, given)
-        found = self._compared(before, module)
-        self._last = module
+        program = self._programs.of(module)
+        is_same = before is not None and program == self._program
+        found = (self._found[0], SAME, self._found[2]) if is_same else self._compared(before, module)
+        self._last, self._program = module, program
         if found[0] is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
@@ -121,12 +125,10 @@ class _Walk:
     def _compared(self, before: Module | None, module: Module) -> Found:
         verdict, _, reason = self._found
         if before is not None:
-            if self._programs.of(before) == self._programs.of(module):
-                return verdict, SAME, reason
             pair = self._pair(before, module)
             if pair is not None and _is_equal_at_once(pair):
                 return verdict, ALIKE, reason
-        elif not self._is_partitioned:
+        elif self._proved is None and not self._is_partitioned:
             return Verdict.PROVED, "the beginning", ""
         return self._with_an_earlier_one(module)
 
@@ -137,7 +139,8 @@ class _Walk:
         if report is not None and report.verdict is Verdict.PROVED:
             return Verdict.PROVED, LOGICAL if self._is_partitioned else PROVED_AGAIN, ""
         if report is not None and report.verdict is Verdict.REFUTED:
-            self._report = self._report or report
+            if self._report is None or self._report.verdict is not Verdict.REFUTED:
+                self._report = report
             return Verdict.REFUTED, "", _reason(report)
         other = None if self._proved is None or not self._is_partitioned else self._pair(self._proved, module)
         if other is not None and prove(*other).verdict is Verdict.PROVED:

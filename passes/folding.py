@@ -84,9 +84,7 @@ class Folded:
         meant = {key: self._known[key] for key in literals if key in self._known}
         if not meant:
             return after
-        said = (
-            f"the constant {float(literals[key].rounded):.9g} is {found}, rounded" for key, found in meant.items()
-        )
+        said = (f"the constant {float(literals[key].rounded):.9g} is {found}, rounded" for key, found in meant.items())
         numbers = _Fresh(after.main)
         return replace(after, main=_rewritten(after.main, meant, numbers), notes=(*after.notes, *said))
 
@@ -207,7 +205,5 @@ def _written_out(found: Computed, op: Op, fresh: _Fresh) -> Iterable[Op]:
         return ops[-1].results[0]
 
     scalar = write(found)
-    ops.append(
-        replace(op, name="broadcast_in_dim", operands=(scalar,), attributes={"broadcast_dimensions": ()})
-    )
+    ops.append(replace(op, name="broadcast_in_dim", operands=(scalar,), attributes={"broadcast_dimensions": ()}))
     return ops

@@ -11,7 +11,9 @@ from hlo_verify.ir import Function, Module, Op, Value
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.repetition import Keys
 
-_REPEATABLE = SHAREABLE | frozenset("while case if optimization_barrier after_all fft cholesky triangular_solve".split())
+_REPEATABLE = SHAREABLE | frozenset(
+    "while case if optimization_barrier after_all fft cholesky triangular_solve".split()
+)
 """Operations that do the same each time, if what is inside of them does."""
 
 _ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})
@@ -23,11 +25,9 @@ class Programs:
 
     def __init__(self) -> None:
         self._keys = Keys()
-        self._kept: list[Module] = []  # the keys tell attributes apart by where they are in memory
         self._numbers: dict[Any, int] = {}
 
     def of(self, module: Module) -> int:
-        self._kept.append(module)
         main = module.main
         names: dict[Value, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
         results = self._function(main, names, Counter(), 0)

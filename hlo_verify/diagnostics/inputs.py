@@ -230,7 +230,7 @@ class Input(Code):
 
         What to do: run the program with
 
-            XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* --xla_dump_large_constants=true"
+            XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.* --xla_dump_large_constants=true"
 
         A program that comes from the compilation cache is not compiled, so nothing is dumped.
         """,

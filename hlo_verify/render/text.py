@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import Recheck, Report, Result, Verdict, diagnostic
+from hlo_verify.report import Chain, Recheck, Report, Result, Verdict, diagnostic
 
 FOLD = 20
 """With more proved results than this, they share a line."""
@@ -45,7 +45,10 @@ def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
     for outcome in outcomes:
         if several:
             lines += [outcome.name, ""]
-        lines += _failure(outcome, style) if isinstance(outcome, Failure) else _report(outcome, style)
+        if isinstance(outcome, Failure):
+            lines += _failure(outcome, style)
+        else:
+            lines += _chain(outcome, style) if isinstance(outcome, Chain) else _report(outcome, style)
         if several:
             lines.append("")
     if several:
@@ -81,6 +84,43 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.recheck is not None:
         yield from _recheck(report.recheck, style)
     yield _summary(report, style)
+
+
+def _chain(chain: Chain, style: Style) -> Iterator[str]:
+    """A line for each step; then the report of the first that is not proved."""
+    names = [f"{step.pipeline}: {step.after}" for step in chain.steps]
+    width = max(map(len, names), default=0)
+    for step, name in zip(chain.steps, names, strict=True):
+        said = _one_line(step.how if step.verdict is Verdict.PROVED else step.reason or step.how)
+        said = said if style.verbose or len(said) <= LINE else said[: LINE - 1] + "…"
+        line = f"{style.verdict(step.verdict)}  {step.number:04}  {name:<{width}}  {step.seconds:5.1f} s"
+        yield f"{line}  {style.faint(said)}"
+    for said in _lost(chain):
+        yield ""
+        yield said
+    if chain.report is not None:
+        yield ""
+        yield from _report(chain.report, style)
+    yield ""
+    yield "Assumed: " + "; ".join(chain.assumptions)
+    proved = sum(step.verdict is Verdict.PROVED for step in chain.steps)
+    what = f"{proved} of {_plural(len(chain.steps), 'step')} proved, on {_plural(chain.devices, 'device')}"
+    yield f"{style.verdict(chain.verdict)}  {what}, {chain.seconds:.1f} s"
+
+
+def _lost(chain: Chain) -> Iterator[str]:
+    """Which passes are to blame, as far as it is known, and where the proof goes on."""
+    before = Verdict.PROVED
+    for step in chain.steps:
+        name = f"{step.pipeline}: {step.after} (step {step.number})"
+        if step.verdict is Verdict.REFUTED and before is not Verdict.REFUTED:
+            first = " first" if before is Verdict.PROVED else ", or one since the last that is proved,"
+            yield f"The pass {name}{first} changed the value: {step.file}"
+        elif step.verdict is Verdict.UNKNOWN and before is Verdict.PROVED:
+            yield f"The thread is lost at the pass {name}: {_one_line(step.reason)}"
+        elif step.verdict is Verdict.PROVED and before is not Verdict.PROVED:
+            yield f"After the pass {name} the program is proved again."
+        before = step.verdict
 
 
 def _results(report: Report, style: Style) -> Iterator[str]:
@@ -161,7 +201,7 @@ def _summary(report: Report, style: Style) -> str:
 
 def _count(outcomes: Sequence[Outcome], style: Style) -> str:
     """The line for all modules."""
-    verdicts = [overall([outcome]) for outcome in outcomes if isinstance(outcome, Report)]
+    verdicts = [overall([outcome]) for outcome in outcomes if not isinstance(outcome, Failure)]
     parts = [f"{verdicts.count(v)} {v.lower()}" for v in Verdict if v in verdicts]
     failed = len(outcomes) - len(verdicts)
     if failed:
