@@ -97,6 +97,7 @@ class _Walk:
         """From here on modules are what a device runs."""
         self._is_partitioned = True
         self._logical, self._last, self._proved = self._last, None, None
+        self._found = (Verdict.PROVED, "", "")
         if self._logical is not None:
             for given in self._shardings:
                 self._logical = self._logical if given is None else given.apply(self._logical)
@@ -128,7 +129,7 @@ class _Walk:
             pair = self._pair(before, module)
             if pair is not None and _is_equal_at_once(pair):
                 return verdict, ALIKE, reason
-        elif self._proved is None and not self._is_partitioned:
+        elif self._logical is None and self._proved is None:
             return Verdict.PROVED, "the beginning", ""
         return self._with_an_earlier_one(module)
 
@@ -150,8 +151,6 @@ class _Walk:
 
     def _origin(self, module: Module) -> tuple[Module, Module] | None:
         """The module with what its half of the chain begins with, as a pair."""
-        if not self._is_partitioned:
-            return None if self._proved is None else self._pair(self._proved, module)
         if self._logical is None:
             return None if self._proved is None else self._pair(self._proved, module)
         inferred = infer(self._logical, module)

@@ -177,8 +177,9 @@ class Report:
 class Step:
     """One dump of a chain: the program after a pass.
 
-    `verdict` is that of the whole way from the beginning of the chain to here, `how` says by what it was decided, and
-    `reason` why it is not proved. `file` is the dump's name.
+    `verdict` says whether it computes what the first program of the chain does or, once it is partitioned, what the one
+    does that the partitioner was given. `how` is by what that was decided, `reason` why it is not proved. `file` is the
+    dump's name.
     """
 
     number: int

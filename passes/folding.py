@@ -91,7 +91,8 @@ class Folded:
 
 def _is_near(found: Computed) -> bool:
     """Whether a number differs from its exact value, and by no more than a rounding for each operation."""
-    unit = Fraction(float(ml_dtypes.finfo(DTYPES[found.dtype]).eps))
+    finfo: Any = ml_dtypes.finfo
+    unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
     return 0 < error <= found.roundings * unit / 2 * abs(found.exact)
 

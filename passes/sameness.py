@@ -38,12 +38,12 @@ class Programs:
 
     def _function(self, function: Function, names: dict[Value, Any], times: Counter[Any], depth: int) -> Any:
         for op in function.ops:
-            regions = []
+            regions: list[Any] = []
             for region in op.regions:
                 names.update((v, (depth, len(regions), n)) for n, v in enumerate(region.arguments))
                 regions.append((region.argument_types, self._function(region, names, times, depth + 1)))
             operands = tuple(names[v] for v in op.operands)
-            key = (op.name, op.types, self._attributes(op), operands, tuple(regions))
+            key: tuple[Any, ...] = (op.name, op.types, self._attributes(op), operands, tuple(regions))
             if op.name not in _REPEATABLE:
                 times[key] += 1
                 key = (*key, times[key])

@@ -1,0 +1,107 @@
+"""One program has one number, whatever its names and order; what computes something else has another."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify.passes.load import load
+from hlo_verify.passes.sameness import Programs
+
+TEXT = """module @m {
+  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %a = stablehlo.add %x, %y : tensor<4xf32>
+    %b = stablehlo.tanh %y : tensor<4xf32>
+    %c = stablehlo.constant dense<2.0> : tensor<4xf32>
+    %d = stablehlo.multiply %a, %c : tensor<4xf32>
+    return %d, %b : tensor<4xf32>, tensor<4xf32>
+  }
+}
+"""
+LOOP = """module @m {
+  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
+    cond {
+      %n = stablehlo.constant dense<3> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %w = stablehlo.add %v, %y : tensor<4xf32>
+      stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+    }
+    return %r#1 : tensor<4xf32>
+  }
+}
+"""
+DRAWN = """module @m {
+  func.func public @main() -> tensor<4xf32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %one = stablehlo.constant dense<1.0> : tensor<f32>
+    %shape = stablehlo.constant dense<[4]> : tensor<1xi64>
+    %a = stablehlo.rng %zero, %one, %shape, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
+    %b = stablehlo.rng %zero, %one, %shape, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>
+    %c = stablehlo.subtract %a, %b : tensor<4xf32>
+    return %c : tensor<4xf32>
+  }
+}
+"""  # noqa: E501
+
+
+def same(first: str, second: str) -> bool:
+    programs = Programs()
+    return programs.of(load(first)) == programs.of(load(second))
+
+
+def swapped(text: str, *pairs: tuple[str, str]) -> str:
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+LINES = TEXT.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TEXT.replace("%a", "%other"),
+        "".join([*LINES[:2], LINES[4], LINES[3], LINES[2], *LINES[5:]]),
+        swapped(
+            TEXT,
+            ("%d = stablehlo.multiply %a", "%e = stablehlo.add %x, %y : tensor<4xf32>\n%d = stablehlo.multiply %e"),
+        ),
+    ],
+)
+def test_names_order_and_repetitions_are_nothing(other: str) -> None:
+    assert same(TEXT, other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TEXT.replace("add %x, %y", "add %y, %x"),  # the same over the reals, which is not for here to know
+        TEXT.replace("dense<2.0>", "dense<3.0>"),
+        TEXT.replace("return %d, %b", "return %b, %d"),
+        TEXT.replace("tanh", "cosine"),
+        TEXT.replace("4xf32", "5xf32"),
+    ],
+)
+def test_other_programs(other: str) -> None:
+    assert not same(TEXT, other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("dense<3>", "dense<4>"), ("add %v, %y", "add %v, %v"), ("add %v, %y", "add %v, %x"), ("LT", "LE")],
+)
+def test_what_is_inside_of_a_loop_counts(old: str, new: str) -> None:
+    assert same(LOOP, LOOP.replace("%w", "%z"))
+    assert not same(LOOP, swapped(LOOP, (old, new)))
+
+
+def test_two_draws_are_not_one() -> None:
+    assert same(DRAWN, DRAWN)
+    assert not same(DRAWN, swapped(DRAWN, ("subtract %a, %b", "subtract %a, %a")))
