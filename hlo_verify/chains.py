@@ -45,8 +45,9 @@ def find_chains(folder: Path) -> list[Chain]:
     chains = []
     for module, dumps in sorted(modules.items()):
         dumps.sort(key=lambda dump: dump.step)
-        last = [name for name in names if _END.fullmatch(name.removeprefix(f"{module}."))]
-        last = [name for name in last if not any(_is_of(name, other) for other in modules if _is_of(other, module))]
+        longer = [other for other in modules if _is_of(other, module)]
+        own = [name for name in names if _is_of(name, module) and not any(_is_of(name, other) for other in longer)]
+        last = [name for name in own if _END.fullmatch(name.removeprefix(f"{module}."))]
         ends = (Dump(folder / name, module, dumps[-1].step + 1, "optimizations", "", "end") for name in last)
         chain = (*dumps, *ends)
         if len(chain) > 1:

@@ -30,6 +30,7 @@ Progress = Callable[[int, int], None]
 Found = tuple[Verdict, str, str]
 """A verdict, how it was found, and why it is not PROVED."""
 
+BEGINNING = "the beginning"
 SAME = "same operations"
 ALIKE = "equal to the one before"
 PROVED_AGAIN = "equal to the last one proved"
@@ -112,26 +113,27 @@ class _Walk:
         return found
 
     def _decide(self, given: Module) -> Found:
-        before = self._last
-        module = given if before is None else self._folded.unfold(before, given)
-        program = self._programs.of(module)
-        is_same = before is not None and program == self._program
-        found = (self._found[0], SAME, self._found[2]) if is_same else self._compared(before, module)
-        self._last, self._program = module, program
+        origin = self._last or self._logical
+        readings = [given] if origin is None else list(self._folded.readings(origin, given))
+        module, found = next(filter(None, map(self._like_the_last, readings)), (readings[0], None))
+        if found is None:
+            is_first = self._last is None and self._logical is None and self._proved is None
+            found = (Verdict.PROVED, BEGINNING, "") if is_first else self._with_an_earlier_one(module)
+        self._last, self._program = module, self._programs.of(module)
         if found[0] is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
         return found
 
-    def _compared(self, before: Module | None, module: Module) -> Found:
+    def _like_the_last(self, module: Module) -> tuple[Module, Found] | None:
+        """A module that is equal to the last one, with the verdict that they share."""
+        if self._last is None:
+            return None
         verdict, _, reason = self._found
-        if before is not None:
-            pair = self._pair(before, module)
-            if pair is not None and _is_equal_at_once(pair):
-                return verdict, ALIKE, reason
-        elif self._logical is None and self._proved is None:
-            return Verdict.PROVED, "the beginning", ""
-        return self._with_an_earlier_one(module)
+        if self._programs.of(module) == self._program:
+            return module, (verdict, SAME, reason)
+        pair = self._pair(self._last, module)
+        return (module, (verdict, ALIKE, reason)) if pair is not None and _is_equal_at_once(pair) else None
 
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by a module before the last one, which alone may be another program."""

@@ -64,6 +64,7 @@ def _alone(module: Module) -> Module:
 
     return replace(
         module,
+        main=_without_shardings(module.main),
         argument_shardings=shardings(module.main.argument_types),
         result_shardings=shardings(module.result_types),
         partitions=1,
@@ -81,13 +82,26 @@ def _of(kind: TensorType, devices: int) -> TensorType:
 
 def _slices(module: Module) -> Function:
     """The program on tensors with one dimension of size 1 more, which comes first."""
-    main = module.main
+    main = _without_shardings(module.main)
     numbers = _Numbers(main)
     taken, given = numbers.fresh(len(main.arguments)), numbers.fresh(len(main.results))
     kinds = tuple(_of(kind, 1) for kind in main.argument_types)
     before = map(_reshape, taken, main.arguments, main.argument_types)
     after = map(_reshape, main.results, given, (_of(kind, 1) for kind in module.result_types))
     return Function(taken, kinds, (*before, *main.ops, *after), given)
+
+
+def _without_shardings(function: Function) -> Function:
+    """The function without hints of where its values are to lie on a mesh, which is not the pair's."""
+    ops = (
+        replace(
+            op,
+            attributes={name: value for name, value in op.attributes.items() if name != "sharding"},
+            regions=tuple(map(_without_shardings, op.regions)),
+        )
+        for op in function.ops
+    )
+    return replace(function, ops=tuple(ops))
 
 
 def _reshape(operand: Value, result: Value, kind: TensorType) -> Op:

@@ -39,6 +39,10 @@ class Computed:
         return self.dtype, self.rounded.tobytes()
 
     @property
+    def is_rounded(self) -> bool:
+        return Fraction(float(self.rounded)) != self.exact
+
+    @property
     def roundings(self) -> int:
         """How many operations, each with a rounding, made it."""
         return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
@@ -72,29 +76,102 @@ class Folded:
     def __init__(self) -> None:
         self._known: dict[Key, Computed] = {}
 
-    def unfold(self, before: Module, after: Module) -> Module:
-        """`after` with constants that it does not share with `before` as `before` computes them."""
-        literals = {found.key: found for op in _every(after.main) if (found := _literal(op)) is not None}
-        there = {found.key for op in _every(before.main) if (found := _literal(op)) is not None}
-        new = {key for key in literals if key not in there and key not in self._known}
-        if new:
-            for found in _computed(before.main):
-                if found.key in new and _is_near(found):
-                    self._known.setdefault(found.key, found)
-        meant = {key: self._known[key] for key in literals if key in self._known}
-        if not meant:
-            return after
-        said = (f"the constant {float(literals[key].rounded):.9g} is {found}, rounded" for key, found in meant.items())
-        numbers = _Fresh(after.main)
-        return replace(after, main=_rewritten(after.main, meant, numbers), notes=(*after.notes, *said))
+    def readings(self, before: Module, after: Module) -> Iterator[Module]:
+        """`after` with constants that it does not share with `before` as `before` computes them.
+
+        Where a constant is there before and was folded as well, it is read as folded where what uses it is new; then
+        nowhere, and then everywhere.
+        """
+        there, here = _uses(before.main), _uses(after.main)
+        wanted = {key for key in here if key not in self._known and _new(key, there, here, _as_it_is)}
+        for found in _computed(before.main) if wanted else ():
+            if (
+                found.key in wanted
+                and found.operands
+                and _is_near(found)
+                and found.key not in map(_key, found.operands)
+            ):
+                wanted.remove(found.key)
+                if found.is_rounded:  # else it is what it says
+                    self._known[found.key] = found
+        known = [key for key in here if key in self._known]
+        if not known:
+            yield after
+            return
+        apart = {v: self._known[key] for key in known if key not in there for v in here[key]}
+        every = {v: self._known[key] for key in known for v in here[key]}
+        new = (
+            {v: self._known[key] for key in known for v in _new(key, there, here, seen)}
+            for seen in (_as_it_is, _without_lines)
+        )
+        tried: list[Mapping[Value, Computed]] = []
+        for meant in (*new, apart, every):
+            if meant not in tried:
+                tried.append(meant)
+                yield _unfolded(after, meant)
+
+
+def _key(found: Computed) -> Key:
+    return found.key
+
+
+Uses = frozenset[tuple[Any, ...]]
+"""What a constant is used for: operation, operand, type, source line."""
+
+
+def _as_it_is(uses: Uses) -> Uses:
+    return uses
+
+
+def _without_lines(uses: Uses) -> Uses:
+    return frozenset(use[:-1] for use in uses)
+
+
+def _new(
+    key: Key,
+    there: Mapping[Key, Mapping[Value, Uses]],
+    here: Mapping[Key, Mapping[Value, Uses]],
+    seen: Callable[[Uses], Uses],
+) -> list[Value]:
+    """The constants that hold a number here, and are used for what none is that holds it there."""
+    before = set(map(seen, there.get(key, {}).values()))
+    return [value for value, uses in here[key].items() if seen(uses) not in before]
+
+
+def _unfolded(module: Module, meant: Mapping[Value, Computed]) -> Module:
+    said = dict.fromkeys(f"the constant {float(found.rounded):.9g} is {found}, rounded" for found in meant.values())
+    main = _rewritten(module.main, meant, _Fresh(module.main)) if meant else module.main
+    return replace(module, main=main, notes=(*module.notes, *said))
+
+
+def _uses(function: Function) -> dict[Key, dict[Value, Uses]]:
+    """Of every number that constants hold, each constant with what it is used for."""
+    constants: dict[Value, Key] = {}
+    users: dict[Value, set[tuple[Any, ...]]] = {}
+    through: dict[Value, Value] = {}
+    for op in _every(function):
+        found = _literal(op)
+        if found is not None:
+            constants[op.results[0]] = found.key
+            users[op.results[0]] = set()
+        for n, operand in enumerate(op.operands):
+            origin = through.get(operand, operand)
+            if origin in users and op.name in _SAME and len(op.results) == 1:
+                through[op.results[0]] = origin
+            elif origin in users:
+                users[origin].add((op.name, n, op.types[:1], str(op.location)))
+    uses: dict[Key, dict[Value, Uses]] = {}
+    for value, key in constants.items():
+        uses.setdefault(key, {})[value] = frozenset(users[value])
+    return uses
 
 
 def _is_near(found: Computed) -> bool:
-    """Whether a number differs from its exact value, and by no more than a rounding for each operation."""
+    """Whether a number is its exact value, but for a rounding for each operation."""
     finfo: Any = ml_dtypes.finfo
     unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
-    return 0 < error <= found.roundings * unit / 2 * abs(found.exact)
+    return error <= found.roundings * unit / 2 * abs(found.exact)
 
 
 def _literal(op: Op) -> Computed | None:
@@ -183,12 +260,11 @@ class _Fresh:
         return self._next - 1
 
 
-def _rewritten(function: Function, meant: Mapping[Key, Computed], fresh: _Fresh) -> Function:
+def _rewritten(function: Function, meant: Mapping[Value, Computed], fresh: _Fresh) -> Function:
     ops: list[Op] = []
     for op in function.ops:
-        number = _literal(op)
-        if number is not None and number.key in meant:
-            ops += _written_out(meant[number.key], op, fresh)
+        if op.results and op.results[0] in meant:
+            ops += _written_out(meant[op.results[0]], op, fresh)
         else:
             ops.append(replace(op, regions=tuple(_rewritten(r, meant, fresh) for r in op.regions)))
     return replace(function, ops=tuple(ops))

@@ -1,0 +1,146 @@
+"""All passes of XLA's CPU compiler on a small network; and chains in which a dump was edited, which are found out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hlo_verify import cli
+from hlo_verify.chains import find_chains
+from hlo_verify.each_pass import verify_passes
+from hlo_verify.report import Chain, Verdict
+
+PROGRAM = """
+import jax, jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((4,), ("model",))
+
+def loss(x, w, v):
+    y = jax.nn.gelu(x @ w) @ v
+    return (y * y).mean() * 0.1 / 0.7
+
+def on(*axes):
+    return NamedSharding(mesh, P(*axes))
+
+shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((16, 32), (32, 64), (64, 32))]
+shardings = (on(), on(None, "model"), on("model"))
+step = jax.value_and_grad(loss, argnums=(1, 2))
+jax.jit(step, in_shardings=shardings, out_shardings=(on(), shardings[1:])).lower(*shapes).compile()
+"""
+
+LAST = "cpu_after_optimizations"
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What XLA dumps of the program; its chain alone."""
+    folder = tmp_path_factory.mktemp("dumps")
+    flags = (
+        f"--xla_force_host_platform_device_count=4 --xla_dump_to={folder} --xla_dump_hlo_as_text "
+        "--xla_dump_large_constants=true --xla_dump_hlo_pass_re=.* --xla_backend_optimization_level=0"
+    )
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": ""}
+    subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True)
+    for other in folder.iterdir():
+        if other.is_file() and not other.name.startswith("module_0000.jit_loss."):
+            other.unlink()
+    return folder
+
+
+def verified(folder: Path) -> Chain:
+    [chain] = find_chains(folder)
+    return verify_passes(chain)
+
+
+def edited(folder: Path, into: Path, file: str, edit: Callable[[str], str]) -> Path:
+    """A copy of the dumps, of which one is edited."""
+    [chain] = find_chains(folder)
+    for dump in chain.dumps:
+        shutil.copy(dump.path, into)
+        if file in dump.path.name:
+            text = dump.path.read_text()
+            assert edit(text) != text
+            (into / dump.path.name).write_text(edit(text))
+    return into
+
+
+def without_all_reduce(text: str) -> str:
+    """The last all-reduce gives back its operand."""
+    found = list(re.finditer(r"(= [^(]*) all-reduce\((%[\w.-]+)\)[^\n]*", text))
+    return text[: found[-1].start()] + f"{found[-1][1]} copy({found[-1][2]})" + text[found[-1].end() :]
+
+
+def other_constant(text: str) -> str:
+    """A constant inside of a fusion, a little larger."""
+    entry = text.index("ENTRY")
+    found = [m for m in re.finditer(r"constant\((0\.\d+)\)", text) if m.start() < entry]
+    assert found
+    return text[: found[0].start()] + f"constant({float(found[0][1]) * 1.01:.9g})" + text[found[0].end() :]
+
+
+def test_every_pass_is_proved(dumps: Path) -> None:
+    chain = verified(dumps)
+    assert [step for step in chain.steps if step.verdict is not Verdict.PROVED] == []
+    assert chain.verdict is Verdict.PROVED
+    assert len(chain.steps) > 25
+    assert chain.devices == 4
+    assert chain.steps[-1].file.endswith(f"{LAST}.txt")
+    assert any("rounded" in said for said in chain.assumptions)
+    assert sum(step.how == "equal to the logical module" for step in chain.steps) >= 1
+
+
+@pytest.mark.parametrize(
+    ("file", "edit"),
+    [(LAST, without_all_reduce), (LAST, other_constant), ("after_fusion.", other_constant)],
+)
+def test_an_edit_is_found_and_its_pass_is_named(
+    dumps: Path, tmp_path: Path, file: str, edit: Callable[[str], str]
+) -> None:
+    chain = verified(edited(dumps, tmp_path, file, edit))
+    first = chain.first
+    assert chain.verdict is Verdict.REFUTED
+    assert first is not None and file in first.file and first.verdict is Verdict.REFUTED
+    assert chain.report is not None and any(result.witness is not None for result in chain.report.results)
+    later = chain.steps[chain.steps.index(first) + 1 :]
+    assert all(step.verdict is Verdict.PROVED for step in later)  # the others are as XLA wrote them
+
+
+def test_a_dump_that_cannot_be_read_is_unknown_alone(dumps: Path, tmp_path: Path) -> None:
+    folder = edited(dumps, tmp_path, "after_fusion.", lambda text: text[: text.index("ENTRY")])
+    chain = verified(folder)
+    assert chain.verdict is Verdict.UNKNOWN
+    assert [step.verdict for step in chain.steps].count(Verdict.UNKNOWN) == 1
+    assert chain.first is not None and "cut short" in chain.first.reason
+
+
+def test_on_the_command_line(dumps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = edited(dumps, tmp_path, LAST, other_constant)
+    assert cli.main(["--each-pass", str(folder), "--color", "never"]) == 1
+    text = capsys.readouterr().out
+    assert f"The pass end: optimizations (step {verified(folder).steps[-1].number}) first changed the value" in text
+    assert "witness" in text
+    assert cli.main(["--each-pass", str(folder), "--format", "json"]) == 1
+    [chain] = json.loads(capsys.readouterr().out)["modules"]
+    assert chain["verdict"] == "REFUTED"
+    assert [step["verdict"] for step in chain["steps"]][-1] == "REFUTED"
+
+
+@pytest.mark.parametrize("options", [["--recheck"], ["second"], ["--keep", "there"]])
+def test_what_does_not_go_with_it(tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--each-pass", str(tmp_path), *options]) == 2
+    assert "HV400" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "module_0000.jit_f.cpu_after_optimizations.txt").write_text("HloModule m")
+    assert cli.main(["--each-pass", str(tmp_path)]) == 2
+    assert "HV417" in capsys.readouterr().err
