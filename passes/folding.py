@@ -79,8 +79,8 @@ class Folded:
     def readings(self, before: Module, after: Module) -> Iterator[Module]:
         """`after` with constants that it does not share with `before` as `before` computes them.
 
-        Where a constant is there before and was folded as well, it is read as folded where what uses it is new; then
-        nowhere, and then everywhere.
+        A constant may be there before and have been folded as well, and the two have become one since: it is read as
+        folded by what has come to use it; then by nothing, and then by all that uses it.
         """
         there, here = _uses(before.main), _uses(after.main)
         wanted = {key for key in here if key not in self._known and _new(key, there, here, _as_it_is)}
@@ -95,75 +95,78 @@ class Folded:
                 if found.is_rounded:  # else it is what it says
                     self._known[found.key] = found
         known = [key for key in here if key in self._known]
-        if not known:
-            yield after
-            return
-        apart = {v: self._known[key] for key in known if key not in there for v in here[key]}
-        every = {v: self._known[key] for key in known for v in here[key]}
+        apart = {use: self._known[key] for key in known if key not in there for use in here[key]}
+        every = {use: self._known[key] for key in known for use in here[key]}
         new = (
-            {v: self._known[key] for key in known for v in _new(key, there, here, seen)}
+            {use: self._known[key] for key in known for use in _new(key, there, here, seen)}
             for seen in (_as_it_is, _without_lines)
         )
-        tried: list[Mapping[Value, Computed]] = []
+        tried: list[Mapping[Use, Computed]] = []
         for meant in (*new, apart, every):
             if meant not in tried:
                 tried.append(meant)
                 yield _unfolded(after, meant)
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operand of the operation that gives a value, of which it is the first result; and the operand's type."""
+
+    user: Value
+    number: int
+    kind: TensorType
+
+
+Seen = tuple[Any, ...]
+"""What a use looks like: operation, operand, type, source line."""
+Uses = Mapping[Key, Mapping[Use, Seen]]
+"""Of every number that constants hold, what uses it."""
+
+
 def _key(found: Computed) -> Key:
     return found.key
 
 
-Uses = frozenset[tuple[Any, ...]]
-"""What a constant is used for: operation, operand, type, source line."""
+def _as_it_is(seen: Seen) -> Seen:
+    return seen
 
 
-def _as_it_is(uses: Uses) -> Uses:
-    return uses
+def _without_lines(seen: Seen) -> Seen:
+    return seen[:-1]
 
 
-def _without_lines(uses: Uses) -> Uses:
-    return frozenset(use[:-1] for use in uses)
+def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> list[Use]:
+    """The uses of a number that there were none of before."""
+    before = set(map(looks, there.get(key, {}).values()))
+    return [use for use, seen in here[key].items() if looks(seen) not in before]
 
 
-def _new(
-    key: Key,
-    there: Mapping[Key, Mapping[Value, Uses]],
-    here: Mapping[Key, Mapping[Value, Uses]],
-    seen: Callable[[Uses], Uses],
-) -> list[Value]:
-    """The constants that hold a number here, and are used for what none is that holds it there."""
-    before = set(map(seen, there.get(key, {}).values()))
-    return [value for value, uses in here[key].items() if seen(uses) not in before]
-
-
-def _unfolded(module: Module, meant: Mapping[Value, Computed]) -> Module:
-    said = dict.fromkeys(f"the constant {float(found.rounded):.9g} is {found}, rounded" for found in meant.values())
-    main = _rewritten(module.main, meant, _Fresh(module.main)) if meant else module.main
-    return replace(module, main=main, notes=(*module.notes, *said))
-
-
-def _uses(function: Function) -> dict[Key, dict[Value, Uses]]:
-    """Of every number that constants hold, each constant with what it is used for."""
-    constants: dict[Value, Key] = {}
-    users: dict[Value, set[tuple[Any, ...]]] = {}
-    through: dict[Value, Value] = {}
+def _uses(function: Function) -> Uses:
+    numbers: dict[Value, tuple[Key, TensorType]] = {}
+    uses: dict[Key, dict[Use, Seen]] = {}
     for op in _every(function):
         found = _literal(op)
         if found is not None:
-            constants[op.results[0]] = found.key
-            users[op.results[0]] = set()
-        for n, operand in enumerate(op.operands):
-            origin = through.get(operand, operand)
-            if origin in users and op.name in _SAME and len(op.results) == 1:
-                through[op.results[0]] = origin
-            elif origin in users:
-                users[origin].add((op.name, n, op.types[:1], str(op.location)))
-    uses: dict[Key, dict[Value, Uses]] = {}
-    for value, key in constants.items():
-        uses.setdefault(key, {})[value] = frozenset(users[value])
+            numbers[op.results[0]] = found.key, op.types[0]
+        elif op.name in _SAME and len(op.results) == 1 and op.operands[0] in numbers:
+            numbers[op.results[0]] = numbers[op.operands[0]][0], op.types[0]
+        else:
+            for n, operand in enumerate(op.operands):
+                if operand in numbers and op.results:
+                    key, kind = numbers[operand]
+                    uses.setdefault(key, {})[Use(op.results[0], n, kind)] = (op.name, n, op.types[:1], str(op.location))
     return uses
+
+
+def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Module:
+    if not meant:
+        return module
+    said = dict.fromkeys(f"the constant {float(found.rounded):.9g} is {found}, rounded" for found in meant.values())
+    by_user: dict[Value, list[tuple[Use, Computed]]] = {}
+    for use, found in meant.items():
+        by_user.setdefault(use.user, []).append((use, found))
+    main = _rewritten(module.main, by_user, _Fresh(module.main))
+    return replace(module, main=main, notes=(*module.notes, *said))
 
 
 def _is_near(found: Computed) -> bool:
@@ -260,27 +263,31 @@ class _Fresh:
         return self._next - 1
 
 
-def _rewritten(function: Function, meant: Mapping[Value, Computed], fresh: _Fresh) -> Function:
+def _rewritten(function: Function, meant: Mapping[Value, Iterable[tuple[Use, Computed]]], fresh: _Fresh) -> Function:
     ops: list[Op] = []
     for op in function.ops:
-        if op.results and op.results[0] in meant:
-            ops += _written_out(meant[op.results[0]], op, fresh)
-        else:
-            ops.append(replace(op, regions=tuple(_rewritten(r, meant, fresh) for r in op.regions)))
+        operands = list(op.operands)
+        for use, found in meant.get(op.results[0], ()) if op.results else ():
+            ops += _written_out(found, use.kind, op, fresh)
+            operands[use.number] = ops[-1].results[0]
+        regions = tuple(_rewritten(region, meant, fresh) for region in op.regions)
+        ops.append(replace(op, operands=tuple(operands), regions=regions))
     return replace(function, ops=tuple(ops))
 
 
-def _written_out(found: Computed, op: Op, fresh: _Fresh) -> Iterable[Op]:
-    """The operations that compute a number, and then give it the type of a constant in whose place they come."""
+def _written_out(found: Computed, kind: TensorType, user: Op, fresh: _Fresh) -> Iterable[Op]:
+    """The operations that compute a number, and then give it the type of an operand of some operation."""
     ops: list[Op] = []
+
+    def add(name: str, operands: tuple[Value, ...], type_: TensorType, attributes: Mapping[str, Any]) -> Value:
+        new = Op(name, operands, (fresh(),), (type_,), attributes, location=user.location, source=user.source)
+        ops.append(new)
+        return new.results[0]
 
     def write(x: Computed) -> Value:
         operands = tuple(map(write, x.operands))
         attributes = {} if operands else {"value": np.array(x.rounded, DTYPES[x.dtype])}
-        ops.append(replace(op, name=x.name, operands=operands, results=(fresh(),), types=(TensorType((), x.dtype),)))
-        ops[-1] = replace(ops[-1], attributes=attributes)
-        return ops[-1].results[0]
+        return add(x.name, operands, TensorType((), x.dtype), attributes)
 
-    scalar = write(found)
-    ops.append(replace(op, name="broadcast_in_dim", operands=(scalar,), attributes={"broadcast_dimensions": ()}))
+    add("broadcast_in_dim", (write(found),), kind, {"broadcast_dimensions": ()})
     return ops

@@ -10,7 +10,7 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify.diagnostics import Diagnostic, Mismatch, Severity, Solver, Unsupported
-from hlo_verify.report import Finding, Report, Result, Stage, Verdict
+from hlo_verify.report import Chain, Finding, Report, Result, Stage, Step, Verdict
 
 
 def layer(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -67,3 +67,22 @@ def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDIN
         Stage("all_reduce", "train.py:51", "dot_general@train.py:51[128*d + i,j]", shared=True),
     )
     return Report(name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, (UNSUPPORTED,))
+
+
+def chain(*verdicts: Verdict) -> Chain:
+    """A chain with a step for each verdict, and the report of the first that is not proved."""
+    steps = tuple(
+        Step(
+            n,
+            "simplification",
+            f"pass-{n}",
+            f"m.{n}.txt",
+            verdict,
+            "",
+            "" if verdict is Verdict.PROVED else "lost",
+            0.5,
+        )
+        for n, verdict in enumerate(verdicts)
+    )
+    stopped = next((verdict for verdict in verdicts if verdict is not Verdict.PROVED), None)
+    return Chain("jit_step", steps, ("no NaN",), 8, 2.5, None if stopped is None else report(stopped))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -100,7 +99,7 @@ def test_every_pass_is_proved(dumps: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "edit"),
-    [(LAST, without_all_reduce), (LAST, other_constant), ("after_fusion.", other_constant)],
+    [(LAST, without_all_reduce), ("after_fusion.", other_constant)],
 )
 def test_an_edit_is_found_and_its_pass_is_named(
     dumps: Path, tmp_path: Path, file: str, edit: Callable[[str], str]
@@ -126,12 +125,9 @@ def test_on_the_command_line(dumps: Path, tmp_path: Path, capsys: pytest.Capture
     folder = edited(dumps, tmp_path, LAST, other_constant)
     assert cli.main(["--each-pass", str(folder), "--color", "never"]) == 1
     text = capsys.readouterr().out
-    assert f"The pass end: optimizations (step {verified(folder).steps[-1].number}) first changed the value" in text
-    assert "witness" in text
-    assert cli.main(["--each-pass", str(folder), "--format", "json"]) == 1
-    [chain] = json.loads(capsys.readouterr().out)["modules"]
-    assert chain["verdict"] == "REFUTED"
-    assert [step["verdict"] for step in chain["steps"]][-1] == "REFUTED"
+    assert re.search(rf"The pass end: optimizations \(step \d+\) first changed the value: .*{LAST}.txt\n", text)
+    assert "  witness  " in text
+    assert re.search(r"REFUTED  \d+ of \d+ steps proved, on 4 devices, ", text)
 
 
 @pytest.mark.parametrize("options", [["--recheck"], ["second"], ["--keep", "there"]])

@@ -94,7 +94,7 @@ def _chain(chain: Chain, style: Style) -> Iterator[str]:
         said = _one_line(step.how if step.verdict is Verdict.PROVED else step.reason or step.how)
         said = said if style.verbose or len(said) <= LINE else said[: LINE - 1] + "…"
         line = f"{style.verdict(step.verdict)}  {step.number:04}  {name:<{width}}  {step.seconds:5.1f} s"
-        yield f"{line}  {style.faint(said)}"
+        yield f"{line}  {style.faint(said)}".rstrip()
     for said in _lost(chain):
         yield ""
         yield said

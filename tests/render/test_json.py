@@ -15,7 +15,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.render import Failure, Outcome
 from hlo_verify.render.json import render
 from hlo_verify.report import Verdict
-from tests.programs import report
+from tests.programs import chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text())
@@ -63,6 +63,9 @@ _KEYWORDS: dict[str, Any] = {
         ([report(P)], True, "PROVED"),
         ([report(P), report(R)], True, "REFUTED"),
         ([report(P), Failure("b", InputError("no", Input.DAMAGED).diagnostic)], True, "UNKNOWN"),
+        ([chain(P, P)], True, "PROVED"),
+        ([chain(P, R, P), report(P)], True, "REFUTED"),
+        ([chain(P, U), Failure("b", InputError("no", Input.DAMAGED).diagnostic)], True, "UNKNOWN"),
         ([report(P), Failure("b", defects.diagnose(KeyError("no")))], True, "UNKNOWN"),
     ],
 )

@@ -8,7 +8,7 @@ from hlo_verify.diagnostics import Diagnostic, Input, Internal, Severity
 from hlo_verify.render import Failure
 from hlo_verify.render.text import FOLD, LINE, LONGEST, Style, render
 from hlo_verify.report import Verdict
-from tests.programs import FINDING, report
+from tests.programs import FINDING, chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
@@ -150,3 +150,28 @@ def test_colors_surround_the_padded_verdict() -> None:
     for code in ("\033[1;32m", "\033[1;33m", "\033[2m", "\033[0m"):
         colored = colored.replace(code, "")
     assert colored == plain
+
+
+def test_a_chain_has_a_line_for_each_step_and_says_which_pass_did_it() -> None:
+    text = render([chain(P, R, U, P)], Style(), several=True)
+    assert text.startswith(
+        "jit_step\n"
+        "\n"
+        "PROVED   0000  simplification: pass-0    0.5 s\n"
+        "REFUTED  0001  simplification: pass-1    0.5 s  lost\n"
+        "UNKNOWN  0002  simplification: pass-2    0.5 s  lost\n"
+        "PROVED   0003  simplification: pass-3    0.5 s\n"
+        "\n"
+        "The pass simplification: pass-1 (step 1) first changed the value: m.1.txt\n"
+        "\n"
+        "After the pass simplification: pass-3 (step 3) the program is proved again.\n"
+        "\n"
+        "REFUTED  result[0]"
+    )
+    assert "\nAssumed: no NaN\nREFUTED  2 of 4 steps proved, on 8 devices, 2.5 s\n" in text
+
+
+def test_after_what_is_unknown_no_pass_is_the_first() -> None:
+    text = render([chain(P, U, R)], Style(), several=True)
+    assert "The thread is lost at the pass simplification: pass-1 (step 1): lost\n" in text
+    assert "The pass simplification: pass-2 (step 2), or one since the last that is proved, changed the value" in text
