@@ -23,6 +23,7 @@ from hlo_verify.passes.load import load
 from hlo_verify.passes.pair import device_count
 from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
+from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.sameness import Programs
 from hlo_verify.report import Chain, Report, Step, Verdict
 
@@ -132,8 +133,12 @@ class _Walk:
         verdict, _, reason = self._found
         if self._programs.of(module) == self._program:
             return module, (verdict, SAME, reason)
-        pair = self._pair(self._last, module)
-        return (module, (verdict, ALIKE, reason)) if pair is not None and _is_equal_at_once(pair) else None
+        whole = rejoined(module)
+        for read in (module,) if whole is module else (module, whole):
+            pair = self._pair(self._last, read)
+            if pair is not None and _is_equal_at_once(pair):
+                return module, (verdict, ALIKE, reason)
+        return None
 
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by a module before the last one, which alone may be another program."""

@@ -10,64 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import product
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlo_verify.ir import Function, Module, Op, TensorType, Value
+from hlo_verify.passes.computed import SAME, Computed, Key, computed, every, is_near, joined, literal
 from hlo_verify.passes.elements import DTYPES
-
-Key = tuple[str, bytes]
-"""An element type and the bits of an element."""
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A number as its element type holds it, as it is without rounding, and the operation that computes it."""
-
-    dtype: str
-    rounded: Any
-    exact: Fraction
-    name: str = "constant"
-    operands: tuple[Computed, ...] = ()
-
-    @property
-    def key(self) -> Key:
-        return self.dtype, self.rounded.tobytes()
-
-    @property
-    def is_rounded(self) -> bool:
-        return Fraction(float(self.rounded)) != self.exact
-
-    @property
-    def roundings(self) -> int:
-        """How many operations, each with a rounding, made it."""
-        return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
-
-    def __str__(self) -> str:
-        if not self.operands:
-            return f"{float(self.rounded):.9g}"
-        if len(self.operands) == 1:
-            return f"{self.name}({self.operands[0]})"
-        left, right = (f"({x})" if len(x.operands) > 1 else f"{x}" for x in self.operands)
-        return f"{left} {_SIGNS[self.name]} {right}"
-
-
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-}
-_SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
-_SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimization_barrier"})
-"""Operations that leave the one number of a splat as it is."""
-
-MANY = 64
-"""Of more constants than this, no pairs are tried."""
 
 
 class Folded:
@@ -79,33 +28,39 @@ class Folded:
     def readings(self, before: Module, after: Module) -> Iterator[Module]:
         """`after` with constants that it does not share with `before` as `before` computes them.
 
-        A constant may be there before and have been folded as well, and the two have become one since: it is read as
-        folded by what has come to use it; then by nothing, and then by all that uses it.
+        A constant may be there before and have been folded as well, and the two may have become one since. So first it
+        is read as folded where it was not there at all, then by what has come to use it, then by all that uses it.
         """
         there, here = _uses(before.main), _uses(after.main)
-        wanted = {key for key in here if key not in self._known and _new(key, there, here, _as_it_is)}
-        for found in _computed(before.main) if wanted else ():
-            if (
-                found.key in wanted
-                and found.operands
-                and _is_near(found)
-                and found.key not in map(_key, found.operands)
-            ):
-                wanted.remove(found.key)
-                if found.is_rounded:  # else it is what it says
-                    self._known[found.key] = found
+        self._learn(before, {key for key in here if _new(key, there, here, _as_it_is)}, there)
         known = [key for key in here if key in self._known]
-        apart = {use: self._known[key] for key in known if key not in there for use in here[key]}
-        every = {use: self._known[key] for key in known for use in here[key]}
-        new = (
-            {use: self._known[key] for key in known for use in _new(key, there, here, seen)}
-            for seen in (_as_it_is, _without_lines)
-        )
-        tried: list[Mapping[Use, Computed]] = []
-        for meant in (*new, apart, every):
-            if meant not in tried:
-                tried.append(meant)
+        chosen: list[Mapping[Use, Computed]] = [
+            {use: self._known[key] for key in known if key not in there for use in here[key]},
+            *(
+                {use: self._known[key] for key in known for use in _new(key, there, here, seen)}
+                for seen in (_as_it_is, _without_lines)
+            ),
+            {use: self._known[key] for key in known for use in here[key]},
+        ]
+        for n, meant in enumerate(chosen):
+            if meant not in chosen[:n]:
                 yield _unfolded(after, meant)
+
+    def _learn(self, before: Module, numbers: set[Key], there: Uses) -> None:
+        """Find out what numbers are that have come into use: one that was there before, only what it had computed."""
+        wanted = numbers - self._known.keys()
+        numbers_before = computed(before.main) if wanted else []
+        for found in numbers_before:
+            self._take(found, wanted)
+        wanted -= there.keys()
+        for found in joined(numbers_before) if wanted else ():
+            self._take(found, wanted)
+
+    def _take(self, found: Computed, wanted: set[Key]) -> None:
+        if found.key in wanted and found.operands and found.key not in map(_key, found.operands) and is_near(found):
+            wanted.remove(found.key)
+            if found.is_rounded:  # else it is what it says
+                self._known[found.key] = found
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +99,11 @@ def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> li
 def _uses(function: Function) -> Uses:
     numbers: dict[Value, tuple[Key, TensorType]] = {}
     uses: dict[Key, dict[Use, Seen]] = {}
-    for op in _every(function):
-        found = _literal(op)
+    for op in every(function):
+        found = literal(op)
         if found is not None:
             numbers[op.results[0]] = found.key, op.types[0]
-        elif op.name in _SAME and len(op.results) == 1 and op.operands[0] in numbers:
+        elif op.name in SAME and len(op.results) == 1 and op.operands[0] in numbers:
             numbers[op.results[0]] = numbers[op.operands[0]][0], op.types[0]
         else:
             for n, operand in enumerate(op.operands):
@@ -169,85 +124,6 @@ def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Module:
     return replace(module, main=main, notes=(*module.notes, *said))
 
 
-def _is_near(found: Computed) -> bool:
-    """Whether a number is its exact value, but for a rounding for each operation."""
-    finfo: Any = ml_dtypes.finfo
-    unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
-    error = abs(Fraction(float(found.rounded)) - found.exact)
-    return error <= found.roundings * unit / 2 * abs(found.exact)
-
-
-def _literal(op: Op) -> Computed | None:
-    """The number that a constant holds everywhere; None for integers, infinities and arrays."""
-    if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
-        return None
-    array, kind = op.attributes["value"], op.types[0]
-    if not array.size or array.dtype != DTYPES[kind.dtype]:
-        return None
-    if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
-        return None
-    return _number(kind.dtype, array.flat[0])
-
-
-def _number(dtype: str, value: Any) -> Computed | None:
-    return Computed(dtype, value, Fraction(float(value))) if np.isfinite(float(value)) else None
-
-
-def _scalar(dtype: str) -> Any:
-    return np.dtype(DTYPES[dtype]).type
-
-
-def _every(function: Function) -> Iterator[Op]:
-    for op in function.ops:
-        yield op
-        for region in op.regions:
-            yield from _every(region)
-
-
-def _computed(function: Function) -> Iterator[Computed]:
-    """What a module computes from constants alone; then what it would by joining two operations on constants."""
-    known: dict[Value, Computed] = {}
-    for op in _every(function):
-        found = _of(op, known)
-        if found is not None:
-            known[op.results[0]] = found
-            yield found
-    apart = list({(x.key, x.exact): x for x in known.values()}.values())
-    for x in apart:
-        one = _number(x.dtype, _scalar(x.dtype)(1))
-        yield from _apply("divide", (one, x)) if one is not None else ()
-    if len(apart) <= MANY:
-        for name, (x, y) in product(_BINARY, product(apart, apart)):
-            yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
-
-
-def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
-    if not op.operands:
-        return _literal(op)
-    operands = [known.get(v) for v in op.operands]
-    if len(op.results) != 1 or None in operands:
-        return None
-    given = tuple(x for x in operands if x is not None)
-    if op.name in _SAME and len(given) == 1:
-        return given[0]
-    if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
-        rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])
-        return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
-    return next(_apply(op.name, given), None)
-
-
-def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
-    """An operation on two numbers, where it has a result."""
-    compute = _BINARY.get(name)
-    if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
-        return
-    x, y = operands
-    with np.errstate(all="ignore"):
-        rounded = _scalar(x.dtype)(compute(x.rounded, y.rounded))
-    if np.isfinite(float(rounded)):
-        yield Computed(x.dtype, rounded, compute(x.exact, y.exact), name, operands)
-
-
 # Writing it out
 
 
@@ -255,7 +131,7 @@ class _Fresh:
     """Numbers for new values."""
 
     def __init__(self, main: Function) -> None:
-        own = [v for op in _every(main) for v in (*op.results, *(a for r in op.regions for a in r.arguments))]
+        own = [v for op in every(main) for v in (*op.results, *(a for r in op.regions for a in r.arguments))]
         self._next = 1 + max((*main.arguments, *own), default=-1)
 
     def __call__(self) -> Value:

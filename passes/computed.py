@@ -1,0 +1,146 @@
+"""Numbers that a module computes from constants alone: as their element types hold them, and without rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlo_verify.ir import Function, Op, Value
+from hlo_verify.passes.elements import DTYPES
+
+Key = tuple[str, bytes]
+"""An element type and the bits of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A number as its element type holds it, as it is without rounding, and the operation that computes it."""
+
+    dtype: str
+    rounded: Any
+    exact: Fraction
+    name: str = "constant"
+    operands: tuple[Computed, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return self.dtype, self.rounded.tobytes()
+
+    @property
+    def is_rounded(self) -> bool:
+        return Fraction(float(self.rounded)) != self.exact
+
+    @property
+    def roundings(self) -> int:
+        """How many operations, each with a rounding, made it."""
+        return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
+
+    def __str__(self) -> str:
+        if not self.operands:
+            return f"{float(self.rounded):.9g}"
+        if len(self.operands) == 1:
+            return f"{self.name}({self.operands[0]})"
+        left, right = (f"({x})" if len(x.operands) > 1 else f"{x}" for x in self.operands)
+        return f"{left} {_SIGNS[self.name]} {right}"
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+}
+_SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
+SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimization_barrier"})
+"""Operations that leave the one number of a splat as it is."""
+
+MANY = 64
+"""Of more constants than this, no pairs are tried."""
+
+
+def is_near(found: Computed) -> bool:
+    """Whether a number is its exact value, but for a rounding for each operation."""
+    finfo: Any = ml_dtypes.finfo
+    unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
+    error = abs(Fraction(float(found.rounded)) - found.exact)
+    return error <= found.roundings * unit / 2 * abs(found.exact)
+
+
+def literal(op: Op) -> Computed | None:
+    """The number that a constant holds everywhere; None for integers, infinities and arrays."""
+    if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
+        return None
+    array, kind = op.attributes["value"], op.types[0]
+    if not array.size or array.dtype != DTYPES[kind.dtype]:
+        return None
+    if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
+        return None
+    return _number(kind.dtype, array.flat[0])
+
+
+def _number(dtype: str, value: Any) -> Computed | None:
+    return Computed(dtype, value, Fraction(float(value))) if np.isfinite(float(value)) else None
+
+
+def _scalar(dtype: str) -> Any:
+    return np.dtype(DTYPES[dtype]).type
+
+
+def every(function: Function) -> Iterator[Op]:
+    for op in function.ops:
+        yield op
+        for region in op.regions:
+            yield from every(region)
+
+
+def computed(function: Function) -> list[Computed]:
+    """What a module computes from constants alone, the constants themselves too."""
+    known: dict[Value, Computed] = {}
+    for op in every(function):
+        found = _of(op, known)
+        if found is not None:
+            known[op.results[0]] = found
+    return list({(x.key, x.exact): x for x in known.values()}.values())
+
+
+def joined(numbers: list[Computed]) -> Iterator[Computed]:
+    """What comes of these by turning a division into a product, or joining two operations with constants."""
+    for x in numbers:
+        one = _number(x.dtype, _scalar(x.dtype)(1))
+        yield from _apply("divide", (one, x)) if one is not None else ()
+    if len(numbers) <= MANY:
+        for name, (x, y) in product(_BINARY, product(numbers, numbers)):
+            yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
+
+
+def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
+    if not op.operands:
+        return literal(op)
+    operands = [known.get(v) for v in op.operands]
+    if len(op.results) != 1 or None in operands:
+        return None
+    given = tuple(x for x in operands if x is not None)
+    if op.name in SAME and len(given) == 1:
+        return given[0]
+    if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
+        rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])
+        return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
+    return next(_apply(op.name, given), None)
+
+
+def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
+    """An operation on two numbers, where it has a result."""
+    compute = _BINARY.get(name)
+    if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
+        return
+    x, y = operands
+    with np.errstate(all="ignore"):
+        rounded = _scalar(x.dtype)(compute(x.rounded, y.rounded))
+    if np.isfinite(float(rounded)):
+        yield Computed(x.dtype, rounded, compute(x.exact, y.exact), name, operands)

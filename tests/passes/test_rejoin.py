@@ -1,0 +1,63 @@
+"""What comes of an all-to-all that was taken apart is what was before, on every device; and of nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hlo_verify.evaluate import dense, evaluate
+from hlo_verify.evaluate.blocks import of_devices
+from hlo_verify.passes.load import load
+from hlo_verify.passes.rejoin import rejoined
+
+GROUPS = "channel_id=3, replica_groups={{0,2},{3,1}}"
+
+
+def program(first: str = "[0:2]", second: str = "[2:4]", results: tuple[int, int] = (0, 1), dimension: int = 1) -> str:
+    shape = "f32[3,4]" if dimension == 1 else "f32[6,2]"
+    return f"""HloModule m, num_partitions=4
+
+ENTRY %main (x: f32[3,4]) -> {shape} {{
+  %x = f32[3,4] parameter(0)
+  %a = f32[3,2] slice(%x), slice={{[0:3], {first}}}
+  %b = f32[3,2] slice(%x), slice={{[0:3], {second}}}
+  %t = (f32[3,2], f32[3,2]) all-to-all(%a, %b), {GROUPS}
+  %c = f32[3,2] get-tuple-element(%t), index={results[0]}
+  %d = f32[3,2] get-tuple-element(%t), index={results[1]}
+  ROOT %y = {shape} concatenate(%c, %d), dimensions={{{dimension}}}
+}}
+"""
+
+
+def test_on_every_device() -> None:
+    module = load(program())
+    whole = rejoined(module)
+    assert any(op.name == "all_to_all" for op in whole.main.ops)
+    shards = np.arange(48, dtype=np.float64).reshape(4, 3, 4)
+    wanted = np.zeros_like(shards)
+    for group in ((0, 2), (3, 1)):
+        for r, member in enumerate(group):
+            wanted[member] = np.concatenate([shards[sender][:, 2 * r : 2 * r + 2] for sender in group], axis=1)
+    for each in (module, whole):
+        found = evaluate(each, [of_devices(shards)], 4)
+        assert not found.unknown
+        [blocks] = found.results
+        assert blocks is not None
+        for device in range(4):
+            np.testing.assert_array_equal(dense(blocks, device), wanted[device])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        program("[2:4]", "[0:2]"),
+        program("[0:2]", "[0:2]"),
+        program("[0:4:2]", "[1:4:2]"),
+        program(results=(1, 0)),
+        program(results=(0, 0)),
+        program(dimension=0),
+    ],
+)
+def test_nothing_else(text: str) -> None:
+    module = load(text)
+    assert rejoined(module) is module
