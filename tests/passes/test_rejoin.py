@@ -56,6 +56,8 @@ def test_on_every_device() -> None:
         program(results=(1, 0)),
         program(results=(0, 0)),
         program(dimension=0),
+        program().replace("f32[3,4] parameter", "f32[3,6] parameter").replace("x: f32[3,4]", "x: f32[3,6]"),
+        program().replace("f32[3,4] parameter", "f32[5,4] parameter").replace("x: f32[3,4]", "x: f32[5,4]"),
     ],
 )
 def test_nothing_else(text: str) -> None:
