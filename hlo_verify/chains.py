@@ -14,6 +14,9 @@ from hlo_verify.errors import InputError
 
 PASSES_FLAG = "--xla_dump_hlo_pass_re=.*"
 
+CLEANUP = "spmd-cleanup"
+"""The pipeline that runs within the partitioner."""
+
 _END = re.compile(r"([\w.]*_)?after_optimizations\.(txt|hlo)(\.gz)?")
 """How the name goes on, after the module's, of what XLA writes once it is done."""
 
@@ -68,10 +71,11 @@ def _is_of(name: str, module: str) -> bool:
 
 
 def _first_partitioned(dumps: tuple[Dump, ...]) -> int:
-    """The first dump after the one that the partitioner was given: its own clean-up is dumped before its end is."""
+    """The first dump after the one that the partitioner was given: its own clean-up is dumped before it ends."""
     ends = [n for n, dump in enumerate(dumps) if dump.after in PARTITIONERS]
     if not ends:
         return len(dumps)
     given = [n for n in range(ends[0]) if dumps[n].before in PARTITIONERS]
     given = given or [n for n in range(ends[0]) if dumps[n].after in PROPAGATIONS]
-    return given[-1] + 1 if given else ends[0]
+    given = given or [n for n in range(ends[0]) if dumps[n].pipeline != CLEANUP]
+    return given[-1] + 1 if given else 0

@@ -9,7 +9,7 @@ later ones from being proved (docs/decisions/chains.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from hlo_verify import chains, config, custom_calls
 from hlo_verify.diagnostics import Diagnostic, Severity
@@ -25,6 +25,7 @@ from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
 from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.sameness import Programs
+from hlo_verify.passes.slim import has_loops, slim
 from hlo_verify.report import Chain, Report, Step, Verdict
 
 Progress = Callable[[int, int], None]
@@ -36,6 +37,7 @@ SAME = "same operations"
 ALIKE = "equal to the one before"
 PROVED_AGAIN = "equal to the last one proved"
 LOGICAL = "equal to the logical module"
+NOTHING = "there is nothing that it could be compared with: what was before is missing, or cannot be read"
 
 
 def verify_passes(
@@ -69,10 +71,10 @@ class _Walk:
         self._is_partitioned = False
         self._logical: Module | None = None
         """What the partitioner was given."""
+        self._given: Found = (Verdict.PROVED, "", "")
+        """The verdict for that."""
         self._last: Module | None = None
         self._proved: Module | None = None
-        self._program = -1
-        """The number of the last module's program."""
         self._found: Found = (Verdict.PROVED, "", "")
         """The verdict for the last module that could be read."""
         self._report: Report | None = None
@@ -98,8 +100,8 @@ class _Walk:
     def _partition(self) -> None:
         """From here on modules are what a device runs."""
         self._is_partitioned = True
-        self._logical, self._last, self._proved = self._last, None, None
-        self._found = (Verdict.PROVED, "", "")
+        self._logical, self._given = self._last, self._found
+        self._last, self._proved, self._found = None, None, (Verdict.PROVED, "", "")
         if self._logical is not None:
             for given in self._shardings:
                 self._logical = self._logical if given is None else given.apply(self._logical)
@@ -114,38 +116,56 @@ class _Walk:
         return found
 
     def _decide(self, given: Module) -> Found:
-        origin = self._last or self._logical
-        readings = [given] if origin is None else list(self._folded.readings(origin, given))
-        module, found = next(filter(None, map(self._like_the_last, readings)), (readings[0], None))
-        if found is None:
-            is_first = self._last is None and self._logical is None and self._proved is None
-            found = (Verdict.PROVED, BEGINNING, "") if is_first else self._with_an_earlier_one(module)
-        self._last, self._program = module, self._programs.of(module)
+        if self._last is None and not self._is_partitioned:
+            module, found = given, (Verdict.PROVED, BEGINNING, "")
+        else:
+            module, found = self._like_one_before(given) or self._unlike_those_before(given)
+        self._last = module
         if found[0] is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
         return found
 
-    def _like_the_last(self, module: Module) -> tuple[Module, Found] | None:
-        """A module that is equal to the last one, with the verdict that they share."""
-        if self._last is None:
-            return None
+    def _like_one_before(self, given: Module) -> tuple[Module, Found] | None:
+        """A module that is equal to the last one, or else to the last proved, with the verdict that they share."""
         verdict, _, reason = self._found
-        if self._programs.of(module) == self._program:
-            return module, (verdict, SAME, reason)
-        whole = rejoined(module)
-        for read in (module,) if whole is module else (module, whole):
-            pair = self._pair(self._last, read)
-            if pair is not None and _is_equal_at_once(pair):
-                return module, (verdict, ALIKE, reason)
+        if self._last is not None:
+            for module in self._folded.readings(self._last, given):
+                how = self._likeness(self._last, module)
+                if how:
+                    return module, (verdict, how, reason)
+        if self._proved is not None and self._proved is not self._last:
+            for module in self._folded.readings(self._proved, given):
+                if self._likeness(self._proved, module):
+                    return module, (Verdict.PROVED, PROVED_AGAIN, "")
         return None
 
+    def _likeness(self, earlier: Module, module: Module) -> str:
+        """How two modules are seen to be equal at once; empty if they are not."""
+        if self._programs.of(earlier) == self._programs.of(module):
+            return SAME
+        pairs = (self._pair(first, second) for first, second in _forms(earlier, module))
+        return ALIKE if any(pair is not None and _is_equal_at_once(pair) for pair in pairs) else ""
+
+    def _unlike_those_before(self, given: Module) -> tuple[Module, Found]:
+        """A module that may be another program than the last, as it is best read, with its verdict."""
+        before = self._last or self._logical
+        readings = [given] if before is None else list(self._folded.readings(before, given))
+        module = next(filter(self._is_like_the_beginning, readings), readings[0])
+        return module, self._with_an_earlier_one(module)
+
+    def _is_like_the_beginning(self, module: Module) -> bool:
+        """Whether a module is at once seen to be equal to what its half of the chain begins with."""
+        pair = self._origin(module)
+        return pair is not None and _is_equal_at_once(pair)
+
     def _with_an_earlier_one(self, module: Module) -> Found:
-        """The verdict by a module before the last one, which alone may be another program."""
+        """The verdict by what the module's half of the chain begins with; then by the last module proved."""
         pair = self._origin(module)
         report = None if pair is None else self._decided(*pair)
         if report is not None and report.verdict is Verdict.PROVED:
-            return Verdict.PROVED, LOGICAL if self._is_partitioned else PROVED_AGAIN, ""
+            verdict, _, reason = self._given
+            return verdict, LOGICAL if self._is_partitioned else PROVED_AGAIN, reason
         if report is not None and report.verdict is Verdict.REFUTED:
             if self._report is None or self._report.verdict is not Verdict.REFUTED:
                 self._report = report
@@ -154,7 +174,7 @@ class _Walk:
         if other is not None and prove(*other).verdict is Verdict.PROVED:
             return Verdict.PROVED, PROVED_AGAIN, ""
         self._report = self._report or report
-        return Verdict.UNKNOWN, "", "there is nothing to compare it with" if report is None else _reason(report)
+        return Verdict.UNKNOWN, "", NOTHING if report is None else _reason(report)
 
     def _origin(self, module: Module) -> tuple[Module, Module] | None:
         """The module with what its half of the chain begins with, as a pair."""
@@ -177,7 +197,7 @@ class _Walk:
         return pair_of_programs(first, second, devices)
 
     def _decided(self, logical: Module, partitioned: Module) -> Report:
-        """A proof; or else a refutation, where the module before was proved."""
+        """A proof; or else a refutation, where the module before is known to be right or wrong."""
         if not self._refute or self._found[0] is Verdict.UNKNOWN:
             return prove(logical, partitioned)
         with refuter(logical, partitioned) as refutes:
@@ -185,6 +205,16 @@ class _Walk:
             if examination.report.verdict is Verdict.PROVED:
                 return examination.report
             return refutes.refute(examination).report
+
+
+def _forms(first: Module, second: Module) -> Iterator[tuple[Module, Module]]:
+    """Two modules in forms that are easier to compare, as they are at first."""
+    yield first, second
+    whole = rejoined(second)
+    if whole is not second:
+        yield first, whole
+    if has_loops(first) and has_loops(second):
+        yield slim(first), slim(whole)
 
 
 def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:

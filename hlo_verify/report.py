@@ -194,7 +194,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What was decided of a program after each pass. `report` is that of the first step that is not proved."""
+    """What was decided of a program after each pass.
+
+    `report` is that of the first step that is REFUTED, or else of the first that is UNKNOWN.
+    """
 
     name: str
     steps: tuple[Step, ...]

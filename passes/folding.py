@@ -2,8 +2,9 @@
 
 XLA's passes fold `2 * 0.1` into the constant that is nearest to it, and `x / 3` into `x * 0.333333343`. Over the reals
 these differ from the program before by a rounding. Where a constant is new in a module, and is what the module before
-computes from constants alone, rounded at each step as its element type is, it is replaced by that computation; a named
-assumption says so. Nothing else is: a constant that is off by more than such roundings stays what it is.
+computes from constants alone, or would by joining two operations on constants or by turning a division into a product,
+rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. Nothing
+else is: a constant that is off by more than such roundings stays what it is.
 """
 
 from __future__ import annotations

@@ -121,6 +121,29 @@ def test_a_dump_that_cannot_be_read_is_unknown_alone(dumps: Path, tmp_path: Path
     assert chain.first is not None and "cut short" in chain.first.reason
 
 
+def test_behind_the_partitioner_alone_nothing_is_proved(dumps: Path, tmp_path: Path) -> None:
+    folder = edited(dumps, tmp_path, LAST, other_constant)
+    [chain] = find_chains(folder)
+    for dump in chain.dumps[: chain.partitioned]:
+        dump.path.unlink()
+    assert {step.verdict for step in verified(folder).steps} == {Verdict.UNKNOWN}
+
+
+def test_what_a_wrong_module_was_partitioned_into_is_wrong(dumps: Path, tmp_path: Path) -> None:
+    """Nothing is proved again only because the partitioner did what it should."""
+    [whole] = find_chains(dumps)
+    folder, file = tmp_path, whole.dumps[whole.partitioned - 1].path.name
+
+    def other_factor(text: str) -> str:
+        return text.replace("constant(0.044715", "constant(0.054715", 1)
+
+    chain = verified(edited(dumps, folder, file, other_factor))
+    steps = {step.file: step for step in chain.steps}
+    assert steps[file].verdict is Verdict.REFUTED
+    assert chain.first is steps[file]
+    assert all(step.verdict is not Verdict.PROVED for step in chain.steps[whole.partitioned :])
+
+
 def test_on_the_command_line(dumps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = edited(dumps, tmp_path, LAST, other_constant)
     assert cli.main(["--each-pass", str(folder), "--color", "never"]) == 1

@@ -39,7 +39,7 @@ class Unsupported(Code):
         "HV203",
         """a custom call has no registered meaning
 
-        Nothing is assumed of a custom call to a kernel that hlo-verify does not know (Pallas, cuDNN, a library's).
+        Nothing is assumed of a custom call to a kernel that hlo-verify does not know (cuDNN, a library's).
 
         What to do: say in pyproject.toml what it computes, by a JAX function or by name alone:
 

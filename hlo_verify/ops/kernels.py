@@ -1,9 +1,9 @@
-"""Custom calls by their targets, kernels that nobody said anything of among them: they are taken for functions of their
-operands, and reports say so.
+"""Custom calls by their targets. Kernels that nobody said anything of are taken for functions of their operands, and
+memory that nobody wrote to for the same in both modules; reports say so.
 
 Compilers of kernels have one target for all of them; the kernel is in the call's `backend_config`, which is a part of
-what has to be equal. A kernel that talks to other devices is a function of more than its operands, and is not taken
-for one. Who knows more says so (`register_custom_call`).
+what has to be equal. A Pallas TPU kernel that talks to other devices is a function of more than its operands, and is
+not taken for one; of others it is not known whether they do. Who knows more says so (`register_custom_call`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value
 
 @dataclass(frozen=True, slots=True)
 class Presumed:
-    """What custom calls to a target are taken for, in words, and where that is known to be wrong."""
+    """What custom calls to a target are taken for, in words and as a rule."""
 
     assumption: str
     rule: Rule

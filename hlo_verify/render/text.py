@@ -110,17 +110,20 @@ def _chain(chain: Chain, style: Style) -> Iterator[str]:
 
 def _lost(chain: Chain) -> Iterator[str]:
     """Which passes are to blame, as far as it is known, and where the proof goes on."""
-    before = Verdict.PROVED
+    before, last = Verdict.PROVED, ""
     for step in chain.steps:
         name = f"{step.pipeline}: {step.after} (step {step.number})"
         if step.verdict is Verdict.REFUTED and before is not Verdict.REFUTED:
             first = " first" if before is Verdict.PROVED else ", or one since the last that is proved,"
-            yield f"The pass {name}{first} changed the value: {step.file}"
+            whose = f"The pass {name}"
+            if step.after == "pipeline-start":  # that is no pass: something before the pipeline did it
+                whose = f"What is between the steps {step.number - 1} and {step.number} ({last})"
+            yield f"{whose}{first} changed the value: {step.file}"
         elif step.verdict is Verdict.UNKNOWN and before is Verdict.PROVED:
             yield f"The thread is lost at the pass {name}: {_one_line(step.reason)}"
         elif step.verdict is Verdict.PROVED and before is not Verdict.PROVED:
             yield f"After the pass {name} the program is proved again."
-        before = step.verdict
+        before, last = step.verdict, step.file
 
 
 def _results(report: Report, style: Style) -> Iterator[str]:

@@ -171,6 +171,13 @@ def test_a_chain_has_a_line_for_each_step_and_says_which_pass_did_it() -> None:
     assert "\nAssumed: no NaN\nREFUTED  2 of 4 steps proved, on 8 devices, 2.5 s\n" in text
 
 
+def test_the_start_of_a_pipeline_is_no_pass() -> None:
+    found = chain(P, R)
+    steps = found.steps[0], replace(found.steps[1], after="pipeline-start")
+    text = render([replace(found, steps=steps)], Style(), several=True)
+    assert "What is between the steps 0 and 1 (m.0.txt) first changed the value: m.1.txt\n" in text
+
+
 def test_after_what_is_unknown_no_pass_is_the_first() -> None:
     text = render([chain(P, U, R)], Style(), several=True)
     assert "The thread is lost at the pass simplification: pass-1 (step 1): lost\n" in text

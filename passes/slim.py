@@ -1,0 +1,90 @@
+"""Loops without what they carry for nothing: values that no turn changes, and values that nothing needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlo_verify.ir import Function, Module, Op, Value, captured
+
+
+def has_loops(module: Module) -> bool:
+    return any(op.name == "while" for op in module.main.ops)
+
+
+def slim(module: Module) -> Module:
+    """The module with such loops; a value that stays what it was is read where the loop begins."""
+    return replace(module, main=_slim(module.main, {}))
+
+
+def _slim(function: Function, same: dict[Value, Value]) -> Function:
+    """The function with values replaced by those that they are the same as."""
+    ops: list[Op] = []
+    needed = _needed(function)
+    for op in function.ops:
+        operands = tuple(same.get(v, v) for v in op.operands)
+        op = replace(op, operands=operands)
+        op = _loop(op, same, needed) if op.name == "while" else op
+        ops.append(replace(op, regions=tuple(_slim(region, same) for region in op.regions)))
+    return replace(function, ops=tuple(ops), results=tuple(same.get(v, v) for v in function.results))
+
+
+def _needed(function: Function) -> set[Value]:
+    needed = {*function.results}
+    for op in function.ops:
+        needed.update(op.operands, captured(op))
+    return needed
+
+
+def _loop(op: Op, same: dict[Value, Value], needed: set[Value]) -> Op:
+    condition, body = op.regions
+    kept = _kept(op, needed)
+    for k, initial in enumerate(op.operands):
+        if body.results[k] == body.arguments[k]:
+            for value in (condition.arguments[k], body.arguments[k], op.results[k]):
+                same[value] = initial
+    kept = [k for k in kept if body.results[k] != body.arguments[k]]
+    given = ((condition, condition.results), (body, tuple(body.results[k] for k in kept)))
+    regions = tuple(
+        replace(
+            region,
+            arguments=tuple(region.arguments[k] for k in kept),
+            argument_types=tuple(region.argument_types[k] for k in kept),
+            ops=_live(region, results),
+            results=results,
+        )
+        for region, results in given
+    )
+    return replace(
+        op,
+        operands=tuple(op.operands[k] for k in kept),
+        results=tuple(op.results[k] for k in kept),
+        types=tuple(op.types[k] for k in kept),
+        regions=regions,
+    )
+
+
+def _kept(op: Op, needed: set[Value]) -> list[int]:
+    """What a loop carries that a result which is needed depends on, or how often it turns."""
+    condition, body = op.regions
+    kept = {k for k, result in enumerate(op.results) if result in needed}
+    kept |= {k for k, v in enumerate(condition.arguments) if v in _used(condition, condition.results)}
+    while True:
+        used = _used(body, tuple(body.results[k] for k in kept))
+        more = {k for k, v in enumerate(body.arguments) if v in used} - kept
+        if not more:
+            return sorted(kept)
+        kept |= more
+
+
+def _used(function: Function, results: tuple[Value, ...]) -> set[Value]:
+    """The values that some results are made of."""
+    used = {*results}
+    for op in reversed(function.ops):
+        if used.intersection(op.results):
+            used.update(op.operands, captured(op))
+    return used
+
+
+def _live(function: Function, results: tuple[Value, ...]) -> tuple[Op, ...]:
+    used = _used(function, results)
+    return tuple(op for op in function.ops if used.intersection(op.results))
