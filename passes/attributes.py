@@ -155,7 +155,7 @@ def _read_axis(attribute: Any) -> AxisReference:
 def _read_string(attribute: Any) -> str:
     try:
         return str(attribute.value)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RuntimeError):  # bytes that are no text, which the bindings of some versions say so
         return str(attribute.value_bytes.decode("latin-1"))
 
 

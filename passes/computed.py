@@ -63,6 +63,9 @@ SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimizat
 MANY = 64
 """Of more constants than this, no pairs are tried."""
 
+ROUNDINGS = 32
+"""What more operations computed is not followed."""
+
 
 def is_near(found: Computed) -> bool:
     """Whether a number is its exact value, but for a rounding for each operation."""
@@ -138,6 +141,8 @@ def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
     """An operation on two numbers, where it has a result."""
     compute = _BINARY.get(name)
     if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
+        return
+    if sum(x.roundings for x in operands) >= ROUNDINGS:
         return
     x, y = operands
     with np.errstate(all="ignore"):

@@ -16,8 +16,11 @@ _REPEATABLE = SHAREABLE | frozenset(
 )
 """Operations that do the same each time, if what is inside of them does."""
 
+_EFFECTS = frozenset({"send", "recv", "infeed", "outfeed"})
+"""Operations that do something beside giving results, in some order."""
+
 _ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})
-"""Attributes that mean nothing but on custom calls."""
+"""Attributes that mean nothing on repeatable operations."""
 
 
 class Programs:
@@ -30,30 +33,44 @@ class Programs:
     def of(self, module: Module) -> int:
         main = module.main
         names: dict[Value, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
-        results = self._function(main, names, Counter(), 0)
-        return self._number((main.argument_types, module.result_types, results, module.partitions, module.replicas))
+        effects: list[int] = []
+        results = self._function(main, names, Counter(), effects, ())
+        kinds = main.argument_types, module.result_types
+        return self._number((*kinds, results, tuple(effects), module.partitions, module.replicas))
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _function(self, function: Function, names: dict[Value, Any], times: Counter[Any], depth: int) -> Any:
+    def _function(
+        self,
+        function: Function,
+        names: dict[Value, Any],
+        times: Counter[Any],
+        effects: list[int],
+        place: tuple[Any, ...],
+    ) -> Any:
+        """The names of the results of a function at a place, and note what it does beside."""
         for op in function.ops:
             regions: list[Any] = []
             for region in op.regions:
-                names.update((v, (depth, len(regions), n)) for n, v in enumerate(region.arguments))
-                regions.append((region.argument_types, self._function(region, names, times, depth + 1)))
+                inside = (*place, (op.name, len(regions)))
+                names.update((v, (len(place), len(regions), n)) for n, v in enumerate(region.arguments))
+                regions.append((region.argument_types, self._function(region, names, times, effects, inside)))
             operands = tuple(names[v] for v in op.operands)
             key: tuple[Any, ...] = (op.name, op.types, self._attributes(op), operands, tuple(regions))
             if op.name not in _REPEATABLE:
+                key = (*key, place)
                 times[key] += 1
                 key = (*key, times[key])
             number = self._number(key)
+            if op.name in _EFFECTS or op.attributes.get("has_side_effect"):
+                effects.append(number)
             names.update((v, (number, n)) for n, v in enumerate(op.results))
         return tuple(names[v] for v in function.results)
 
     def _attributes(self, op: Op) -> Any:
         given = op.attributes
-        if op.name != "custom_call":
+        if op.name in _REPEATABLE:
             left_out = {name for name in _ABOUT_COMPILING if name in given}
             if "manual" not in str(given.get("sharding", "")):
                 left_out.add("sharding")

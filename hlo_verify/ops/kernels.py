@@ -1,5 +1,5 @@
 """Custom calls by their targets. Kernels that nobody said anything of are taken for functions of their operands, and
-memory that nobody wrote to for the same in both modules; reports say so.
+memory that nobody wrote to for the same wherever one source line asks for it; reports say so.
 
 Compilers of kernels have one target for all of them; the kernel is in the call's `backend_config`, which is a part of
 what has to be equal. A Pallas TPU kernel that talks to other devices is a function of more than its operands, and is
@@ -9,7 +9,7 @@ not taken for one; of others it is not known whether they do. Who knows more say
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
@@ -27,17 +27,22 @@ class Presumed:
 
 
 def _kernels(target: str, language: str, communicates: Callable[[str], bool] = lambda _: False) -> Presumed:
-    of_operands = deterministic()
-
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
         if communicates(_text(op.attributes.get("backend_config"))):
             raise UnsupportedError(
                 f"custom_call to {target}, a {language} kernel that communicates with other devices",
                 Unsupported.CUSTOM_CALL,
             )
-        return of_operands(op, args, context)
+        return _OF_OPERANDS(op, args, context)
 
     return Presumed(f"{language} kernels (custom_call to {target}) are functions of their operands", rule)
+
+
+_OF_OPERANDS = deterministic()
+
+
+def _with_line(op: Op) -> Op:
+    return replace(op, attributes={**op.attributes, "line": str(op.location)})
 
 
 def _text(config: Any) -> str:
@@ -55,7 +60,8 @@ PRESUMED = {
     "triton_kernel_call": _kernels("triton_kernel_call", "Triton"),
     "AwsNeuronCustomNativeKernel": _kernels("AwsNeuronCustomNativeKernel", "NKI"),
     "AllocateBuffer": Presumed(
-        "memory that nobody wrote to (custom_call to AllocateBuffer) holds the same in both modules", deterministic()
+        "memory that nobody wrote to (custom_call to AllocateBuffer) holds the same wherever one line asks for it",
+        lambda op, args, context: _OF_OPERANDS(_with_line(op), args, context),
     ),
 }
 """By target."""

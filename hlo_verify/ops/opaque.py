@@ -6,6 +6,7 @@ What draws new numbers, or exchanges data with the world around the module, has 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
@@ -95,7 +96,18 @@ def register_custom_call(target: str, rule: Rule) -> None:
     CUSTOM_CALLS[target] = rule
 
 
-_ABOUT_THE_CALL = frozenset({"api_version", "sharding", "operand_layouts", "result_layouts", "frontend_attributes"})
+_ABOUT_THE_CALL = frozenset({"api_version", "sharding", "frontend_attributes"})
+_LAYOUTS = ("operand_layouts", "result_layouts")
+
+
+def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that make a call another one: what it sees of an operand is how that lies in memory, and where
+    nothing is said that is row by row."""
+    kept = {k: v for k, v in attributes.items() if k not in _ABOUT_THE_CALL}
+    for name in _LAYOUTS:
+        if all(list(layout) == list(range(len(layout)))[::-1] for layout in kept.get(name) or ()):
+            kept.pop(name, None)
+    return kept
 
 
 def deterministic(trailing: int | None = None) -> Rule:
@@ -118,7 +130,10 @@ def deterministic(trailing: int | None = None) -> Rule:
             raise UnsupportedError(
                 f"custom_call to {op.attributes.get('call_target_name')} with computations", Unsupported.REGION
             )
-        key = fingerprint({k: v for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL})
+        key = fingerprint(_without_row_major(op.attributes))
+        kinds = tuple(
+            (kind.dtype, kind.shape[0 if trailing is None else max(0, kind.rank - trailing) :]) for kind in op.types
+        )
         results = []
         for n, kind in enumerate(op.types):
             own = range(kind.rank) if trailing is None else range(kind.rank - trailing, kind.rank)
@@ -128,7 +143,7 @@ def deterministic(trailing: int | None = None) -> Rule:
                 raise UnsupportedError(
                     f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
                 )
-            results.append(Value(kind, function_of("custom_call", (key, n), dims, kind, own)))
+            results.append(Value(kind, function_of("custom_call", (key, kinds, n), dims, kind, own)))
         return results
 
     return rule
@@ -142,7 +157,7 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
         raise UnsupportedError(f"custom_call to {target} outside of a device's program", Unsupported.CUSTOM_CALL)
     config = op.attributes.get("backend_config")
     how = {k: v for k, v in config.items() if k != "channel_id"} if isinstance(config, dict) else config
-    about = {k: v for k, v in op.attributes.items() if k not in _ABOUT_THE_CALL and k != "backend_config"}
+    about = {k: v for k, v in _without_row_major(op.attributes).items() if k != "backend_config"}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []
     for value in args:

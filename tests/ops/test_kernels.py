@@ -65,11 +65,42 @@ def test_other_compilers_of_kernels(target: str) -> None:
     assert any(target in said for said in found.assumptions)
 
 
+def test_how_operands_lie_in_memory_is_a_part_of_the_call() -> None:
+    def laid_out(operand: str, result: str = "1, 0") -> str:
+        layouts = (
+            f", operand_layouts = [dense<[{operand}]> : tensor<2xindex>], "
+            f"result_layouts = [dense<[{result}]> : tensor<2xindex>]"
+        )
+        return module(pallas(attributes=layouts))
+
+    assert report(module(pallas()), laid_out("1, 0")).verdict is Verdict.PROVED
+    assert report(laid_out("0, 1"), laid_out("0, 1")).verdict is Verdict.PROVED
+    assert report(laid_out("1, 0"), laid_out("0, 1")).verdict is Verdict.UNKNOWN
+    assert report(laid_out("1, 0"), laid_out("1, 0", "0, 1")).verdict is Verdict.UNKNOWN
+
+
+def test_how_many_results_a_call_has_is_a_part_of_it() -> None:
+    kind = "tensor<8x6xf32>"
+    two = module(pallas()).replace(
+        f"%y = stablehlo.custom_call {pallas()} : ({kind}) -> {kind}",
+        f"%y, %z = stablehlo.custom_call {pallas()} : ({kind}) -> ({kind}, {kind})",
+    )
+    assert report(two, two).verdict is Verdict.PROVED
+    assert report(two, module(pallas())).verdict is Verdict.UNKNOWN
+
+
 def test_memory_that_nobody_wrote_to() -> None:
     def allocated(scale: str) -> str:
         buffer = "%b = stablehlo.custom_call @AllocateBuffer() : () -> tensor<8x6xf32>"
         return module(f"@tpu_custom_call({scale})", f"{buffer}\n%s = stablehlo.add %b, %x : tensor<8x6xf32>\n{NEGATED}")
 
+    two = module(
+        "@tpu_custom_call(%s)",
+        "%b = stablehlo.custom_call @AllocateBuffer() : () -> tensor<8x6xf32>\n"
+        "%c = stablehlo.custom_call @AllocateBuffer() : () -> tensor<8x6xf32>\n"
+        "%d = stablehlo.subtract %b, %c : tensor<8x6xf32>\n%s = stablehlo.add %d, %x : tensor<8x6xf32>",
+    )
+    assert report(module("@tpu_custom_call(%x)"), two).verdict is Verdict.UNKNOWN
     found = report(allocated("%s"), allocated("%s"))
     assert found.verdict is Verdict.PROVED
     assert any("memory that nobody wrote to" in said for said in found.assumptions)

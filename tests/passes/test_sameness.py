@@ -105,3 +105,57 @@ def test_what_is_inside_of_a_loop_counts(old: str, new: str) -> None:
 def test_two_draws_are_not_one() -> None:
     assert same(DRAWN, DRAWN)
     assert not same(DRAWN, swapped(DRAWN, ("subtract %a, %b", "subtract %a, %a")))
+
+
+HOISTED = """module @m {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %low = stablehlo.constant dense<0.0> : tensor<f32>
+    %high = stablehlo.constant dense<1.0> : tensor<f32>
+    %shape = stablehlo.constant dense<4> : tensor<1xi64>
+    BEFORE
+    %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
+    cond {
+      %n = stablehlo.constant dense<3> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      INSIDE
+      %w = stablehlo.add %v, %drawn : tensor<4xf32>
+      stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+    }
+    return %r#1 : tensor<4xf32>
+  }
+}
+"""
+DRAW = (
+    '%drawn = "stablehlo.rng"(%low, %high, %shape) <{rng_distribution = #stablehlo<rng_distribution UNIFORM>}> '
+    ": (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>"
+)
+EFFECT = """module @m {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %y = stablehlo.tanh %x : tensor<4xf32>
+    CALLS
+    return %y : tensor<4xf32>
+  }
+}
+"""
+
+
+def test_new_numbers_in_every_turn_are_others_than_those_before_a_loop() -> None:
+    programs = Programs()
+    inside = programs.of(load(HOISTED.replace("BEFORE", "").replace("INSIDE", DRAW)))
+    assert inside == programs.of(load(HOISTED.replace("BEFORE", "").replace("INSIDE", DRAW)))
+    assert inside != programs.of(load(HOISTED.replace("BEFORE", DRAW).replace("INSIDE", "")))
+
+
+def test_what_is_done_beside_giving_results_counts_in_its_order() -> None:
+    def calls(*names: str) -> int:
+        lines = [f"stablehlo.custom_call @{n}(%x) {{has_side_effect = true}} : (tensor<4xf32>) -> ()" for n in names]
+        return programs.of(load(EFFECT.replace("CALLS", "\n".join(lines))))
+
+    programs = Programs()
+    assert calls("a", "b") == calls("a", "b")
+    assert len({calls("a", "b"), calls("b", "a"), calls("a"), calls()}) == 4
