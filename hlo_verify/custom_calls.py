@@ -76,17 +76,12 @@ def registered() -> frozenset[str]:
 
 def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
     """What was said of the custom calls in some modules, and what kernels are taken for of which nothing was said."""
+    from hlo_verify.ir import operations
     from hlo_verify.ops.kernels import PRESUMED
 
-    def targets(function: Function) -> Iterable[str]:
-        for op in function.ops:
-            if op.name == "custom_call":
-                yield str(op.attributes.get("call_target_name"))
-            for region in op.regions:
-                yield from targets(region)
-
     said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | _registered
-    found = {target for module in modules for target in targets(module.main)}
+    ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
+    found = {str(op.attributes.get("call_target_name")) for op in ops}
     return tuple(said[target] for target in sorted(found & said.keys()))
 
 

@@ -8,7 +8,7 @@ builds it from MLIR; nothing after it touches MLIR again.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,47 @@ class Function:
     results: tuple[Value, ...]
 
 
+def functions(function: Function) -> Iterator[Function]:
+    """A function and all regions inside."""
+    yield function
+    for op in function.ops:
+        for region in op.regions:
+            yield from functions(region)
+
+
+def operations(function: Function) -> Iterator[Op]:
+    """A function's operations, each before those of its regions."""
+    for op in function.ops:
+        yield op
+        for region in op.regions:
+            yield from operations(region)
+
+
+@dataclass(slots=True)
+class Fresh:
+    """Gives out values that no function has yet: numbers from `next` on."""
+
+    next: Value
+
+    def one(self) -> Value:
+        self.next += 1
+        return self.next - 1
+
+    def some(self, count: int) -> tuple[Value, ...]:
+        return tuple(self.one() for _ in range(count))
+
+
+def fresh_in(function: Function) -> Fresh:
+    """Values that are neither a function's nor its regions'."""
+    return Fresh(1 + max((v for each in functions(function) for v in _defined(each)), default=-1))
+
+
+def _defined(function: Function) -> Iterator[Value]:
+    yield from function.arguments
+    for op in function.ops:
+        yield from op.results
+
+
 def captured(op: Op) -> list[Value]:
     """The values around an operation that its regions refer to."""
     found: list[Value] = []
@@ -97,6 +138,11 @@ def captured(op: Op) -> list[Value]:
             inside.update(inner.results)
         found.extend(v for v in region.results if v not in inside)
     return found
+
+
+def used(op: Op) -> set[Value]:
+    """The values that an operation uses, those that its regions take from outside among them."""
+    return {*op.operands, *captured(op)}
 
 
 @dataclass(frozen=True, slots=True)

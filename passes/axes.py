@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit
-from hlo_verify.ir import Op
-from hlo_verify.passes.edits import functions
+from hlo_verify.ir import Op, operations
 from hlo_verify.passes.pair import Pair
 from hlo_verify.sharding import Sharding
 
@@ -41,7 +40,7 @@ class Axis:
 
 def axes_of(pair: Pair) -> list[Axis]:
     """The axes of the mesh, innermost first: as the module names them, else as its shardings cut the device number."""
-    ops = (op for function in functions(pair.partitioned.main) for op in function.ops)
+    ops = operations(pair.partitioned.main)
     named = next((axes for axes in map(_named_axes, ops) if axes), None)
     if named is not None and prod(axis.size for axis in named) == pair.devices:
         return named

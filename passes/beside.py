@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import COLLECTIVES, Function, Module, Op, TensorType, Value
+from hlo_verify.ir import COLLECTIVES, Function, Module, Op, TensorType, Value, fresh_in, operations
 from hlo_verify.mesh import AxisReference, Mesh
 from hlo_verify.sharding import Sharding, place, replicated
 
@@ -38,7 +38,7 @@ def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Modul
         )
 
     inner = _slices(first)
-    outer = _Numbers(inner)
+    fresh = fresh_in(inner)
     types = [replace(kind, shape=(devices, *kind.shape[1:])) for kind in inner.argument_types]
     results = tuple(_of(kind, devices) for kind in first.result_types)
     attributes = {
@@ -47,7 +47,7 @@ def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Modul
         "manual_axes": (_AXIS,),
         "mesh": mesh,
     }
-    arguments, values = outer.fresh(len(types)), outer.fresh(len(results))
+    arguments, values = fresh.some(len(types)), fresh.some(len(results))
     region = Op("sdy.manual_computation", arguments, values, results, attributes, (inner,))
     whole = Function(arguments, tuple(types), (region,), values)
     return replace(sharded(first, whole), result_types=results), sharded(second, _slices(second))
@@ -83,8 +83,8 @@ def _of(kind: TensorType, devices: int) -> TensorType:
 def _slices(module: Module) -> Function:
     """The program on tensors with one dimension of size 1 more, which comes first."""
     main = _without_shardings(module.main)
-    numbers = _Numbers(main)
-    taken, given = numbers.fresh(len(main.arguments)), numbers.fresh(len(main.results))
+    fresh = fresh_in(main)
+    taken, given = fresh.some(len(main.arguments)), fresh.some(len(main.results))
     kinds = tuple(_of(kind, 1) for kind in main.argument_types)
     before = map(_reshape, taken, main.arguments, main.argument_types)
     after = map(_reshape, main.results, given, (_of(kind, 1) for kind in module.result_types))
@@ -108,36 +108,11 @@ def _reshape(operand: Value, result: Value, kind: TensorType) -> Op:
     return Op("reshape", (operand,), (result,), (kind,))
 
 
-class _Numbers:
-    """Numbers for values that a function and what is inside of it do not use."""
-
-    def __init__(self, function: Function) -> None:
-        self.next = 1 + max(_every(function), default=-1)
-
-    def fresh(self, count: int) -> tuple[Value, ...]:
-        self.next += count
-        return tuple(range(self.next - count, self.next))
-
-
-def _every(function: Function) -> set[Value]:
-    found = {*function.arguments}
-    for op in function.ops:
-        found.update(op.results)
-        for region in op.regions:
-            found |= _every(region)
-    return found
-
-
 def knows_devices(module: Module) -> bool:
     """Whether some operation of a module depends on which device it runs on, or how many there are."""
-    return _knows_devices(module.main)
-
-
-def _knows_devices(function: Function) -> bool:
     return any(
         op.name in _DEVICES
         or str(op.attributes.get("call_target_name")) in _BORDERS
         or "manual" in str(op.attributes.get("sharding"))
-        or any(map(_knows_devices, op.regions))
-        for op in function.ops
+        for op in operations(module.main)
     )

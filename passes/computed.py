@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hlo_verify.ir import Function, Op, Value
+from hlo_verify.ir import Function, Op, Value, operations
 from hlo_verify.passes.elements import DTYPES
 
 Key = tuple[str, bytes]
@@ -95,17 +95,10 @@ def _scalar(dtype: str) -> Any:
     return np.dtype(DTYPES[dtype]).type
 
 
-def every(function: Function) -> Iterator[Op]:
-    for op in function.ops:
-        yield op
-        for region in op.regions:
-            yield from every(region)
-
-
 def computed(function: Function) -> list[Computed]:
     """What a module computes from constants alone, the constants themselves too."""
     known: dict[Value, Computed] = {}
-    for op in every(function):
+    for op in operations(function):
         found = _of(op, known)
         if found is not None:
             known[op.results[0]] = found

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hlo_verify.ir import Function, Module, Op, TensorType
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, fresh_in, functions
 from hlo_verify.ir import Value as Name
 
-
-@dataclass(slots=True)
-class Editor:
-    """Makes new values of a module."""
-
-    next: Name
-
-    def new(self) -> Name:
-        self.next += 1
-        return self.next - 1
-
-
-Insert = Callable[[Editor, Name], tuple[list[Op], Name]]
+Insert = Callable[[Fresh, Name], tuple[list[Op], Name]]
 """Operations after a value, and what then stands in its place."""
 
-Edit = Callable[[Editor], tuple[list[Op], dict[Name, Name]]]
+Edit = Callable[[Fresh], tuple[list[Op], dict[Name, Name]]]
 """What stands in place of an operation, and which values in place of others after it."""
 
 
@@ -42,15 +30,15 @@ class Editable:
         """The module with more operations after a value, and another value in place of it from there on."""
         op = self.ops[name]
 
-        def edit(editor: Editor) -> tuple[list[Op], dict[Name, Name]]:
-            more, new = insert(editor, name)
+        def edit(fresh: Fresh) -> tuple[list[Op], dict[Name, Name]]:
+            more, new = insert(fresh, name)
             return [op, *more], {name: new}
 
         return self.instead(op, edit)
 
     def instead(self, op: Op, edit: Edit) -> Module:
         """The module with something else in place of an operation."""
-        return replace(self.module, main=_function(self.module.main, op, edit, Editor(self.free), {}))
+        return replace(self.module, main=_function(self.module.main, op, edit, Fresh(self.free), {}))
 
 
 def editable(module: Module) -> Editable:
@@ -62,28 +50,20 @@ def editable(module: Module) -> Editable:
         for op in function.ops:
             ops.update(dict.fromkeys(op.results, op))
             types.update(zip(op.results, op.types, strict=True))
-    return Editable(module, ops, types, 1 + max(types, default=0))
+    return Editable(module, ops, types, fresh_in(module.main).next)
 
 
-def functions(function: Function) -> Iterator[Function]:
-    """A function and all regions inside."""
-    yield function
-    for op in function.ops:
-        for region in op.regions:
-            yield from functions(region)
-
-
-def _function(function: Function, op: Op, edit: Edit, editor: Editor, names: dict[Name, Name]) -> Function:
+def _function(function: Function, op: Op, edit: Edit, fresh: Fresh, names: dict[Name, Name]) -> Function:
     names = dict(names)
     ops: list[Op] = []
     for each in function.ops:
         if each is op:
-            new, renamed = edit(editor)
+            new, renamed = edit(fresh)
             ops += new
             names.update(renamed)
             continue
         operands = tuple(names.get(name, name) for name in each.operands)
-        regions = tuple(_function(region, op, edit, editor, names) for region in each.regions)
+        regions = tuple(_function(region, op, edit, fresh, names) for region in each.regions)
         changed = operands != each.operands or any(a is not b for a, b in zip(regions, each.regions, strict=True))
         ops.append(replace(each, operands=operands, regions=regions) if changed else each)
     results = tuple(names.get(name, name) for name in function.results)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.ir import Function, Module, Op, TensorType, Value
-from hlo_verify.passes.computed import SAME, Computed, Key, computed, every, is_near, joined, literal
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, operations
+from hlo_verify.passes.computed import SAME, Computed, Key, computed, is_near, joined, literal
 from hlo_verify.passes.elements import DTYPES
 
 
@@ -100,7 +100,7 @@ def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> li
 def _uses(function: Function) -> Uses:
     numbers: dict[Value, tuple[Key, TensorType]] = {}
     uses: dict[Key, dict[Use, Seen]] = {}
-    for op in every(function):
+    for op in operations(function):
         found = literal(op)
         if found is not None:
             numbers[op.results[0]] = found.key, op.types[0]
@@ -121,26 +121,14 @@ def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Module:
     by_user: dict[Value, list[tuple[Use, Computed]]] = {}
     for use, found in meant.items():
         by_user.setdefault(use.user, []).append((use, found))
-    main = _rewritten(module.main, by_user, _Fresh(module.main))
+    main = _rewritten(module.main, by_user, fresh_in(module.main))
     return replace(module, main=main, notes=(*module.notes, *said))
 
 
 # Writing it out
 
 
-class _Fresh:
-    """Numbers for new values."""
-
-    def __init__(self, main: Function) -> None:
-        own = [v for op in every(main) for v in (*op.results, *(a for r in op.regions for a in r.arguments))]
-        self._next = 1 + max((*main.arguments, *own), default=-1)
-
-    def __call__(self) -> Value:
-        self._next += 1
-        return self._next - 1
-
-
-def _rewritten(function: Function, meant: Mapping[Value, Iterable[tuple[Use, Computed]]], fresh: _Fresh) -> Function:
+def _rewritten(function: Function, meant: Mapping[Value, Iterable[tuple[Use, Computed]]], fresh: Fresh) -> Function:
     ops: list[Op] = []
     for op in function.ops:
         operands = list(op.operands)
@@ -152,12 +140,12 @@ def _rewritten(function: Function, meant: Mapping[Value, Iterable[tuple[Use, Com
     return replace(function, ops=tuple(ops))
 
 
-def _written_out(found: Computed, kind: TensorType, user: Op, fresh: _Fresh) -> Iterable[Op]:
+def _written_out(found: Computed, kind: TensorType, user: Op, fresh: Fresh) -> Iterable[Op]:
     """The operations that compute a number, and then give it the type of an operand of some operation."""
     ops: list[Op] = []
 
     def add(name: str, operands: tuple[Value, ...], type_: TensorType, attributes: Mapping[str, Any]) -> Value:
-        new = Op(name, operands, (fresh(),), (type_,), attributes, location=user.location, source=user.source)
+        new = Op(name, operands, (fresh.one(),), (type_,), attributes, location=user.location, source=user.source)
         ops.append(new)
         return new.results[0]
 

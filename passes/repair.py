@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate.numbers import is_float
-from hlo_verify.ir import Function, Module, Op, TensorType
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType
 from hlo_verify.ir import Value as Name
 from hlo_verify.passes.axes import Axis, Groups, axes_of, groups_along
-from hlo_verify.passes.edits import Edit, Editable, Editor, Insert, editable
+from hlo_verify.passes.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.pair import Pair
 
 COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"})
@@ -170,8 +170,8 @@ def _width(op: Op) -> int:
 
 
 def _with_start(op: Op, k: int, starts: npt.NDArray[np.int64], index: TensorType) -> Edit:
-    def edit(editor: Editor) -> tuple[list[Op], dict[Name, Name]]:
-        table, number, at, taken, start = (editor.new() for _ in range(5))
+    def edit(fresh: Fresh) -> tuple[list[Op], dict[Name, Name]]:
+        table, number, at, taken, start = fresh.some(5)
         whole = TensorType((len(starts),), index.dtype)
         ui32, one = TensorType((), "ui32"), TensorType((1,), index.dtype)
         operands = (*op.operands[: 1 + k], start, *op.operands[2 + k :])
@@ -207,8 +207,8 @@ def _factors(groups: Groups, hint: float | None) -> Iterator[tuple[Fraction, str
 
 
 def _all_reduce(members: npt.NDArray[np.int64], kind: TensorType, reducer: str) -> Insert:
-    def insert(editor: Editor, value: Name) -> tuple[list[Op], Name]:
-        a, b, together, result = (editor.new() for _ in range(4))
+    def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
+        a, b, together, result = fresh.some(4)
         one = TensorType((), kind.dtype)
         body = Function((a, b), (one, one), (Op(reducer, (a, b), (together,), (one,)),), (together,))
         attributes = {"replica_groups": members, **_FLAT}
@@ -218,8 +218,8 @@ def _all_reduce(members: npt.NDArray[np.int64], kind: TensorType, reducer: str) 
 
 
 def _times(factor: Fraction, kind: TensorType) -> Insert:
-    def insert(editor: Editor, value: Name) -> tuple[list[Op], Name]:
-        constant, result = editor.new(), editor.new()
+    def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
+        constant, result = fresh.some(2)
         number = np.broadcast_to(np.float64(factor), kind.shape)
         return [
             Op("constant", (), (constant,), (kind,), {"value": number}),
@@ -230,8 +230,8 @@ def _times(factor: Fraction, kind: TensorType) -> Insert:
 
 
 def _permute(pairs: npt.NDArray[np.int64], kind: TensorType) -> Insert:
-    def insert(editor: Editor, value: Name) -> tuple[list[Op], Name]:
-        result = editor.new()
+    def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
+        result = fresh.one()
         attributes = {"source_target_pairs": pairs, "channel_id": 1}
         return [Op("collective_permute", (value,), (result,), (kind,), attributes)], result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hlo_verify.ir import Function, Module, Op, Value, captured
+from hlo_verify.ir import Function, Module, Op, Value, used
 
 
 def has_loops(module: Module) -> bool:
@@ -31,7 +31,7 @@ def _slim(function: Function, same: dict[Value, Value]) -> Function:
 def _needed(function: Function) -> set[Value]:
     needed = {*function.results}
     for op in function.ops:
-        needed.update(op.operands, captured(op))
+        needed.update(used(op))
     return needed
 
 
@@ -78,13 +78,13 @@ def _kept(op: Op, needed: set[Value]) -> list[int]:
 
 def _used(function: Function, results: tuple[Value, ...]) -> set[Value]:
     """The values that some results are made of."""
-    used = {*results}
+    found = {*results}
     for op in reversed(function.ops):
-        if used.intersection(op.results):
-            used.update(op.operands, captured(op))
-    return used
+        if found.intersection(op.results):
+            found.update(used(op))
+    return found
 
 
 def _live(function: Function, results: tuple[Value, ...]) -> tuple[Op, ...]:
-    used = _used(function, results)
-    return tuple(op for op in function.ops if used.intersection(op.results))
+    live = _used(function, results)
+    return tuple(op for op in function.ops if live.intersection(op.results))

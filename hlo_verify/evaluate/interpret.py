@@ -26,8 +26,7 @@ from hlo_verify.evaluate import (
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.numbers import is_float, storage
 from hlo_verify.evaluate.state import Limits, Place, Rule, Run, UnknownError
-from hlo_verify.evaluate.uses import used
-from hlo_verify.ir import Function, Module, Op, TensorType, Value
+from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
-from hlo_verify.ir import Module, Op, Value
+from hlo_verify.ir import Module, Op, Value, used
 
 FOLLOWED = frozenset(
     "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "
@@ -88,15 +88,6 @@ def positive_arguments(module: Module) -> frozenset[int]:
             found |= reached[0] if op.operands[0] in sources else frozenset()
         elif op.name in SCALED:
             sources.update(dict.fromkeys(op.results, frozenset().union(*reached)))
-    return found
-
-
-def used(op: Op) -> set[Value]:
-    """The values that an operation uses, those that its regions take from outside among them."""
-    found = set(op.operands)
-    for region in op.regions:
-        inside = set(region.arguments).union(*(inner.results for inner in region.ops))
-        found |= set(region.results).union(*(used(inner) for inner in region.ops)) - inside
     return found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hlo_verify.ir import Function, Module, Op, TensorType
-from hlo_verify.passes.edits import Editor, editable, functions
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, functions
+from hlo_verify.passes.edits import editable
 
 F32 = TensorType((), "f32")
 
@@ -21,8 +21,8 @@ MAIN = Function((0,), (F32,), (op("abs", (0,), 1), op("custom", (1,), 2, BODY), 
 MODULE = Module("m", MAIN, ("x",), ("y", "z"), (F32, F32), (None,), (None, None))
 
 
-def twice(editor: Editor, value: int) -> tuple[list[Op], int]:
-    result = editor.new()
+def twice(fresh: Fresh, value: int) -> tuple[list[Op], int]:
+    result = fresh.one()
     return [op("add", (value, value), result)], result
 
 
