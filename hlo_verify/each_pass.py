@@ -116,21 +116,23 @@ class _Walk:
         return found
 
     def _decide(self, given: Module) -> Found:
+        before = self._last or self._logical
+        readings = [given] if before is None else list(self._folded.readings(before, given))
         if self._last is None and not self._is_partitioned:
             module, found = given, (Verdict.PROVED, BEGINNING, "")
         else:
-            module, found = self._like_one_before(given) or self._unlike_those_before(given)
+            module, found = self._like_one_before(given, readings) or self._unlike_those_before(readings)
         self._last = module
         if found[0] is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
         return found
 
-    def _like_one_before(self, given: Module) -> tuple[Module, Found] | None:
+    def _like_one_before(self, given: Module, readings: Sequence[Module]) -> tuple[Module, Found] | None:
         """A module that is equal to the last one, or else to the last proved, with the verdict that they share."""
         verdict, _, reason = self._found
         if self._last is not None:
-            for module in self._folded.readings(self._last, given):
+            for module in readings:
                 how = self._likeness(self._last, module)
                 if how:
                     return module, (verdict, how, reason)
@@ -147,10 +149,8 @@ class _Walk:
         pairs = (self._pair(first, second) for first, second in _forms(earlier, module))
         return ALIKE if any(pair is not None and _is_equal_at_once(pair) for pair in pairs) else ""
 
-    def _unlike_those_before(self, given: Module) -> tuple[Module, Found]:
+    def _unlike_those_before(self, readings: Sequence[Module]) -> tuple[Module, Found]:
         """A module that may be another program than the last, as it is best read, with its verdict."""
-        before = self._last or self._logical
-        readings = [given] if before is None else list(self._folded.readings(before, given))
         module = next(filter(self._is_like_the_beginning, readings), readings[0])
         return module, self._with_an_earlier_one(module)
 

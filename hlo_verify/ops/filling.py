@@ -1,9 +1,9 @@
 """What a loop fills window by window: every iteration writes to some places, and no two write to the same.
 
-    next[p] = v_i(t) where p is in window i of iteration t, and now[p] where it is in none
+    after[p] = v_i(t) where p is in window i of iteration t, and before[p] where it is in none
 
-If the windows of all iterations together cover every place once (their guards add up to 1), in the end it is
-`sum over t and i. [p in window i of iteration t] * v_i(t)`.
+If the windows of all iterations together cover every place once (their guards add up to 1), what the loop gives is
+`sum over t and i. [p in window i of iteration t] * v_i(t)`, whatever it began with.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _windows(p: Poly) -> dict[Index, Guard]:
 
 
 def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Poly | None:
-    """p at the places in that window and in no other; None where this is not seen.
+    """p at the places inside of that window and of no other, or of none at all if it is None; None if this is not seen.
 
     What is not in a window is below or above it: `[below]` is any truth value there, and `[above]` the opposite.
     """
@@ -61,7 +61,7 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
             if not isinstance(atom, Guard) or window is None:
                 product = algebra.multiply(product, algebra.power_of(of_atom(atom), n))
                 continue
-            here = _holds(atom, window, window is inside, below[window.form])
+            here = _truth_of(atom, window, window is inside, below[window.form])
             if here is None:
                 return None
             product = algebra.multiply(product, here)
@@ -70,7 +70,7 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
     return None if any(read.tensor in unknown for read in reads(result)) else result
 
 
-def _holds(guard: Guard, window: Guard, inside: bool, below: Poly) -> Poly | None:
+def _truth_of(guard: Guard, window: Guard, inside: bool, below: Poly) -> Poly | None:
     """A guard on a window's form, at places inside of the window or outside; None if it is another condition."""
     if guard is window:
         return ONE if inside else ZERO

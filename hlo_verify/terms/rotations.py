@@ -77,7 +77,11 @@ def _joined_once(p: Poly) -> Poly | None:
 
 
 def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
-    """The monomials of which there may be as many as a ring has places, or all but one."""
+    """The monomials of which there may be as many as a ring has places, or all but one.
+
+    Sums over turns count with all others of the same ring and factor; what is at one place each, with those of the same
+    structure alone (`kind`), as the parts of one sum have.
+    """
     rings: list[tuple[Monomial, Number, set[tuple[int, int]]]] = []
     places: Counter[tuple[Number, int, int]] = Counter()
     for mono, c in p.items:

@@ -17,24 +17,6 @@ TEXT = """module @m {
   }
 }
 """
-LOOP = """module @m {
-  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
-    %zero = stablehlo.constant dense<0> : tensor<i32>
-    %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
-    cond {
-      %n = stablehlo.constant dense<3> : tensor<i32>
-      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %p : tensor<i1>
-    } do {
-      %one = stablehlo.constant dense<1> : tensor<i32>
-      %j = stablehlo.add %i, %one : tensor<i32>
-      %w = stablehlo.add %v, %y : tensor<4xf32>
-      stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
-    }
-    return %r#1 : tensor<4xf32>
-  }
-}
-"""
 DRAWN = """module @m {
   func.func public @main() -> tensor<4xf32> {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -47,6 +29,33 @@ DRAWN = """module @m {
   }
 }
 """  # noqa: E501
+
+
+def loop(added: str, *, before: str = "", inside: str = "") -> str:
+    """Three turns that each add a value, which is made before the loop or in each turn."""
+    return f"""module @m {{
+  func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %low = stablehlo.constant dense<0.0> : tensor<f32>
+    %high = stablehlo.constant dense<1.0> : tensor<f32>
+    %shape = stablehlo.constant dense<4> : tensor<1xi64>
+    {before}
+    %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
+    cond {{
+      %n = stablehlo.constant dense<3> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      {inside}
+      %w = stablehlo.add %v, {added} : tensor<4xf32>
+      stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+    }}
+    return %r#1 : tensor<4xf32>
+  }}
+}}
+"""
 
 
 def same(first: str, second: str) -> bool:
@@ -98,8 +107,9 @@ def test_other_programs(other: str) -> None:
     [("dense<3>", "dense<4>"), ("add %v, %y", "add %v, %v"), ("add %v, %y", "add %v, %x"), ("LT", "LE")],
 )
 def test_what_is_inside_of_a_loop_counts(old: str, new: str) -> None:
-    assert same(LOOP, LOOP.replace("%w", "%z"))
-    assert not same(LOOP, swapped(LOOP, (old, new)))
+    text = loop("%y")
+    assert same(text, text.replace("%w", "%z"))
+    assert not same(text, swapped(text, (old, new)))
 
 
 def test_two_draws_are_not_one() -> None:
@@ -107,29 +117,6 @@ def test_two_draws_are_not_one() -> None:
     assert not same(DRAWN, swapped(DRAWN, ("subtract %a, %b", "subtract %a, %a")))
 
 
-HOISTED = """module @m {
-  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-    %zero = stablehlo.constant dense<0> : tensor<i32>
-    %low = stablehlo.constant dense<0.0> : tensor<f32>
-    %high = stablehlo.constant dense<1.0> : tensor<f32>
-    %shape = stablehlo.constant dense<4> : tensor<1xi64>
-    BEFORE
-    %r:2 = stablehlo.while(%i = %zero, %v = %x) : tensor<i32>, tensor<4xf32>
-    cond {
-      %n = stablehlo.constant dense<3> : tensor<i32>
-      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %p : tensor<i1>
-    } do {
-      %one = stablehlo.constant dense<1> : tensor<i32>
-      %j = stablehlo.add %i, %one : tensor<i32>
-      INSIDE
-      %w = stablehlo.add %v, %drawn : tensor<4xf32>
-      stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
-    }
-    return %r#1 : tensor<4xf32>
-  }
-}
-"""
 DRAW = (
     '%drawn = "stablehlo.rng"(%low, %high, %shape) <{rng_distribution = #stablehlo<rng_distribution UNIFORM>}> '
     ": (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<4xf32>"
@@ -145,10 +132,9 @@ EFFECT = """module @m {
 
 
 def test_new_numbers_in_every_turn_are_others_than_those_before_a_loop() -> None:
-    programs = Programs()
-    inside = programs.of(load(HOISTED.replace("BEFORE", "").replace("INSIDE", DRAW)))
-    assert inside == programs.of(load(HOISTED.replace("BEFORE", "").replace("INSIDE", DRAW)))
-    assert inside != programs.of(load(HOISTED.replace("BEFORE", DRAW).replace("INSIDE", "")))
+    inside = loop("%drawn", inside=DRAW)
+    assert same(inside, inside)
+    assert not same(inside, loop("%drawn", before=DRAW))
 
 
 def test_what_is_done_beside_giving_results_counts_in_its_order() -> None:
