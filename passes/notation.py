@@ -17,7 +17,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import Location, Op
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, decimal, make_poly
 
 POSITIONS = "ijklmnuv"
 BOUND = "abcefgh"
@@ -265,7 +265,8 @@ def variable(v: Var) -> str:
 
 
 def number(c: Number) -> str:
-    """An integer, a small fraction, or a decimal."""
-    if isinstance(c, Fraction) and max(abs(c.numerator), c.denominator) > 1 << 24:
-        return f"{float(c):.6g}"
-    return str(c)
+    """An integer, a fraction such as a mean's or of small numbers, or else a decimal."""
+    if isinstance(c, Fraction):
+        smaller, larger = sorted((abs(c.numerator), c.denominator))
+        return str(c) if smaller <= 1000 and larger <= 1 << 24 else decimal(c)
+    return str(c) if abs(c) <= expr.UNBOUNDED else decimal(c)

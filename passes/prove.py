@@ -20,11 +20,10 @@ from hlo_verify.passes.pair import device_count, is_global, result_placements
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import FEW, Stages
-from hlo_verify.passes.walk import begin, verification
+from hlo_verify.passes.walk import begin, start_anew, verification
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
-from hlo_verify.terms.memory import forget
 from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
@@ -170,7 +169,7 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
         if pair is None or key not in proved:
             values = once.resolve(wanted[n]), once.resolve(found[n])
             if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], both.device)):
-                forget()
+                start_anew()
                 return None
             proved.add(key)
         results.append(Result(n, name, Verdict.PROVED))

@@ -21,12 +21,11 @@ from hlo_verify.passes.lineage import obligations
 from hlo_verify.passes.meanings import UnwrittenError
 from hlo_verify.passes.pair import argument_shardings, is_global, result_placements
 from hlo_verify.passes.questions import Nesting, question
-from hlo_verify.passes.walk import begin, verification
+from hlo_verify.passes.walk import begin, start_anew, verification
 from hlo_verify.report import Disagreement, Recheck
 from hlo_verify.solver.names import Names
 from hlo_verify.solver.plain import BudgetError, times
 from hlo_verify.solver.workers import Lost, Pool
-from hlo_verify.terms.memory import forget
 from hlo_verify.terms.term import Poly
 
 
@@ -40,7 +39,7 @@ def record(logical: Module, partitioned: Module) -> Recorder:
         if not open_:
             break
         if not decide:
-            forget()
+            start_anew()
     return recorder
 
 

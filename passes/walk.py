@@ -16,6 +16,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Function, Module
+from hlo_verify.ops import constants, regions
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.lineage import Argument, argument, local_argument, placements, same_elements
@@ -23,7 +24,7 @@ from hlo_verify.passes.pair import argument_shardings, device_count, is_global, 
 from hlo_verify.passes.stages import Stages
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
-from hlo_verify.terms.memory import forget
+from hlo_verify.terms import memory
 
 Run = Callable[[Function, Sequence[Value], Context], list[Value]]
 """Interprets a function or region."""
@@ -35,9 +36,14 @@ _one_at_a_time = threading.Lock()
 def verification() -> Iterator[None]:
     """One verification; they run one at a time in a process, and terms of an earlier one are forgotten."""
     with _one_at_a_time, without_collector():
-        forget()
-        cases.forget()
+        start_anew()
         yield
+
+
+def start_anew() -> None:
+    """Forget all terms and what is known of them: what comes then is the same in a process of its own."""
+    for remembering in (memory, cases, constants, regions):
+        remembering.forget()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from fractions import Fraction
 from typing import Any
 
@@ -68,10 +69,15 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
     key = (dtype, shape, data.tobytes())
     found = _constants.get(key)
     if found is None:
-        skey = mix("constant", dtype, str(hash(key[2])))
+        skey = mix("constant", dtype, zlib.crc32(key[2]))
         found = Tensor("constant", f"constant{len(_constants)}", dtype, shape, next_uid(), skey, values=data)
         _constants[key] = found
     return algebra.read(found, positions(shape))
+
+
+def forget() -> None:
+    """Let go of the constants; see `terms.memory`."""
+    _constants.clear()
 
 
 def _with_symbols(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:

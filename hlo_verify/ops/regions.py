@@ -42,6 +42,11 @@ def placeholder(n: int, kind: TensorType) -> Tensor:
     return found
 
 
+def forget() -> None:
+    """Let go of the symbols; see `terms.memory`."""
+    _placeholders.clear()
+
+
 def _symbols(region: Function) -> list[Value]:
     kinds = enumerate(region.argument_types)
     return [Value(kind, of_atom(make_read(placeholder(n, kind), positions(kind.shape)))) for n, kind in kinds]

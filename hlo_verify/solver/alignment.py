@@ -6,7 +6,9 @@ several digits (a device's part of a dimension and the rest of it). A wrong cand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -14,65 +16,92 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import Poly, Read, atoms, indices
 
-Links = dict[Var, list[Var]]
+Uses = dict[Var, Counter[Hashable]]
+"""For each variable, as what part of which places it occurs."""
 
 
-def links(body: Poly, variables: Sequence[Var]) -> Links:
-    """For each variable those that go on where it ends: `x + size*y` occurs, or a multiple of it."""
-    found: Links = {v: [] for v in variables}
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The variables of one sum, with which those of others are aligned.
+
+    `following` has for each those that go on where it ends: `x + size*y` occurs, or a multiple of it.
+    """
+
+    variables: tuple[Var, ...]
+    following: Mapping[Var, Sequence[Var]]
+    uses: Uses
+
+
+def common(body: Poly, variables: Sequence[Var]) -> Common:
+    """The variables of a sum with that body."""
+    following: dict[Var, list[Var]] = {v: [] for v in variables}
     for e in _index_expressions(body):
         coefficients = {
-            a.var: c for a, c in e.items if isinstance(a, Digit) and a.low == 1 and a.top and a.var in found
+            a.var: c for a, c in e.items if isinstance(a, Digit) and a.low == 1 and a.top and a.var in following
         }
         for x, c in coefficients.items():
             for y, k in coefficients.items():
-                if x is not y and k == c * x.size and y not in found[x]:
-                    found[x].append(y)
-    return found
+                if x is not y and k == c * x.size and y not in following[x]:
+                    following[x].append(y)
+    return Common(tuple(variables), following, _uses(body, variables))
 
 
-def alignments(read: Read, common: Sequence[Var], joined: Links) -> Iterator[Poly]:
-    """The body of a sum over the common variables, in every way that fits their sizes."""
+def alignments(read: Read, common: Common) -> Iterator[Poly]:
+    """The body of a sum over the common variables, in every way that fits their sizes: first where uses are alike."""
     fresh, (body, *_) = unfold(read)
-    for mapping in _assign(list(fresh), list(common), joined):
+    for mapping in _assign(list(fresh), list(common.variables), common, _uses(body, fresh)):
         yield algebra.substitute(body, mapping)
 
 
-def _assign(variables: list[Var], free: list[Var], joined: Links) -> Iterator[dict[Var, Index]]:
+def _uses(body: Poly, variables: Sequence[Var]) -> Uses:
+    found: Uses = {v: Counter() for v in variables}
+    for atom in atoms(body):
+        whose = atom.tensor if isinstance(atom, Read) else type(atom)
+        for n, e in enumerate(indices(atom)):
+            for part, c in e.items:
+                if isinstance(part, Digit) and part.var in found:
+                    found[part.var][whose, n, c] += 1
+    return found
+
+
+def _assign(variables: list[Var], free: list[Var], common: Common, uses: Uses) -> Iterator[dict[Var, Index]]:
     """Every way of making the variables of all the free ones, each of one or of several that go on from each other."""
     if not variables:
         if not free:
             yield {}
         return
     v, *others = variables
-    for chain in _chains(v.size, free, joined):
+    chains = _chains(v.size, free, common.following)
+    for chain in sorted(chains, key=lambda chain: -(uses[v] & common.uses[chain[0]]).total()):
         value, scale = expr.constant(0), 1
         for digit in chain:
             value = expr.add(value, expr.scale(expr.of_var(digit), scale))
             scale *= digit.size
         left = [w for w in free if w not in chain]
-        for mapping in _assign(others, left, joined):
+        for mapping in _assign(others, left, common, uses):
             yield {v: value, **mapping}
 
 
-def _chains(size: int, free: list[Var], joined: Links) -> Iterator[list[Var]]:
+def _chains(size: int, free: list[Var], following: Mapping[Var, Sequence[Var]]) -> Iterator[list[Var]]:
     """Free variables, or runs of them, with that many values together."""
     for start in free:
         if start.size == size:
             yield [start]
     for start in free:
         if start.size < size:
-            yield from _runs([start], start.size, size, free, joined)
+            yield from _runs([start], start.size, size, free, following)
 
 
-def _runs(run: list[Var], product: int, size: int, free: list[Var], joined: Links) -> Iterator[list[Var]]:
-    for following in joined[run[-1]]:
-        if following in free and following not in run:
-            longer = product * following.size
+def _runs(
+    run: list[Var], product: int, size: int, free: list[Var], following: Mapping[Var, Sequence[Var]]
+) -> Iterator[list[Var]]:
+    for after in following[run[-1]]:
+        if after in free and after not in run:
+            longer = product * after.size
             if longer == size:
-                yield [*run, following]
+                yield [*run, after]
             elif size % longer == 0:
-                yield from _runs([*run, following], longer, size, free, joined)
+                yield from _runs([*run, after], longer, size, free, following)
 
 
 def _index_expressions(p: Poly) -> Iterator[Index]:

@@ -21,7 +21,7 @@ import z3
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.solver import opening, settling
-from hlo_verify.solver.alignment import alignments, links
+from hlo_verify.solver.alignment import alignments, common
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.solver.opening import TERMS, opened, without_name
 from hlo_verify.solver.rebuilding import rebuilt
@@ -49,6 +49,9 @@ CASES = 600
 
 QUESTIONS = 2500
 
+WRITTEN_OUT = 100
+"""The most questions for a comparison whose sums are written out: where that is of use, what is left is short."""
+
 DEPTH = 4
 """How deep definitions are taken apart."""
 
@@ -63,17 +66,15 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     """
     if found is expected:
         return True
-    effort = Effort(QUESTIONS) if total is None else total.part(QUESTIONS)
-    spent = effort.left
+    total = Effort(QUESTIONS) if total is None else total
+    if total.left <= 0:
+        return False
     difference = algebra.multiply(inside, algebra.subtract(found, expected))
-    result = effort.left > 0 and (
-        vanishes(difference, effort)
-        or _vanishes_for_each(difference, effort)
-        or _vanishes_written_out(difference, effort)
-    )
-    if total is not None:
-        total.left -= spent - effort.left
-    return result
+    return total.within(QUESTIONS, lambda part: _vanishes_somehow(difference, part))
+
+
+def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
+    return vanishes(p, effort) or _vanishes_for_each(p, effort) or _vanishes_written_out(p, effort)
 
 
 def forget() -> None:
@@ -117,7 +118,7 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
 def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 because what sums over few values add up cancels, addend by addend."""
     added_up = written_out(opened(p))
-    return added_up is not None and vanishes(added_up, effort)
+    return added_up is not None and effort.within(WRITTEN_OUT, lambda part: vanishes(added_up, part))
 
 
 def _sum_of(mono: Monomial) -> Read | None:
@@ -156,12 +157,11 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
 def _joined(parts: list[Part]) -> Iterator[Poly]:
     """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
-    common, (body, *_) = unfold(parts[first][2])
-    joined = links(body, common)
+    variables, (body, *_) = unfold(parts[first][2])
+    frame = common(body, variables)
     most = 1 if len(parts) > 4 else ALIGNMENTS
     choices = [
-        [body] if n == first else list(islice(alignments(read, common, joined), most))
-        for n, (_, _, read) in enumerate(parts)
+        [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
     ]
     for bodies in islice(product(*choices), ALIGNMENTS * ALIGNMENTS):
         total = ZERO

@@ -7,7 +7,7 @@ of a term, is an integer of which only the range is known: what Z3 proves then h
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -38,9 +38,13 @@ class Effort:
     limits: Limits = field(default_factory=lambda: LIMITS)
     """What each question to Z3 may take."""
 
-    def part(self, most: int) -> Effort:
-        """So much of it at most, for one comparison, which remembers together with the others."""
-        return replace(self, left=min(most, self.left))
+    def within(self, most: int, question: Callable[[Effort], bool]) -> bool:
+        """The answer to a question that may take so much of it, and remembers together with the others."""
+        given = min(most, self.left)
+        part = replace(self, left=given)
+        answer = question(part)
+        self.left -= given - part.left
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ for each maximal piece on which the coefficient is constant and not zero.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import gcd
 
 from hlo_verify.index import expr
@@ -193,7 +194,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             if not all(mono in terms and terms[mono] == p[2] for mono, p in zip(members, pieces, strict=True)):
                 continue  # another merge of this round touched them
             steps = _steps(pieces)
-            if sorted(steps, key=str) == sorted(pieces, key=str):
+            if Counter(steps) == Counter(pieces):
                 continue
             changed = True
             for member in members:

@@ -12,10 +12,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
+from itertools import count
 from typing import Any
 
+from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 
@@ -166,8 +169,20 @@ class Poly:
         return None
 
 
+def decimal(c: Number) -> str:
+    """A number in six digits, however large or small."""
+    try:
+        near = float(c)
+    except OverflowError:
+        near = 0.0
+    if near:
+        return f"{near:.6g}"
+    with localcontext(prec=6):
+        return f"{Decimal(c.numerator) / Decimal(c.denominator):.6g}"
+
+
 def _show(mono: Monomial, c: Number) -> str:
-    shown = f"{float(c):.6g}" if isinstance(c, Fraction) else str(c)
+    shown = decimal(c) if isinstance(c, Fraction) or abs(c) > expr.UNBOUNDED else str(c)
     parts = [repr(a) if p == 1 else f"{a!r}^{p if isinstance(p, int) else float(p):.6g}" for a, p in mono]
     if not parts:
         return shown
@@ -176,6 +191,7 @@ def _show(mono: Monomial, c: Number) -> str:
 
 _NO_VARS: frozenset[Var] = frozenset()
 _interned: dict[tuple[Any, ...], Any] = {}
+_numbers = count()
 
 
 def mix(*parts: Any) -> int:
@@ -189,9 +205,10 @@ def _checksum(text: str) -> int:
 
 
 def tensor(kind: str, name: str, dtype: str, shape: tuple[int, ...], skey: int | None = None, **fields: Any) -> Tensor:
-    """A tensor distinct from every other."""
-    uid = next_uid()
-    return Tensor(kind, name, dtype, shape, uid, mix(kind, uid) if skey is None else skey, **fields)
+    """A tensor distinct from every other; without a key it has one by its number since terms were forgotten last."""
+    if skey is None:
+        skey = mix(kind, next(_numbers))
+    return Tensor(kind, name, dtype, shape, next_uid(), skey, **fields)
 
 
 def _union(parts: Any) -> frozenset[Var]:
@@ -305,7 +322,9 @@ ONE = make_poly((((), 1),))
 
 
 def forget() -> None:
-    """Empty the table of interned terms but for the two constants that the code refers to."""
+    """Empty the table of interned terms but for the two constants that the code refers to; count tensors anew."""
+    global _numbers
+    _numbers = count()
     _interned.clear()
     for constant in (ZERO, ONE):
         _interned["poly", constant.items] = constant

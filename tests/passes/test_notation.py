@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import positions
-from hlo_verify.passes.notation import Notation
-from hlo_verify.terms import algebra
+from hlo_verify.passes.notation import Notation, number
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Read, tensor
 
 SHAPE = (8, 4, 128)
@@ -68,3 +70,28 @@ def test_a_lineage_is_a_position_in_the_logical_result(
     known: tuple[Index, ...], seen: tuple[Index, ...], text: str
 ) -> None:
     assert lineage(known, seen) == f"dot_general@train.py:57[{text}]"
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"),
+    [
+        ("1/7962624", Fraction(1, 7962624)),
+        ("-7/26", Fraction(-7, 26)),
+        ("1.2", Fraction(5033165, 4194304)),
+        ("4294967295", 2**32 - 1),
+        ("1.07151e+301", 2**1000),
+        ("1.99506e+3010", 2**10000),
+        ("5.01237e-3011", Fraction(1, 2**10000)),
+    ],
+)
+def test_numbers_that_people_can_read(shown: str, value: Fraction | int) -> None:
+    assert number(value) == shown
+
+
+def test_terms_with_numbers_of_thousands_of_digits() -> None:
+    """Python itself writes no integer of more than 4300 digits."""
+    large = Fraction(3**20000, 2**20001)
+    pieces = [algebra.scale(guards.interval(FIRST, lo, lo + 1), large) for lo in (0, 2)]
+    total = algebra.add(*pieces)
+    assert total is algebra.scale(guards.interval(FIRST, 0, 3), large)
+    assert "e+3521" in repr(total)

@@ -23,6 +23,7 @@ def main() -> int:
     cases.capture(arguments.cache, names)
     if arguments.command == "show":
         return _show(arguments, names)
+    cases.require_proofs(arguments.cache, names)
     options = Options(
         names, arguments.cache, arguments.out, arguments.seed, arguments.limit, arguments.keep_unknown, arguments.refute
     )

@@ -72,6 +72,16 @@ def capture(folder: Path, names: Sequence[str]) -> None:
         (target / "case.json").write_text(json.dumps(facts))
 
 
+def require_proofs(folder: Path, names: Sequence[str]) -> None:
+    """Leave with a message where a captured pair is not PROVED: nothing can be told of its mutants."""
+    import hlo_verify
+
+    for case in (read_case(folder, name) for name in names):
+        verdict = hlo_verify.verify(case.logical, case.partitioned, refute=False).verdict
+        if verdict != "PROVED":
+            raise SystemExit(f"the small build of {case.name} is {verdict}: it is no good pair")
+
+
 def prepare(text: str, devices: int | None) -> bytes:
     """A module as bytecode that says for how many devices it is, without what stands in the way of edits.
 
