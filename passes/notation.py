@@ -269,4 +269,4 @@ def number(c: Number) -> str:
     if isinstance(c, Fraction):
         smaller, larger = sorted((abs(c.numerator), c.denominator))
         return str(c) if smaller <= 1000 and larger <= 1 << 24 else decimal(c)
-    return str(c) if abs(c) <= expr.UNBOUNDED else decimal(c)
+    return str(c) if abs(c) <= 1 << 64 else decimal(c)

@@ -19,7 +19,7 @@ from hlo_verify.passes.notation import Notation
 from hlo_verify.passes.pair import device_count, is_global, result_placements
 from hlo_verify.passes.repetition import Keys, cuts
 from hlo_verify.passes.sharing import Sharing
-from hlo_verify.passes.stages import FEW, Stages
+from hlo_verify.passes.stages import Stages
 from hlo_verify.passes.walk import begin, start_anew, verification
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
 from hlo_verify.sharding import Sharding
@@ -194,8 +194,7 @@ def _walk(
     total = len(logical.main.ops) + len(partitioned.main.ops)
     both = begin(logical, partitioned, run)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
-    if known_wrong:
-        stages.patience = FEW
+    stages.known_wrong = known_wrong
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
     return _Outcome(wanted, found, stages, both.unsupported)

@@ -27,12 +27,11 @@ from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 ATTEMPTS = 12
 """The most candidates that one partitioned value is compared with."""
 
-
 FAILURES = 16
 """After so many comparisons in a row without success, the module is taken to be wrong from there on."""
 
-FEW = 4
-"""The same for a module that is known to be wrong somewhere."""
+FEW, WASTED = 4, 500
+"""For a module that is known to be wrong somewhere, so many are enough if they took so many steps together."""
 
 EFFORT = 8000
 """The most steps of case distinction for all of a module's values and results together."""
@@ -57,8 +56,8 @@ class Stages:
     decide: bool = True
     """Whether values that are not recognised by construction are compared case by case."""
     progress: Callable[[int], None] | None = None
-    patience: int = FAILURES
-    """So many comparisons in a row may be without success; `FEW` where a result is known to differ."""
+    known_wrong: bool = False
+    """Whether a result is known to differ."""
     effort: Effort = field(default_factory=lambda: Effort(EFFORT))
     arguments: list[Value] = field(default_factory=list)
     """The logical module's arguments."""
@@ -76,6 +75,8 @@ class Stages:
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
     _shapes: set[int] = field(default_factory=set)
     _failures: int = 0
+    """Comparisons without success since the last one with; and the steps that they took."""
+    _wasted: int = 0
     _refused: set[tuple[int, int]] = field(default_factory=set)
 
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
@@ -191,14 +192,21 @@ class Stages:
                     return value
                 if value.term is expected:
                     return value
-                if self._failures > self.patience or not self._plausible(value, expected, where):
+                if self._has_given_up() or not self._plausible(value, expected, where):
                     continue
+                left = self.effort.left
                 if cases.equal(value.term, expected, where.inside, self.effort):
-                    self._failures = 0
+                    self._failures = self._wasted = 0
                     return self._cut(op, value, expected, where)
                 self._failures += 1
+                self._wasted += left - self.effort.left
                 self._refused.add((value.term.uid, expected.uid))
         return value
+
+    def _has_given_up(self) -> bool:
+        if self._failures > FAILURES:
+            return True
+        return self.known_wrong and self._failures > FEW and self._wasted > WASTED
 
     def _plausible(self, value: Value, expected: Poly, where: Lineage) -> bool:
         """Whether the two are about the same arguments and agree at a few points: a quick way to refuse."""
