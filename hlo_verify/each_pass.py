@@ -210,11 +210,11 @@ class _Walk:
 def _forms(first: Module, second: Module) -> Iterator[tuple[Module, Module]]:
     """Two modules in forms that are easier to compare, as they are at first."""
     yield first, second
-    whole = rejoined(second)
-    if whole is not second:
-        yield first, whole
+    wholes = rejoined(first), rejoined(second)
+    if wholes[0] is not first or wholes[1] is not second:
+        yield wholes
     if has_loops(first) and has_loops(second):
-        yield slim(first), slim(whole)
+        yield slim(wholes[0]), slim(wholes[1])
 
 
 def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:

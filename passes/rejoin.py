@@ -2,60 +2,93 @@
 
 The CPU's `all_to_all_decomposer` slices a tensor along a dimension, exchanges the slices as a tuple and joins what
 comes back along the same dimension. Operand r of the tuple goes to member r of a group, and result n comes from member
-n, so that what is joined is the all-to-all of the whole tensor, split and joined along that dimension.
+n, so that what is joined is the all-to-all of the whole tensor, split and joined along that dimension. Slices may have
+become another floating-point type on the way, and become what they were again: such conversions are the identity here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import Function, Module, Op, TensorType, Value
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, functions
+from hlo_verify.ops.values import is_float
 
 
 def rejoined(module: Module) -> Module:
     """The module with such exchanges of whole tensors; itself where it has none."""
-    main = _rejoined(module.main)
+    types: dict[Value, TensorType] = {}
+    for function in functions(module.main):
+        types.update(zip(function.arguments, function.argument_types, strict=True))
+        for op in function.ops:
+            types.update(zip(op.results, op.types, strict=True))
+    main = _rejoined(module.main, types, fresh_in(module.main))
     return module if main is module.main else replace(module, main=main)
 
 
-def _rejoined(function: Function) -> Function:
+def _rejoined(function: Function, types: Mapping[Value, TensorType], fresh: Fresh) -> Function:
     makers = {value: op for op in function.ops for value in op.results}
-    types = dict(zip(function.arguments, function.argument_types, strict=True))
-    types |= {value: kind for op in function.ops for value, kind in zip(op.results, op.types, strict=True)}
     ops: list[Op] = []
+    changed = False
     for op in function.ops:
-        regions = tuple(map(_rejoined, op.regions))
-        changed = any(new is not old for new, old in zip(regions, op.regions, strict=True))
-        ops.append(_whole(op, makers, types) or (replace(op, regions=regions) if changed else op))
-    same = all(new is old for new, old in zip(ops, function.ops, strict=True))
-    return function if same else replace(function, ops=tuple(ops))
+        regions = tuple(_rejoined(region, types, fresh) for region in op.regions)
+        if any(new is not old for new, old in zip(regions, op.regions, strict=True)):
+            op, changed = replace(op, regions=regions), True
+        whole = _whole(op, makers, types)
+        if whole is None:
+            ops.append(op)
+        else:
+            ops += _of_type(whole, types[whole.operands[0]], fresh)
+            changed = True
+    return replace(function, ops=tuple(ops)) if changed else function
 
 
 def _whole(op: Op, makers: Mapping[Value, Op], types: Mapping[Value, TensorType]) -> Op | None:
-    """The all-to-all that a concatenation is the last step of."""
-    exchange = makers.get(op.operands[0]) if op.name == "concatenate" else None
-    if exchange is None or exchange.name != "mhlo.all_to_all" or exchange.results != op.operands:
+    """The all-to-all that a concatenation is the last step of, but for the type of its elements."""
+    if op.name != "concatenate":
         return None
-    dimension, count = op.attributes["dimension"], len(op.operands)
-    source = _sliced([makers.get(v) for v in exchange.operands], dimension)
-    if source is None or types.get(source) != op.types[0]:
+
+    def before(value: Value) -> Value:
+        """A value as it was before it was converted from a floating-point type to another."""
+        while (made := makers.get(value)) is not None and made.name == "convert":
+            if not all(is_float(types[v].dtype) for v in (value, made.operands[0])):
+                break
+            value = made.operands[0]
+        return value
+
+    parts = tuple(map(before, op.operands))
+    exchange = makers.get(parts[0])
+    if exchange is None or exchange.name != "mhlo.all_to_all" or exchange.results != parts:
+        return None
+    dimension, count = op.attributes["dimension"], len(parts)
+    slices = [made for v in exchange.operands if (made := makers.get(before(v))) is not None and made.name == "slice"]
+    sources = {before(made.operands[0]) for made in slices}
+    if len(slices) != count or len(sources) != 1 or not _follow_each_other(slices, dimension):
+        return None
+    source = sources.pop()
+    if types[source].shape != op.types[0].shape:
         return None
     how = {"split_dimension": dimension, "concat_dimension": dimension, "split_count": count}
     return replace(op, name="all_to_all", operands=(source,), attributes={**exchange.attributes, **how})
 
 
-def _sliced(slices: Sequence[Op | None], dimension: int) -> Value | None:
-    """The tensor of which these are slices of one size along a dimension, one behind the other from its start."""
-    found = [op for op in slices if op is not None and op.name == "slice"]
-    if len(found) != len(slices) or len({op.operands for op in found}) != 1:
-        return None
-    size = found[0].types[0].shape[dimension]
-    for n, op in enumerate(found):
+def _of_type(op: Op, operand: TensorType, fresh: Fresh) -> Iterator[Op]:
+    """An operation whose result has its operand's type, and a conversion where another is wanted."""
+    if op.types == (operand,):
+        yield op
+        return
+    between = fresh.one()
+    yield replace(op, results=(between,), types=(operand,))
+    yield Op("convert", (between,), op.results, op.types, location=op.location, source=op.source)
+
+
+def _follow_each_other(slices: Sequence[Op], dimension: int) -> bool:
+    """Whether slices of one tensor are of one size along a dimension, one behind the other from its start."""
+    for n, op in enumerate(slices):
+        if op.types != slices[0].types:
+            return False
         starts = [0] * op.types[0].rank
-        starts[dimension] = n * size
-        if op.types != found[0].types or list(op.attributes["start_indices"]) != starts:
-            return None
-        if any(stride != 1 for stride in op.attributes["strides"]):
-            return None
-    return found[0].operands[0]
+        starts[dimension] = n * op.types[0].shape[dimension]
+        if list(op.attributes["start_indices"]) != starts or any(stride != 1 for stride in op.attributes["strides"]):
+            return False
+    return True

@@ -29,8 +29,27 @@ ENTRY %main (x: f32[3,4]) -> {shape} {{
 """
 
 
-def test_on_every_device() -> None:
-    module = load(program())
+def converted(text: str, back: str = "f32") -> str:
+    """With slices that are of another type while they are under way."""
+    text = text.replace("%t = (f32[3,2], f32[3,2]) all-to-all(%a, %b)", "%t = (T[3,2], T[3,2]) all-to-all(%e, %f)")
+    text = text.replace("  %t =", "  %e = T[3,2] convert(%a)\n  %f = T[3,2] convert(%b)\n  %t =")
+    for name, other in (("c", "g"), ("d", "h")):
+        text = text.replace(f"%{name} = f32[3,2] get", f"%{other} = T[3,2] get")
+        text = text.replace("  ROOT", f"  %{name} = {back}[3,2] convert(%{other})\n  ROOT")
+    return text.replace("f32[3,4] {", f"{back}[3,4] {{").replace("ROOT %y = f32", f"ROOT %y = {back}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        program(),
+        converted(program()).replace("T[", "f64["),
+        converted(program(), "f64").replace("T[", "f64["),
+    ],
+    ids=["as it is", "there and back", "of another type in the end"],
+)
+def test_on_every_device(text: str) -> None:
+    module = load(text)
     whole = rejoined(module)
     assert any(op.name == "all_to_all" for op in whole.main.ops)
     shards = np.arange(48, dtype=np.float64).reshape(4, 3, 4)
@@ -57,6 +76,7 @@ def test_on_every_device() -> None:
         program(results=(0, 0)),
         program(dimension=0),
         program().replace("f32[3,4] parameter", "f32[3,6] parameter").replace("x: f32[3,4]", "x: f32[3,6]"),
+        converted(program()).replace("T[", "s32["),
         program().replace("f32[3,4] parameter", "f32[5,4] parameter").replace("x: f32[3,4]", "x: f32[5,4]"),
     ],
 )
