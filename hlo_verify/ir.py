@@ -119,13 +119,17 @@ class Fresh:
 
 def fresh_in(function: Function) -> Fresh:
     """Values that are neither a function's nor its regions'."""
-    return Fresh(1 + max((v for each in functions(function) for v in _defined(each)), default=-1))
+    return Fresh(1 + max(value_types(function), default=-1))
 
 
-def _defined(function: Function) -> Iterator[Value]:
-    yield from function.arguments
-    for op in function.ops:
-        yield from op.results
+def value_types(function: Function) -> dict[Value, TensorType]:
+    """The types of all values of a function and of its regions."""
+    found: dict[Value, TensorType] = {}
+    for each in functions(function):
+        found.update(zip(each.arguments, each.argument_types, strict=True))
+        for op in each.ops:
+            found.update(zip(op.results, op.types, strict=True))
+    return found
 
 
 def captured(op: Op) -> list[Value]:

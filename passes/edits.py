@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, fresh_in, functions
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, fresh_in, operations, value_types
 from hlo_verify.ir import Value as Name
 
 Insert = Callable[[Fresh, Name], tuple[list[Op], Name]]
@@ -43,14 +43,8 @@ class Editable:
 
 def editable(module: Module) -> Editable:
     """The module, looked through."""
-    ops: dict[Name, Op] = {}
-    types: dict[Name, TensorType] = {}
-    for function in functions(module.main):
-        types.update(zip(function.arguments, function.argument_types, strict=True))
-        for op in function.ops:
-            ops.update(dict.fromkeys(op.results, op))
-            types.update(zip(op.results, op.types, strict=True))
-    return Editable(module, ops, types, fresh_in(module.main).next)
+    ops = {name: op for op in operations(module.main) for name in op.results}
+    return Editable(module, ops, value_types(module.main), fresh_in(module.main).next)
 
 
 def _function(function: Function, op: Op, edit: Edit, fresh: Fresh, names: dict[Name, Name]) -> Function:

@@ -11,18 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, functions
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, value_types
 from hlo_verify.ops.values import is_float
 
 
 def rejoined(module: Module) -> Module:
     """The module with such exchanges of whole tensors; itself where it has none."""
-    types: dict[Value, TensorType] = {}
-    for function in functions(module.main):
-        types.update(zip(function.arguments, function.argument_types, strict=True))
-        for op in function.ops:
-            types.update(zip(op.results, op.types, strict=True))
-    main = _rejoined(module.main, types, fresh_in(module.main))
+    main = _rejoined(module.main, value_types(module.main), fresh_in(module.main))
     return module if main is module.main else replace(module, main=main)
 
 
