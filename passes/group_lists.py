@@ -37,7 +37,7 @@ def write_out(module: bytes) -> bytes:
 
 
 def _is_tuple(shape: bytes) -> bool:
-    return _TUPLE in _numbers(shape).get(_ELEMENT_TYPE, ())
+    return _TUPLE in proto.numbers_of(shape).get(_ELEMENT_TYPE, ())
 
 
 def _lists(groups: bytes) -> Iterator[bytes]:
@@ -55,24 +55,14 @@ def _mesh(message: bytes) -> Mesh:
     for number, _, payload, _ in proto.fields_of(message):
         if number == _MESH_AXES and payload is not None:
             parts = {n: p for n, _, p, _ in proto.fields_of(payload) if p is not None}
-            axes.append((parts.get(_NAME, b"").decode(), _numbers(payload).get(_SIZE, [1])[0]))
+            axes.append((parts.get(_NAME, b"").decode(), proto.numbers_of(payload).get(_SIZE, [1])[0]))
     return Mesh(tuple(axes), proto.device_order_of(axes[0][0]) if axes else ())
 
 
 def _axis(message: bytes, mesh: Mesh) -> AxisReference:
-    name, _ = mesh.axes[_numbers(message).get(_AXIS, [0])[0]]
+    name, _ = mesh.axes[proto.numbers_of(message).get(_AXIS, [0])[0]]
     for number, _, payload, _ in proto.fields_of(message):
         if number == _PART and payload is not None:
-            part = _numbers(payload)
+            part = proto.numbers_of(payload)
             return AxisReference(name, part.get(_BEFORE, [1])[0], part.get(_TAKEN, [1])[0])
     return AxisReference(name)
-
-
-def _numbers(message: bytes) -> dict[int, list[int]]:
-    """The numbers among a message's fields."""
-    found: dict[int, list[int]] = {}
-    for number, wire, _, raw in proto.fields_of(message):
-        if wire == 0:
-            _, start = proto.read_varint(raw, 0)
-            found.setdefault(number, []).append(proto.read_varint(raw, start)[0])
-    return found

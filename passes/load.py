@@ -18,7 +18,7 @@ from hlo_verify.collector import without_collector
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
-from hlo_verify.passes import expand, group_lists, physical, proto
+from hlo_verify.passes import call_layouts, expand, group_lists, physical, proto
 from hlo_verify.passes.canonicalize import Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding
@@ -243,7 +243,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
     try:
         if ordered:
             serialized = proto.name_device_orders(serialized)
-        serialized = group_lists.write_out(serialized)
+        serialized = call_layouts.write_down(group_lists.write_out(serialized))
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:

@@ -125,17 +125,38 @@ def _device_order(mesh: bytes) -> bytes | None:
 
 
 def _numbers(packed: bytes) -> str:
-    numbers, position = [], 0
+    return ",".join(map(str, unpacked(packed)))
+
+
+def unpacked(packed: bytes) -> Iterator[int]:
+    """The numbers of a repeated field that is packed."""
+    position = 0
     while position < len(packed):
         number, position = read_varint(packed, position)
-        numbers.append(str(number))
-    return ",".join(numbers)
+        yield number
+
+
+def numbers_of(message: bytes) -> dict[int, list[int]]:
+    """The numbers among a message's fields, those of packed fields not."""
+    found: dict[int, list[int]] = {}
+    for number, wire, _, raw in fields_of(message):
+        if wire == 0:
+            _, start = read_varint(raw, 0)
+            found.setdefault(number, []).append(read_varint(raw, start)[0])
+    return found
 
 
 def edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
-    return _rewrite(
-        module, _MODULE_COMPUTATIONS, lambda computation: _rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
-    )
+    return edit_computations(module, lambda computation: edit_computation(computation, edit))
+
+
+def edit_computations(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
+    return _rewrite(module, _MODULE_COMPUTATIONS, edit)
+
+
+def edit_computation(computation: bytes, edit: Callable[[bytes], bytes]) -> bytes:
+    """The computation with `edit` applied to every instruction."""
+    return _rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
 
 
 def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:

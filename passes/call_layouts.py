@@ -1,0 +1,61 @@
+"""How the operands and results of custom calls lie in memory, said by the calls that do not say it.
+
+A kernel sees memory, not indices: after XLA's `layout-assignment` one kernel on a matrix and on the same matrix in
+column-major order computes two things. jaxlib's conversion to StableHLO forgets the layouts of tensors but for those
+that a custom call demands. So where a layout is not row-major, the call is made to demand what it has.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.passes import proto
+
+# xla/service/hlo.proto and xla/xla_data.proto
+_OPCODE, _SHAPE, _ID, _OPERANDS, _DEMANDS, _DEMANDED = 2, 3, 35, 36, 56, 57
+_TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
+_MINOR_TO_MAJOR = 1  # LayoutProto
+_CALL = b"custom-call"
+
+
+def write_down(module: bytes) -> bytes:
+    """The serialized HloModuleProto with such demands."""
+    return proto.edit_computations(module, _write_down) if _CALL in module else module
+
+
+def _write_down(computation: bytes) -> bytes:
+    if _CALL not in computation:
+        return computation
+    shapes: dict[int, bytes] = {}
+
+    def note(instruction: bytes) -> bytes:
+        shapes[proto.numbers_of(instruction).get(_ID, [0])[0]] = b"".join(_payloads(instruction, _SHAPE))
+        return instruction
+
+    def demand(instruction: bytes) -> bytes:
+        if _CALL not in instruction or _payloads(instruction, _OPCODE) != [_CALL]:
+            return instruction
+        numbers = proto.numbers_of(instruction)
+        ids = [n for packed in _payloads(instruction, _OPERANDS) for n in proto.unpacked(packed)]
+        operands = [shapes[n] for n in (*ids, *numbers.get(_OPERANDS, ()))]
+        results = _payloads(instruction, _SHAPE)
+        if numbers.get(_DEMANDS) == [1] or all(map(_is_row_major, (*operands, *results))):
+            return instruction
+        demands = proto.varint(_DEMANDS << 3) + proto.varint(1)
+        return b"".join((instruction, demands, *(proto.field_bytes(_DEMANDED, shape) for shape in operands)))
+
+    proto.edit_computation(computation, note)
+    return proto.edit_computation(computation, demand)
+
+
+def _payloads(message: bytes, field: int) -> list[bytes]:
+    return [payload for number, _, payload, _ in proto.fields_of(message) if number == field and payload is not None]
+
+
+def _is_row_major(shape: bytes) -> bool:
+    orders = [
+        [n for packed in _payloads(layout, _MINOR_TO_MAJOR) for n in proto.unpacked(packed)]
+        + proto.numbers_of(layout).get(_MINOR_TO_MAJOR, [])
+        for layout in _payloads(shape, _LAYOUT)
+    ]
+    return all(order == sorted(order, reverse=True) for order in orders) and all(
+        map(_is_row_major, _payloads(shape, _TUPLE_SHAPES))
+    )
