@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hlo_verify.diagnostics import CODES, Diagnostic, Input, near
+from hlo_verify.diagnostics import CODES, Diagnostic, Input, Internal, near
 from hlo_verify.errors import InputError
 
 if TYPE_CHECKING:
     from hlo_verify.chains import Chain
     from hlo_verify.render import Outcome
     from hlo_verify.render.progress import Bar
-    from hlo_verify.report import Report
+    from hlo_verify.report import ChainReport, Report
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -189,6 +189,8 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
 
 def _check_each_pass(arguments: argparse.Namespace) -> None:
     """Raise `InputError` for what does not go with --each-pass."""
+    if len(arguments.paths) == 1 and not os.path.exists(arguments.paths[0]):
+        raise InputError(f"there is no folder {arguments.paths[0]}", Input.UNREADABLE)
     if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
         raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
     for option in ("recheck", "replay"):
@@ -289,7 +291,10 @@ def _verify_all(
             try:
                 bar.description = Path(job.name).name
                 if job.chain is not None:
-                    yield _verify_passes(job.chain, arguments, bar)
+                    found = _verify_passes(job.chain, arguments, bar)
+                    yield found
+                    if found.missing:
+                        raise KeyboardInterrupt
                     continue
                 report = _verify(job, arguments, verify, bar)
                 yield replace(report, name=job.name) if several else report
@@ -324,7 +329,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
     )
 
 
-def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> Outcome:
+def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> ChainReport:
     from hlo_verify.config import read_shardings
     from hlo_verify.each_pass import verify_passes
 
@@ -370,10 +375,12 @@ def _write(text: str, output: Path | None) -> None:
 def exit_status(outcomes: Sequence[Outcome]) -> int:
     """The worst: a refutation, then broken input, then a defect of ours, then what is unknown."""
     from hlo_verify.render import Failure, disagrees, overall
-    from hlo_verify.report import Report, Verdict
+    from hlo_verify.report import ChainReport, Report, Verdict
 
     failures = {outcome.internal for outcome in outcomes if isinstance(outcome, Failure)}
     failures |= {True for outcome in outcomes if isinstance(outcome, Report) and disagrees(outcome)}
+    steps = (step for outcome in outcomes if isinstance(outcome, ChainReport) for step in outcome.steps)
+    failures |= {True for step in steps if isinstance(CODES.get(step.code), Internal)}
     verdict = overall(outcomes)
     if verdict is Verdict.REFUTED:
         return REFUTED

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from hlo_verify import chains, config, custom_calls
+from hlo_verify import chains, config, custom_calls, defects
 from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
@@ -26,11 +28,20 @@ from hlo_verify.passes.refute import refuter
 from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.sameness import Programs
 from hlo_verify.passes.slim import has_loops, slim
-from hlo_verify.report import Chain, Report, Step, Verdict
+from hlo_verify.report import ChainReport, Report, Step, Verdict
 
 Progress = Callable[[int, int], None]
-Found = tuple[Verdict, str, str]
-"""A verdict, how it was found, and why it is not PROVED."""
+
+
+class Found(NamedTuple):
+    """A verdict, how it was found, why it is not PROVED (with a code), and the dump that it was found by."""
+
+    verdict: Verdict
+    how: str = ""
+    reason: str = ""
+    code: str = ""
+    compared_with: str = ""
+
 
 BEGINNING = "the beginning"
 SAME = "same operations"
@@ -47,7 +58,7 @@ def verify_passes(
     shardings: Sequence[config.Shardings | None] = (),
     refute: bool = True,
     progress: Progress | None = None,
-) -> Chain:
+) -> ChainReport:
     """Decide for each dump of a chain whether it is still the program that the first one was.
 
     `shardings` are demanded of the module that the partitioner was given. A dump that cannot be read is UNKNOWN; the
@@ -71,17 +82,17 @@ class _Walk:
         self._is_partitioned = False
         self._logical: Module | None = None
         """What the partitioner was given."""
-        self._given: Found = (Verdict.PROVED, "", "")
+        self._given = Found(Verdict.PROVED)
         """The verdict for that."""
         self._last: Module | None = None
         self._proved: Module | None = None
-        self._found: Found = (Verdict.PROVED, "", "")
+        self._found = Found(Verdict.PROVED)
         """The verdict for the last module that could be read."""
         self._report: Report | None = None
         self._notes: dict[str, None] = {}
         self._count = 1
 
-    def run(self, progress: Progress | None) -> Chain:
+    def run(self, progress: Progress | None) -> ChainReport:
         started = time.perf_counter()
         steps: list[Step] = []
         for n, dump in enumerate(self._chain.dumps):
@@ -90,18 +101,22 @@ class _Walk:
             begun = time.perf_counter()
             if n == self._chain.partitioned:
                 self._partition()
-            verdict, how, reason = self._step(dump)
+            try:
+                found = self._step(dump)
+            except KeyboardInterrupt:
+                break
             seconds = time.perf_counter() - begun
-            steps.append(Step(dump.step, dump.pipeline, dump.after, dump.path.name, verdict, how, reason, seconds))
+            steps.append(Step(dump.step, dump.pipeline, dump.after, dump.path.name, *found, seconds))
         seconds = time.perf_counter() - started
         assumptions = (*ASSUMPTIONS, *self._notes)
-        return Chain(self._chain.module, tuple(steps), assumptions, self._count, seconds, self._report)
+        missing = len(self._chain.dumps) - len(steps)
+        return ChainReport(self._chain.module, tuple(steps), assumptions, self._count, seconds, self._report, missing)
 
     def _partition(self) -> None:
         """From here on modules are what a device runs."""
         self._is_partitioned = True
         self._logical, self._given = self._last, self._found
-        self._last, self._proved, self._found = None, None, (Verdict.PROVED, "", "")
+        self._last, self._proved, self._found = None, None, Found(Verdict.PROVED)
         if self._logical is not None:
             for given in self._shardings:
                 self._logical = self._logical if given is None else given.apply(self._logical)
@@ -111,7 +126,10 @@ class _Walk:
             module = load(dump.path, devices=self._devices)
             found = self._decide(module)
         except InputError as error:
-            return Verdict.UNKNOWN, "", str(error)
+            return Found(Verdict.UNKNOWN, reason=str(error), code=error.code.value)
+        except Exception as error:  # a defect: what it says of one dump says nothing of the others
+            said = defects.diagnose(error)
+            return Found(Verdict.UNKNOWN, reason=said.message, code=said.code.value)
         self._found = found
         return found
 
@@ -119,27 +137,26 @@ class _Walk:
         before = self._last or self._logical
         readings = [given] if before is None else list(self._folded.readings(before, given))
         if self._last is None and not self._is_partitioned:
-            module, found = given, (Verdict.PROVED, BEGINNING, "")
+            module, found = given, Found(Verdict.PROVED, BEGINNING)
         else:
             module, found = self._like_one_before(given, readings) or self._unlike_those_before(readings)
         self._last = module
-        if found[0] is Verdict.PROVED:
+        if found.verdict is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
         return found
 
     def _like_one_before(self, given: Module, readings: Sequence[Module]) -> tuple[Module, Found] | None:
         """A module that is equal to the last one, or else to the last proved, with the verdict that they share."""
-        verdict, _, reason = self._found
         if self._last is not None:
             for module in readings:
                 how = self._likeness(self._last, module)
                 if how:
-                    return module, (verdict, how, reason)
+                    return module, self._found._replace(how=how, compared_with=_file(self._last))
         if self._proved is not None and self._proved is not self._last:
             for module in self._folded.readings(self._proved, given):
                 if self._likeness(self._proved, module):
-                    return module, (Verdict.PROVED, PROVED_AGAIN, "")
+                    return module, Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         return None
 
     def _likeness(self, earlier: Module, module: Module) -> str:
@@ -162,19 +179,22 @@ class _Walk:
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by what the module's half of the chain begins with; then by the last module proved."""
         pair = self._origin(module)
-        report = None if pair is None else self._decided(*pair)
-        if report is not None and report.verdict is Verdict.PROVED:
-            verdict, _, reason = self._given
-            return verdict, LOGICAL if self._is_partitioned else PROVED_AGAIN, reason
-        if report is not None and report.verdict is Verdict.REFUTED:
+        if pair is None:
+            return Found(Verdict.UNKNOWN, reason=NOTHING)
+        earlier = _file(self._logical or self._proved)
+        report = self._decided(*pair)
+        if report.verdict is Verdict.PROVED:
+            how = LOGICAL if self._is_partitioned else PROVED_AGAIN
+            return self._given._replace(how=how, compared_with=earlier)
+        if report.verdict is Verdict.REFUTED:
             if self._report is None or self._report.verdict is not Verdict.REFUTED:
                 self._report = report
-            return Verdict.REFUTED, "", _reason(report)
+            return Found(Verdict.REFUTED, "", *_reason(report), earlier)
         other = None if self._proved is None or not self._is_partitioned else self._pair(self._proved, module)
         if other is not None and prove(*other).verdict is Verdict.PROVED:
-            return Verdict.PROVED, PROVED_AGAIN, ""
+            return Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         self._report = self._report or report
-        return Verdict.UNKNOWN, "", NOTHING if report is None else _reason(report)
+        return Found(Verdict.UNKNOWN, "", *_reason(report), earlier)
 
     def _origin(self, module: Module) -> tuple[Module, Module] | None:
         """The module with what its half of the chain begins with, as a pair."""
@@ -198,7 +218,7 @@ class _Walk:
 
     def _decided(self, logical: Module, partitioned: Module) -> Report:
         """A proof; or else a refutation, where the module before is known to be right or wrong."""
-        if not self._refute or self._found[0] is Verdict.UNKNOWN:
+        if not self._refute or self._found.verdict is Verdict.UNKNOWN:
             return prove(logical, partitioned)
         with refuter(logical, partitioned) as refutes:
             examination = examine(logical, partitioned, differing=refutes.differing)
@@ -225,7 +245,11 @@ def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:
         return False
 
 
-def _reason(report: Report) -> str:
-    """Why a module is not proved, in a line."""
+def _reason(report: Report) -> tuple[str, str]:
+    """Why a module is not proved, in a line, and a code for it."""
     said: list[Diagnostic] = sorted(report.diagnostics, key=lambda each: each.severity is not Severity.ERROR)
-    return str(said[0].message) if said else "it has no results"
+    return (str(said[0].message), said[0].code.value) if said else ("it has no results", "")
+
+
+def _file(module: Module | None) -> str:
+    return "" if module is None else Path(module.path).name

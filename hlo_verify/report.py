@@ -178,8 +178,8 @@ class Step:
     """One dump of a chain: the program after a pass.
 
     `verdict` says whether it computes what the first program of the chain does or, once it is partitioned, what the one
-    does that the partitioner was given. `how` is by what that was decided, `reason` why it is not proved. `file` is the
-    dump's name.
+    does that the partitioner was given. `how` is by what that was decided, `reason` why it is not proved and `code` the
+    kind of reason. `file` is the dump's name, `compared_with` that of the one by which it was decided.
     """
 
     number: int
@@ -189,14 +189,17 @@ class Step:
     verdict: Verdict
     how: str
     reason: str
+    code: str
+    compared_with: str
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainReport:
     """What was decided of a program after each pass.
 
-    `report` is that of the first step that is REFUTED, or else of the first that is UNKNOWN.
+    `report` is that of the first step that is REFUTED, or else of the first that is UNKNOWN; `missing` says how many
+    dumps were not looked at, because someone interrupted.
     """
 
     name: str
@@ -205,15 +208,24 @@ class Chain:
     devices: int
     seconds: float
     report: Report | None = None
+    missing: int = 0
 
     @property
     def verdict(self) -> Verdict:
-        return worst(step.verdict for step in self.steps)
+        found = worst(step.verdict for step in self.steps)
+        return Verdict.UNKNOWN if self.missing and found is Verdict.PROVED else found
 
     @property
     def first(self) -> Step | None:
         """The first step that is not proved."""
         return next((step for step in self.steps if step.verdict is not Verdict.PROVED), None)
+
+    @property
+    def reported(self) -> Step | None:
+        """The step that the report is about."""
+        refuted = (step for step in self.steps if step.verdict is Verdict.REFUTED)
+        unknown = (step for step in self.steps if step.verdict is Verdict.UNKNOWN and step.compared_with)
+        return next(refuted, None) or next(unknown, None)
 
 
 def diagnostic(results: Sequence[Result]) -> Diagnostic:

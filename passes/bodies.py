@@ -163,6 +163,14 @@ class Builder:
 
     def substitute(self, block: Any, operation: Any, env: Environment, inner: Environment, ops: list[Op]) -> None:
         """Run a block on an operation's operands and let what it returns be the operation's results."""
+        taken = self.flat_types(argument.type for argument in block.arguments)
+        given = self.flat_types(operand.type for operand in operation.operands)
+        if taken != given:
+            raise InputError(
+                f"{operation.name} gives {_listed(given)} to a computation that takes {_listed(taken)}: the module is "
+                "damaged, or was edited",
+                Input.DAMAGED,
+            )
         operands = iter(_operands(operation, env))
         for argument in block.arguments:
             inner[argument] = tuple(next(operands) for _ in self.flat_type(argument.type))
@@ -199,6 +207,10 @@ def _ordered(mesh: Mesh) -> Mesh:
             f"replica groups must name each of their mesh's {mesh.size} devices once: {mesh}", Annotation.WRONG_MESH
         )
     return replace(mesh, device_ids=order) if order else mesh
+
+
+def _listed(types: Iterable[TensorType]) -> str:
+    return ", ".join(map(str, types)) or "nothing"
 
 
 def _operands(operation: Any, env: Environment) -> Values:

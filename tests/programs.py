@@ -10,7 +10,7 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify.diagnostics import Diagnostic, Mismatch, Severity, Solver, Unsupported
-from hlo_verify.report import Chain, Finding, Report, Result, Stage, Step, Verdict
+from hlo_verify.report import ChainReport, Finding, Report, Result, Stage, Step, Verdict
 
 
 def layer(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -69,7 +69,7 @@ def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDIN
     return Report(name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, (UNSUPPORTED,))
 
 
-def chain(*verdicts: Verdict) -> Chain:
+def chain(*verdicts: Verdict) -> ChainReport:
     """A chain with a step for each verdict, and the report of the first that is not proved."""
     steps = tuple(
         Step(
@@ -80,9 +80,11 @@ def chain(*verdicts: Verdict) -> Chain:
             verdict,
             "",
             "" if verdict is Verdict.PROVED else "lost",
+            "" if verdict is Verdict.PROVED else "HV301",
+            f"m.{n - 1}.txt" if n else "",
             0.5,
         )
         for n, verdict in enumerate(verdicts)
     )
     stopped = next((verdict for verdict in verdicts if verdict is not Verdict.PROVED), None)
-    return Chain("jit_step", steps, ("no NaN",), 8, 2.5, None if stopped is None else report(stopped))
+    return ChainReport("jit_step", steps, ("no NaN",), 8, 2.5, None if stopped is None else report(stopped))

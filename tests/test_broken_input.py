@@ -178,6 +178,22 @@ def test_elided_constants(refused: Refused, side: int) -> None:
     assert "--xla_dump_large_constants=true" in message
 
 
+def test_a_fusion_of_a_computation_that_takes_something_else(refused: Refused) -> None:
+    damaged = """HloModule m
+
+%f (p: f32[4]) -> f32[2] {
+  %p = f32[4] parameter(0)
+  ROOT %s = f32[2] slice(%p), slice={[0:2]}
+}
+
+ENTRY %main (x: f32[2]) -> f32[2] {
+  %x = f32[2] parameter(0)
+  ROOT %y = f32[2] fusion(%x), kind=kLoop, calls=%f
+}
+"""
+    assert "f32[2] to a computation that takes f32[4]" in refused(damaged, damaged)
+
+
 def test_missing_num_partitions(refused: Refused) -> None:
     """With nothing in either module that tells how many devices there are."""
     plain = "HloModule m\n\nENTRY %main (x: f32[8]) -> f32[8] {\n  ROOT %x = f32[8]{0} parameter(0)\n}\n"

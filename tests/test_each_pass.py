@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,13 +10,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hlo_verify import cli
+from hlo_verify import cli, each_pass
 from hlo_verify.chains import find_chains
 from hlo_verify.each_pass import verify_passes
-from hlo_verify.report import Chain, Verdict
+from hlo_verify.ir import Module
+from hlo_verify.passes.load import load
+from hlo_verify.report import ChainReport, Verdict
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -55,7 +59,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def verified(folder: Path) -> Chain:
+def verified(folder: Path) -> ChainReport:
     [chain] = find_chains(folder)
     return verify_passes(chain)
 
@@ -121,6 +125,38 @@ def test_a_dump_that_cannot_be_read_is_unknown_alone(dumps: Path, tmp_path: Path
     assert chain.first is not None and "cut short" in chain.first.reason
 
 
+def test_a_defect_at_one_step_is_said_and_loses_nothing_else(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load_or_fail(path: Path, **options: Any) -> Module:
+        if "after_fusion." in path.name:
+            raise ZeroDivisionError("oh")
+        return load(path, **options)
+
+    monkeypatch.setattr(each_pass, "load", load_or_fail)
+    assert cli.main(["--each-pass", str(dumps), "--format", "json"]) == 70
+    [chain] = json.loads(capsys.readouterr().out)["modules"]
+    assert chain["verdict"] == "UNKNOWN"
+    [failed] = [step for step in chain["steps"] if step["verdict"] != "PROVED"]
+    assert failed["code"] == "HV901" and "ZeroDivisionError: oh" in failed["reason"]
+
+
+def test_an_interruption_keeps_what_is_known(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load_or_stop(path: Path, **options: Any) -> Module:
+        if "after_fusion." in path.name:
+            raise KeyboardInterrupt
+        return load(path, **options)
+
+    monkeypatch.setattr(each_pass, "load", load_or_stop)
+    assert cli.main(["--each-pass", str(dumps), "--format", "json"]) == 130
+    [chain] = json.loads(capsys.readouterr().out)["modules"]
+    assert chain["verdict"] == "UNKNOWN"
+    assert chain["missing"] > 5
+    assert {step["verdict"] for step in chain["steps"]} == {"PROVED"}
+
+
 def test_behind_the_partitioner_alone_nothing_is_proved(dumps: Path, tmp_path: Path) -> None:
     folder = edited(dumps, tmp_path, LAST, other_constant)
     [chain] = find_chains(folder)
@@ -163,3 +199,8 @@ def test_a_folder_without_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "module_0000.jit_f.cpu_after_optimizations.txt").write_text("HloModule m")
     assert cli.main(["--each-pass", str(tmp_path)]) == 2
     assert "HV417" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--each-pass", str(tmp_path / "nowhere")]) == 2
+    assert f"HV401]: there is no folder {tmp_path / 'nowhere'}" in capsys.readouterr().err

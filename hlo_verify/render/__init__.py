@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Internal
-from hlo_verify.report import Chain, Report, Verdict, worst
+from hlo_verify.report import ChainReport, Report, Verdict, worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Failure:
         return isinstance(self.diagnostic.code, Internal)
 
 
-Outcome = Report | Chain | Failure
+Outcome = Report | ChainReport | Failure
 
 
 def overall(outcomes: Sequence[Outcome]) -> Verdict:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import Chain, Report
+from hlo_verify.report import ChainReport, Report
 
 
 def render(outcomes: Sequence[Outcome], *, several: bool) -> str:
@@ -42,9 +42,9 @@ def _object(outcome: Outcome) -> dict[str, Any]:
             "kind": kind,
             "code": said.code,
         }
-    return _chain_object(outcome) if isinstance(outcome, Chain) else report_object(outcome)
+    return _chain_object(outcome) if isinstance(outcome, ChainReport) else report_object(outcome)
 
 
-def _chain_object(chain: Chain) -> dict[str, Any]:
+def _chain_object(chain: ChainReport) -> dict[str, Any]:
     report = None if chain.report is None else report_object(chain.report)
     return {"verdict": str(overall([chain])), **asdict(chain), "report": report}

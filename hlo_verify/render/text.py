@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import Chain, Recheck, Report, Result, Verdict, diagnostic
+from hlo_verify.report import ChainReport, Recheck, Report, Result, Verdict, diagnostic
 
 FOLD = 20
 """With more proved results than this, they share a line."""
@@ -48,7 +48,7 @@ def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
         if isinstance(outcome, Failure):
             lines += _failure(outcome, style)
         else:
-            lines += _chain(outcome, style) if isinstance(outcome, Chain) else _report(outcome, style)
+            lines += _chain(outcome, style) if isinstance(outcome, ChainReport) else _report(outcome, style)
         if several:
             lines.append("")
     if several:
@@ -86,29 +86,36 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     yield _summary(report, style)
 
 
-def _chain(chain: Chain, style: Style) -> Iterator[str]:
+def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
     """A line for each step; then the report of the first that is not proved."""
     names = [f"{step.pipeline}: {step.after}" for step in chain.steps]
     width = max(map(len, names), default=0)
+    before = ""
     for step, name in zip(chain.steps, names, strict=True):
         said = _one_line(step.how if step.verdict is Verdict.PROVED else step.reason or step.how)
+        said, before = "as before" if step.reason and step.reason == before else said, step.reason
         said = said if style.verbose or len(said) <= LINE else said[: LINE - 1] + "…"
         line = f"{style.verdict(step.verdict)}  {step.number:04}  {name:<{width}}  {step.seconds:5.1f} s"
         yield f"{line}  {style.faint(said)}".rstrip()
     for said in _lost(chain):
         yield ""
         yield said
-    if chain.report is not None:
+    first = chain.reported
+    if chain.report is not None and first is not None:
         yield ""
-        yield from _report(chain.report, style)
+        yield f"{first.file}, compared with {first.compared_with}:"
+        yield ""
+        yield from _report(replace(chain.report, assumptions=()), style)
     yield ""
+    if chain.missing:
+        yield f"{_plural(chain.missing, 'dump')} not looked at: interrupted"
     yield "Assumed: " + "; ".join(chain.assumptions)
     proved = sum(step.verdict is Verdict.PROVED for step in chain.steps)
     what = f"{proved} of {_plural(len(chain.steps), 'step')} proved, on {_plural(chain.devices, 'device')}"
     yield f"{style.verdict(chain.verdict)}  {what}, {chain.seconds:.1f} s"
 
 
-def _lost(chain: Chain) -> Iterator[str]:
+def _lost(chain: ChainReport) -> Iterator[str]:
     """Which passes are to blame, as far as it is known, and where the proof goes on."""
     before, last = Verdict.PROVED, ""
     for step in chain.steps:

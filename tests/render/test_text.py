@@ -159,16 +159,26 @@ def test_a_chain_has_a_line_for_each_step_and_says_which_pass_did_it() -> None:
         "\n"
         "PROVED   0000  simplification: pass-0    0.5 s\n"
         "REFUTED  0001  simplification: pass-1    0.5 s  lost\n"
-        "UNKNOWN  0002  simplification: pass-2    0.5 s  lost\n"
+        "UNKNOWN  0002  simplification: pass-2    0.5 s  as before\n"
         "PROVED   0003  simplification: pass-3    0.5 s\n"
         "\n"
         "The pass simplification: pass-1 (step 1) first changed the value: m.1.txt\n"
         "\n"
         "After the pass simplification: pass-3 (step 3) the program is proved again.\n"
         "\n"
+        "m.1.txt, compared with m.0.txt:\n"
+        "\n"
         "REFUTED  result[0]"
     )
     assert "\nAssumed: no NaN\nREFUTED  2 of 4 steps proved, on 8 devices, 2.5 s\n" in text
+
+
+def test_of_an_interrupted_chain_it_is_said_what_is_missing() -> None:
+    found = replace(chain(P, P), missing=3)
+    assert found.verdict is U
+    text = render([found], Style(), several=True)
+    assert "\n3 dumps not looked at: interrupted\n" in text
+    assert "\nUNKNOWN  2 of 2 steps proved" in text
 
 
 def test_the_start_of_a_pipeline_is_no_pass() -> None:
