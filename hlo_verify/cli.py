@@ -33,6 +33,7 @@ exit status:
   2            usage or input error
   3   UNKNOWN  neither; the report says where and why
   70           internal error of hlo-verify: nothing was decided, or --recheck disagrees with the proof
+  130          interrupted; what was known is printed
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
 Defaults for --color, --devices, --format, --progress and --verbose may stand in pyproject.toml under [tool.hlo-verify].

@@ -8,6 +8,7 @@ later ones from being proved (docs/decisions/chains.md).
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 class Found(NamedTuple):
-    """A verdict, how it was found, why it is not PROVED (with a code), and the dump that it was found by."""
+    """A verdict, how it was found, why it is not PROVED (with a code), and the dump that was compared with."""
 
     verdict: Verdict
     how: str = ""
@@ -49,6 +50,10 @@ ALIKE = "equal to the one before"
 PROVED_AGAIN = "equal to the last one proved"
 LOGICAL = "equal to the logical module"
 NOTHING = "there is nothing that it could be compared with: what was before is missing, or cannot be read"
+BY_DEVICE = (
+    "it works device by device, and such modules are only compared operation by operation before the partitioner"
+)
+REPLICAS = "programs of several replicas are not compared with one another"
 
 
 def verify_passes(
@@ -62,7 +67,7 @@ def verify_passes(
     """Decide for each dump of a chain whether it is still the program that the first one was.
 
     `shardings` are demanded of the module that the partitioner was given. A dump that cannot be read is UNKNOWN; the
-    first dump is what the others are compared with, and is PROVED if it can be read.
+    first that can, before the partitioner, is PROVED: it is what the program is.
     """
     return _Walk(chain, devices, shardings, refute).run(progress)
 
@@ -90,27 +95,27 @@ class _Walk:
         """The verdict for the last module that could be read."""
         self._report: Report | None = None
         self._notes: dict[str, None] = {}
-        self._count = 1
+        self._device_count = 1
 
     def run(self, progress: Progress | None) -> ChainReport:
         started = time.perf_counter()
         steps: list[Step] = []
-        for n, dump in enumerate(self._chain.dumps):
-            if progress is not None:
-                progress(n, len(self._chain.dumps))
-            begun = time.perf_counter()
-            if n == self._chain.partitioned:
-                self._partition()
-            try:
+        with contextlib.suppress(KeyboardInterrupt):  # what is known so far is kept
+            for n, dump in enumerate(self._chain.dumps):
+                if progress is not None:
+                    progress(n, len(self._chain.dumps))
+                begun = time.perf_counter()
+                if n == self._chain.partitioned:
+                    self._partition()
                 found = self._step(dump)
-            except KeyboardInterrupt:
-                break
-            seconds = time.perf_counter() - begun
-            steps.append(Step(dump.step, dump.pipeline, dump.after, dump.path.name, *found, seconds))
+                seconds = time.perf_counter() - begun
+                steps.append(Step(dump.step, dump.pipeline, dump.after, dump.path.name, *found, seconds))
         seconds = time.perf_counter() - started
         assumptions = (*ASSUMPTIONS, *self._notes)
         missing = len(self._chain.dumps) - len(steps)
-        return ChainReport(self._chain.module, tuple(steps), assumptions, self._count, seconds, self._report, missing)
+        return ChainReport(
+            self._chain.module, tuple(steps), assumptions, self._device_count, seconds, self._report, missing
+        )
 
     def _partition(self) -> None:
         """From here on modules are what a device runs."""
@@ -118,8 +123,8 @@ class _Walk:
         self._logical, self._given = self._last, self._found
         self._last, self._proved, self._found = None, None, Found(Verdict.PROVED)
         if self._logical is not None:
-            for given in self._shardings:
-                self._logical = self._logical if given is None else given.apply(self._logical)
+            for demanded in self._shardings:
+                self._logical = self._logical if demanded is None else demanded.apply(self._logical)
 
     def _step(self, dump: Dump) -> Found:
         try:
@@ -168,19 +173,20 @@ class _Walk:
 
     def _unlike_those_before(self, readings: Sequence[Module]) -> tuple[Module, Found]:
         """A module that may be another program than the last, as it is best read, with its verdict."""
-        module = next(filter(self._is_like_the_beginning, readings), readings[0])
+        module = next(filter(self._is_like_its_reference, readings), readings[0])
         return module, self._with_an_earlier_one(module)
 
-    def _is_like_the_beginning(self, module: Module) -> bool:
-        """Whether a module is at once seen to be equal to what its half of the chain begins with."""
-        pair = self._origin(module)
+    def _is_like_its_reference(self, module: Module) -> bool:
+        """Whether a module is at once seen to equal its reference."""
+        pair = self._reference(module)
         return pair is not None and _is_equal_at_once(pair)
 
     def _with_an_earlier_one(self, module: Module) -> Found:
-        """The verdict by what the module's half of the chain begins with; then by the last module proved."""
-        pair = self._origin(module)
+        """The verdict by the module's reference; then by the last module proved."""
+        pair = self._reference(module)
         if pair is None:
-            return Found(Verdict.UNKNOWN, reason=NOTHING)
+            alone = self._logical is None and self._proved is None
+            return Found(Verdict.UNKNOWN, reason=NOTHING if alone else REPLICAS if self._is_partitioned else BY_DEVICE)
         earlier = _file(self._logical or self._proved)
         report = self._decided(*pair)
         if report.verdict is Verdict.PROVED:
@@ -196,13 +202,14 @@ class _Walk:
         self._report = self._report or report
         return Found(Verdict.UNKNOWN, "", *_reason(report), earlier)
 
-    def _origin(self, module: Module) -> tuple[Module, Module] | None:
-        """The module with what its half of the chain begins with, as a pair."""
+    def _reference(self, module: Module) -> tuple[Module, Module] | None:
+        """What the module has to equal, and the module: behind the partitioner what it was given, else the last module
+        proved. None where these make no pair."""
         if self._logical is None:
             return None if self._proved is None else self._pair(self._proved, module)
         inferred = infer(self._logical, module)
         self._logical = inferred.logical
-        self._count = device_count(inferred.logical, inferred.partitioned)
+        self._device_count = device_count(inferred.logical, inferred.partitioned)
         self._notes.update(dict.fromkeys(inferred.said))
         return inferred.logical, inferred.partitioned
 
@@ -228,13 +235,13 @@ class _Walk:
 
 
 def _forms(first: Module, second: Module) -> Iterator[tuple[Module, Module]]:
-    """Two modules in forms that are easier to compare, as they are at first."""
-    yield first, second
+    """Two modules in forms that are easier to compare, the easiest first; and as they are."""
     wholes = rejoined(first), rejoined(second)
-    if wholes[0] is not first or wholes[1] is not second:
-        yield wholes
     if has_loops(first) and has_loops(second):
         yield slim(wholes[0]), slim(wholes[1])
+    yield wholes
+    if wholes[0] is not first or wholes[1] is not second:
+        yield first, second
 
 
 def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:

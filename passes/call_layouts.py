@@ -10,18 +10,18 @@ from __future__ import annotations
 from hlo_verify.passes import proto
 
 # xla/service/hlo.proto and xla/xla_data.proto
-_OPCODE, _SHAPE, _ID, _OPERANDS, _DEMANDS, _DEMANDED = 2, 3, 35, 36, 56, 57
+_OPCODE, _SHAPE, _ID, _OPERANDS, _CONSTRAIN_LAYOUT, _OPERAND_SHAPES_WITH_LAYOUT = 2, 3, 35, 36, 56, 57
 _TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
 _MINOR_TO_MAJOR = 1  # LayoutProto
 _CALL = b"custom-call"
 
 
-def write_down(module: bytes) -> bytes:
-    """The serialized HloModuleProto with such demands."""
-    return proto.edit_computations(module, _write_down) if _CALL in module else module
+def demand_layouts(module: bytes) -> bytes:
+    """The serialized HloModuleProto whose custom calls demand the layouts that they have."""
+    return proto.edit_computations(module, _demand_layouts) if _CALL in module else module
 
 
-def _write_down(computation: bytes) -> bytes:
+def _demand_layouts(computation: bytes) -> bytes:
     if _CALL not in computation:
         return computation
     shapes: dict[int, bytes] = {}
@@ -37,10 +37,12 @@ def _write_down(computation: bytes) -> bytes:
         ids = [n for packed in _payloads(instruction, _OPERANDS) for n in proto.unpacked(packed)]
         operands = [shapes[n] for n in (*ids, *numbers.get(_OPERANDS, ()))]
         results = _payloads(instruction, _SHAPE)
-        if numbers.get(_DEMANDS) == [1] or all(map(_is_row_major, (*operands, *results))):
+        if numbers.get(_CONSTRAIN_LAYOUT) == [1] or all(map(_is_row_major, (*operands, *results))):
             return instruction
-        demands = proto.varint(_DEMANDS << 3) + proto.varint(1)
-        return b"".join((instruction, demands, *(proto.field_bytes(_DEMANDED, shape) for shape in operands)))
+        demands = proto.varint(_CONSTRAIN_LAYOUT << 3) + proto.varint(1)
+        return b"".join(
+            (instruction, demands, *(proto.field_bytes(_OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
+        )
 
     proto.edit_computation(computation, note)
     return proto.edit_computation(computation, demand)
@@ -51,6 +53,7 @@ def _payloads(message: bytes, field: int) -> list[bytes]:
 
 
 def _is_row_major(shape: bytes) -> bool:
+    """Whether a shape has no layout, or the last dimension first in it, and so on; of a tuple, each of its parts."""
     orders = [
         [n for packed in _payloads(layout, _MINOR_TO_MAJOR) for n in proto.unpacked(packed)]
         + proto.numbers_of(layout).get(_MINOR_TO_MAJOR, [])

@@ -243,7 +243,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
     try:
         if ordered:
             serialized = proto.name_device_orders(serialized)
-        serialized = call_layouts.write_down(group_lists.write_out(serialized))
+        serialized = call_layouts.demand_layouts(group_lists.write_out(serialized))
         try:
             bytecode = jaxlib_api.proto_to_stablehlo(serialized)
         except Exception as error:

@@ -33,13 +33,17 @@ def _rejoined(function: Function, types: Mapping[Value, TensorType], fresh: Fres
         if whole is None:
             ops.append(op)
         else:
-            ops += _of_type(whole, types[whole.operands[0]], fresh)
+            ops += _with_conversion(whole, types[whole.operands[0]], fresh)
             changed = True
     return replace(function, ops=tuple(ops)) if changed else function
 
 
 def _whole(op: Op, makers: Mapping[Value, Op], types: Mapping[Value, TensorType]) -> Op | None:
-    """The all-to-all that a concatenation is the last step of, but for the type of its elements."""
+    """The all-to-all that a concatenation is the last step of, but for the type of its elements.
+
+    It joins all results of one exchange, in order, whose operands are all slices of one tensor, in order, all along
+    one dimension.
+    """
     if op.name != "concatenate":
         return None
 
@@ -67,8 +71,8 @@ def _whole(op: Op, makers: Mapping[Value, Op], types: Mapping[Value, TensorType]
     return replace(op, name="all_to_all", operands=(source,), attributes={**exchange.attributes, **how})
 
 
-def _of_type(op: Op, operand: TensorType, fresh: Fresh) -> Iterator[Op]:
-    """An operation whose result has its operand's type, and a conversion where another is wanted."""
+def _with_conversion(op: Op, operand: TensorType, fresh: Fresh) -> Iterator[Op]:
+    """The operation with a result of its operand's type, and a conversion behind it where another is wanted."""
     if op.types == (operand,):
         yield op
         return

@@ -12,6 +12,7 @@ import numpy as np
 from hlo_verify.evaluate import Difference, dense
 from hlo_verify.execute import ExecutionError, Executor, Failure
 from hlo_verify.ir import Function, TensorType
+from hlo_verify.jaxlib_api import jaxlib_version
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.trial import Counterexample, is_clear, local_arguments, number
@@ -22,7 +23,7 @@ ELEMENTS = 1 << 22
 DEVICES = 64
 """Modules for more devices than this are not run."""
 
-BY_XLA = "by XLA, which ran both modules on {} virtual CPU devices"
+BY_XLA = "by XLA (jaxlib {}), which ran both modules on {} virtual CPU device{}"
 BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
 
 
@@ -57,7 +58,8 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
         return Replay(dict.fromkeys(found.differences, f"{BY_EVALUATION} (XLA did not run them: {error})"), {})
     pair = found.trial.pair
     narrow = _is_imprecise(pair.logical.main)
-    how = dict.fromkeys(found.differences, BY_XLA.format(pair.devices))
+    by_xla = BY_XLA.format(jaxlib_version(), pair.devices, "" if pair.devices == 1 else "s")
+    how = dict.fromkeys(found.differences, by_xla)
     denied = {}
     for n, apart in found.differences.items():
         value = number(expected[n][(0, *apart.element)])

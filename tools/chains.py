@@ -1,14 +1,16 @@
 """Verify fixtures pass by pass: `python -m tools.chains [NAME...] [--small] [--dumps DIR] [--verbose]`.
 
-XLA's CPU compiler dumps a fixture after every pass, into DIR/NAME if a DIR is given and into a temporary folder if not;
-what is there already is not compiled again. Prints a line for each fixture, with --verbose the whole report. The exit
-status is 1 if a step is not PROVED.
+XLA's CPU compiler dumps a fixture after every pass, into DIR/NAME (or DIR/NAME_small) if a DIR is given and into a
+temporary folder if not; what is there already is not compiled again. Prints a line for each fixture, and the whole
+report with --verbose or where a dump is not PROVED. Inputs that refute it are not looked for. The exit status is 1 if
+a dump of some fixture is not PROVED.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -29,12 +31,14 @@ DEFAULT = (
 
 def dump(fixture: Fixture, folder: Path, small: bool) -> None:
     """Dump what the fixture is after every pass; of the other modules that were compiled nothing is left."""
-    folder.mkdir(parents=True)
-    run_child(fixture, folder, passes=PASSES_FLAG.partition("=")[2], small=small)
-    name = (folder / "module_name.txt").read_text()
-    for file in folder.iterdir():
-        if file.is_file() and f".{name}." not in file.name:
-            file.unlink()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        run_child(fixture, Path(scratch), passes=PASSES_FLAG.partition("=")[2], small=small)
+        name = (Path(scratch) / "module_name.txt").read_text()
+        for file in Path(scratch).iterdir():
+            if file.is_file() and f".{name}." not in file.name:
+                file.unlink()
+        shutil.copytree(scratch, folder)
 
 
 def main() -> int:
@@ -42,7 +46,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"fixtures ({' '.join(DEFAULT)})")
     parser.add_argument("--small", action="store_true", help="their small builds")
     parser.add_argument("--dumps", type=Path, metavar="DIR", help="where dumps are kept")
-    parser.add_argument("--verbose", action="store_true", help="print a line for every step")
+    parser.add_argument("--verbose", action="store_true", help="print the whole report of each")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in FIXTURES]
     if unknown:
@@ -51,14 +55,17 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         dumps = arguments.dumps or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for name in arguments.names or DEFAULT:
-            if not (dumps / name).exists():
-                dump(FIXTURES[name], dumps / name, arguments.small)
-            (chain,) = find_chains(dumps / name)
+            folder = dumps / (f"{name}_small" if arguments.small else name)
+            if not folder.exists():
+                dump(FIXTURES[name], folder, arguments.small)
+            (chain,) = find_chains(folder)
             found = verify_passes(chain, refute=False)
             verdicts = [step.verdict for step in found.steps]
             slowest = max(found.steps, key=lambda step: step.seconds)
             said = f"{verdicts.count(Verdict.PROVED)} of {len(verdicts)} dumps PROVED, {found.seconds:.0f} s"
-            print(f"{name}: {said}; longest {slowest.after} {slowest.seconds:.0f} s", flush=True)
+            print(
+                f"{name}: {said}; longest {slowest.after} (step {slowest.number}) {slowest.seconds:.0f} s", flush=True
+            )
             if arguments.verbose or found.verdict is not Verdict.PROVED:
                 print(render([found], Style(), several=False), flush=True)
             proved = proved and found.verdict is Verdict.PROVED

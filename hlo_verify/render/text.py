@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal
 from hlo_verify.render import Failure, Outcome, overall
-from hlo_verify.report import ChainReport, Recheck, Report, Result, Verdict, diagnostic
+from hlo_verify.report import ChainReport, Recheck, Report, Result, Step, Verdict, diagnostic
 
 FOLD = 20
 """With more proved results than this, they share a line."""
@@ -92,8 +92,8 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
     width = max(map(len, names), default=0)
     before = ""
     for step, name in zip(chain.steps, names, strict=True):
-        said = _one_line(step.how if step.verdict is Verdict.PROVED else step.reason or step.how)
-        said, before = "as before" if step.reason and step.reason == before else said, step.reason
+        said = step.how or ("as before" if step.reason and step.reason == before else _one_line(step.reason))
+        before = step.reason
         said = said if style.verbose or len(said) <= LINE else said[: LINE - 1] + "…"
         line = f"{style.verdict(step.verdict)}  {step.number:04}  {name:<{width}}  {step.seconds:5.1f} s"
         yield f"{line}  {style.faint(said)}".rstrip()
@@ -111,26 +111,29 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
         yield f"{_plural(chain.missing, 'dump')} not looked at: interrupted"
     yield "Assumed: " + "; ".join(chain.assumptions)
     proved = sum(step.verdict is Verdict.PROVED for step in chain.steps)
-    what = f"{proved} of {_plural(len(chain.steps), 'step')} proved, on {_plural(chain.devices, 'device')}"
+    where = "" if chain.missing else f" on {_plural(chain.devices, 'device')}"
+    what = f"{proved} of {_plural(len(chain.steps) + chain.missing, 'dump')} proved{where}"
     yield f"{style.verdict(chain.verdict)}  {what}, {chain.seconds:.1f} s"
 
 
 def _lost(chain: ChainReport) -> Iterator[str]:
     """Which passes are to blame, as far as it is known, and where the proof goes on."""
-    before, last = Verdict.PROVED, ""
+    before, file, proved = Verdict.PROVED, "", False
     for step in chain.steps:
-        name = f"{step.pipeline}: {step.after} (step {step.number})"
+        # What a pipeline starts with no pass left: something before it did what was done.
+        at = f"between {file} and {step.file}" if step.after == "pipeline-start" else f"in the pass {_step(step)}"
         if step.verdict is Verdict.REFUTED and before is not Verdict.REFUTED:
-            first = " first" if before is Verdict.PROVED else ", or one since the last that is proved,"
-            whose = f"The pass {name}"
-            if step.after == "pipeline-start":  # that is no pass: something before the pipeline did it
-                whose = f"What is between the steps {step.number - 1} and {step.number} ({last})"
-            yield f"{whose}{first} changed the value: {step.file}"
+            since = "first" if before is Verdict.PROVED else "since the last dump that is proved, at the latest"
+            yield f"The value was changed {since} {at}: {step.file} computes something else than {step.compared_with}"
         elif step.verdict is Verdict.UNKNOWN and before is Verdict.PROVED:
-            yield f"The thread is lost at the pass {name}: {_one_line(step.reason)}"
-        elif step.verdict is Verdict.PROVED and before is not Verdict.PROVED:
-            yield f"After the pass {name} the program is proved again."
-        before, last = step.verdict, step.file
+            yield f"The thread is lost {at}: {_one_line(step.reason)}"
+        elif step.verdict is Verdict.PROVED and before is not Verdict.PROVED and proved:
+            yield f"The program is proved again from {_step(step)} on."
+        before, file, proved = step.verdict, step.file, proved or step.verdict is Verdict.PROVED
+
+
+def _step(step: Step) -> str:
+    return f"{step.pipeline}: {step.after} (step {step.number})"
 
 
 def _results(report: Report, style: Style) -> Iterator[str]:

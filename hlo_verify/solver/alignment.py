@@ -1,7 +1,8 @@
 """Which bound variables of one sum are those of another: candidates for the matcher, to be checked by it.
 
 Sums over the same elements may name them differently: in another order, or one with a variable where the other has
-several digits (a device's part of a dimension and the rest of it). A wrong candidate costs time and proves nothing.
+several digits (a device's part of a dimension and the rest of it). The sum with more variables is the frame that the
+others are written in. A wrong candidate costs time and proves nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import Poly, Read, atoms, indices
 
 Uses = dict[Var, Counter[Hashable]]
-"""For each variable, as what part of which places it occurs."""
+"""For each variable, how often it occurs with which coefficient in which argument of a tensor, or in a guard."""
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class Frame:
     """The variables of one sum, with which those of others are aligned.
 
     `following` has for each those that go on where it ends: `x + size*y` occurs, or a multiple of it.
@@ -32,7 +33,7 @@ class Common:
     uses: Uses
 
 
-def common(body: Poly, variables: Sequence[Var]) -> Common:
+def frame_of(body: Poly, variables: Sequence[Var]) -> Frame:
     """The variables of a sum with that body."""
     following: dict[Var, list[Var]] = {v: [] for v in variables}
     for e in _index_expressions(body):
@@ -43,13 +44,16 @@ def common(body: Poly, variables: Sequence[Var]) -> Common:
             for y, k in coefficients.items():
                 if x is not y and k == c * x.size and y not in following[x]:
                     following[x].append(y)
-    return Common(tuple(variables), following, _uses(body, variables))
+    return Frame(tuple(variables), following, _uses(body, variables))
 
 
-def alignments(read: Read, common: Common) -> Iterator[Poly]:
-    """The body of a sum over the common variables, in every way that fits their sizes: first where uses are alike."""
+def alignments(read: Read, frame: Frame) -> Iterator[Poly]:
+    """The body of a sum over the frame's variables, in every way that fits their sizes.
+
+    Each variable in turn is first tried as the one, or as the run that begins with the one, which is used most like it.
+    """
     fresh, (body, *_) = unfold(read)
-    for mapping in _assign(list(fresh), list(common.variables), common, _uses(body, fresh)):
+    for mapping in _assign(list(fresh), list(frame.variables), frame, _uses(body, fresh)):
         yield algebra.substitute(body, mapping)
 
 
@@ -64,21 +68,21 @@ def _uses(body: Poly, variables: Sequence[Var]) -> Uses:
     return found
 
 
-def _assign(variables: list[Var], free: list[Var], common: Common, uses: Uses) -> Iterator[dict[Var, Index]]:
-    """Every way of making the variables of all the free ones, each of one or of several that go on from each other."""
+def _assign(variables: list[Var], free: list[Var], frame: Frame, uses: Uses) -> Iterator[dict[Var, Index]]:
+    """Every way of making each variable one that is free, or several that go on from each other; none is left."""
     if not variables:
         if not free:
             yield {}
         return
     v, *others = variables
-    chains = _chains(v.size, free, common.following)
-    for chain in sorted(chains, key=lambda chain: -(uses[v] & common.uses[chain[0]]).total()):
+    chains = _chains(v.size, free, frame.following)
+    for chain in sorted(chains, key=lambda chain: -(uses[v] & frame.uses[chain[0]]).total()):
         value, scale = expr.constant(0), 1
         for digit in chain:
             value = expr.add(value, expr.scale(expr.of_var(digit), scale))
             scale *= digit.size
         left = [w for w in free if w not in chain]
-        for mapping in _assign(others, left, common, uses):
+        for mapping in _assign(others, left, frame, uses):
             yield {v: value, **mapping}
 
 

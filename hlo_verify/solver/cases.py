@@ -21,7 +21,7 @@ import z3
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.solver import opening, settling
-from hlo_verify.solver.alignment import alignments, common
+from hlo_verify.solver.alignment import alignments, frame_of
 from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.solver.opening import TERMS, opened, without_name
 from hlo_verify.solver.rebuilding import rebuilt
@@ -158,7 +158,7 @@ def _joined(parts: list[Part]) -> Iterator[Poly]:
     """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
-    frame = common(body, variables)
+    frame = frame_of(body, variables)
     most = 1 if len(parts) > 4 else ALIGNMENTS
     choices = [
         [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)

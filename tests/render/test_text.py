@@ -162,15 +162,16 @@ def test_a_chain_has_a_line_for_each_step_and_says_which_pass_did_it() -> None:
         "UNKNOWN  0002  simplification: pass-2    0.5 s  as before\n"
         "PROVED   0003  simplification: pass-3    0.5 s\n"
         "\n"
-        "The pass simplification: pass-1 (step 1) first changed the value: m.1.txt\n"
+        "The value was changed first in the pass simplification: pass-1 (step 1): m.1.txt computes something else than "
+        "m.0.txt\n"
         "\n"
-        "After the pass simplification: pass-3 (step 3) the program is proved again.\n"
+        "The program is proved again from simplification: pass-3 (step 3) on.\n"
         "\n"
         "m.1.txt, compared with m.0.txt:\n"
         "\n"
         "REFUTED  result[0]"
     )
-    assert "\nAssumed: no NaN\nREFUTED  2 of 4 steps proved, on 8 devices, 2.5 s\n" in text
+    assert "\nAssumed: no NaN\nREFUTED  2 of 4 dumps proved on 8 devices, 2.5 s\n" in text
 
 
 def test_of_an_interrupted_chain_it_is_said_what_is_missing() -> None:
@@ -178,17 +179,20 @@ def test_of_an_interrupted_chain_it_is_said_what_is_missing() -> None:
     assert found.verdict is U
     text = render([found], Style(), several=True)
     assert "\n3 dumps not looked at: interrupted\n" in text
-    assert "\nUNKNOWN  2 of 2 steps proved" in text
+    assert "\nUNKNOWN  2 of 5 dumps proved, 2.5 s\n" in text
 
 
 def test_the_start_of_a_pipeline_is_no_pass() -> None:
     found = chain(P, R)
     steps = found.steps[0], replace(found.steps[1], after="pipeline-start")
     text = render([replace(found, steps=steps)], Style(), several=True)
-    assert "What is between the steps 0 and 1 (m.0.txt) first changed the value: m.1.txt\n" in text
+    assert (
+        "The value was changed first between m.0.txt and m.1.txt: m.1.txt computes something else than m.0.txt\n"
+        in text
+    )
 
 
 def test_after_what_is_unknown_no_pass_is_the_first() -> None:
     text = render([chain(P, U, R)], Style(), several=True)
-    assert "The thread is lost at the pass simplification: pass-1 (step 1): lost\n" in text
-    assert "The pass simplification: pass-2 (step 2), or one since the last that is proved, changed the value" in text
+    assert "The thread is lost in the pass simplification: pass-1 (step 1): lost\n" in text
+    assert "The value was changed since the last dump that is proved, at the latest in the pass simplification" in text

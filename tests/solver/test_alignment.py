@@ -9,7 +9,7 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.solver.alignment import alignments, common
+from hlo_verify.solver.alignment import alignments, frame_of
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.term import ONE, Poly, Read, tensor
@@ -39,20 +39,20 @@ def summed(bound: list[Var], body: Poly) -> Read:
 def test_links_are_variables_that_go_on_from_each_other() -> None:
     a, b, c = variables(4, 8, 16)
     body = element(joined(a, b), expr.of_var(c))
-    assert common(body, [a, b, c]).following == {a: [b], b: [], c: []}
+    assert frame_of(body, [a, b, c]).following == {a: [b], b: [], c: []}
 
 
 def test_links_are_found_inside_functions_and_quotients() -> None:
     a, b = variables(4, 8)
     body = element(expr.floor_div(expr.shift(joined(a, b), 1), 5), expr.constant(0))
-    assert common(body, [a, b]).following[a] == [b]
+    assert frame_of(body, [a, b]).following[a] == [b]
 
 
 def test_sums_of_equal_sizes_are_aligned_in_every_order() -> None:
     a, b = variables(6, 6)
     read = summed([a, b], algebra.multiply(element(*map(expr.of_var, (a, b))), element(*map(expr.of_var, (a, a)))))
     c, d = (expr.var("w", n, 6) for n in range(2))
-    found = set(alignments(read, common(ONE, [c, d])))
+    found = set(alignments(read, frame_of(ONE, [c, d])))
     one, other = (
         algebra.multiply(element(expr.of_var(x), expr.of_var(y)), element(expr.of_var(x), expr.of_var(x)))
         for x, y in ((c, d), (d, c))
@@ -65,16 +65,16 @@ def test_a_variable_is_aligned_with_several_that_go_on_from_each_other() -> None
     low, high = expr.var("w", 0, 4), expr.var("w", 1, 8)
     read = summed([whole], element(expr.of_var(whole), zero))
     whole_term = element(joined(low, high), zero)
-    assert list(alignments(read, common(whole_term, [low, high]))) == [whole_term]
+    assert list(alignments(read, frame_of(whole_term, [low, high]))) == [whole_term]
     apart = element(expr.of_var(low), expr.of_var(high))
-    assert not list(alignments(read, common(apart, [low, high])))
+    assert not list(alignments(read, frame_of(apart, [low, high])))
 
 
 def test_every_common_variable_has_to_be_used() -> None:
     (whole,), zero = variables(32), expr.constant(0)
     same, more = expr.var("w", 0, 32), expr.var("w", 1, 2)
     read = summed([whole], element(expr.of_var(whole), zero))
-    assert not list(alignments(read, common(ONE, [same, more])))
+    assert not list(alignments(read, frame_of(ONE, [same, more])))
 
 
 @pytest.mark.parametrize("places", list(permutations(range(4))))
@@ -88,5 +88,5 @@ def test_variables_that_are_used_alike_are_aligned_first(places: tuple[int, ...]
 
     ours, theirs = ([expr.var(kind, n, 8) for n in range(4)] for kind in "vw")
     read = summed(ours, body(ours))
-    frame = common(body(theirs), [theirs[n] for n in places])
+    frame = frame_of(body(theirs), [theirs[n] for n in places])
     assert next(alignments(read, frame)) is body(theirs)
