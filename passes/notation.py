@@ -270,3 +270,14 @@ def number(c: Number) -> str:
         smaller, larger = sorted((abs(c.numerator), c.denominator))
         return str(c) if smaller <= 1000 and larger <= 1 << 24 else decimal(c)
     return str(c) if abs(c) <= 1 << 64 else decimal(c)
+
+
+def apart(a: Number, b: Number) -> tuple[str, str]:
+    """Two different numbers, with as many digits as show it."""
+    if decimal(a) != decimal(b):
+        return number(a), number(b)
+    for digits in (9, 17, 50):
+        shown = decimal(a, digits), decimal(b, digits)
+        if shown[0] != shown[1]:
+            return shown
+    return str(a), str(b)

@@ -169,16 +169,16 @@ class Poly:
         return None
 
 
-def decimal(c: Number) -> str:
-    """A number in six digits, however large or small."""
+def decimal(c: Number, digits: int = 6) -> str:
+    """A number in so many digits, however large or small."""
     try:
         near = float(c)
     except OverflowError:
         near = 0.0
     if near:
-        return f"{near:.6g}"
-    with localcontext(prec=6):
-        return f"{Decimal(c.numerator) / Decimal(c.denominator):.6g}"
+        return f"{near:.{digits}g}"
+    with localcontext(prec=digits):
+        return f"{Decimal(c.numerator) / Decimal(c.denominator):.{digits}g}"
 
 
 def _show(mono: Monomial, c: Number) -> str:

@@ -10,7 +10,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import positions
-from hlo_verify.passes.notation import Notation, number
+from hlo_verify.passes.notation import Notation, apart, number
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Read, tensor
 
@@ -95,3 +95,16 @@ def test_terms_with_numbers_of_thousands_of_digits() -> None:
     total = algebra.add(*pieces)
     assert total is algebra.scale(guards.interval(FIRST, 0, 3), large)
     assert "e+3521" in repr(total)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "texts"),
+    [
+        (Fraction(3, 10), Fraction(1, 3), ("3/10", "1/3")),
+        (Fraction(5033165, 2**24), Fraction(3, 10), ("0.300000012", "0.3")),
+        (Fraction(5033165, 2**24), Fraction(5033166, 2**24), ("0.300000012", "0.300000072")),
+        (Fraction(1 + 10**30, 10**30), 1, (f"{1 + 10**30}/{10**30}", "1")),
+    ],
+)
+def test_numbers_that_differ_are_seen_to(a: Fraction, b: Fraction, texts: tuple[str, str]) -> None:
+    assert apart(a, b) == texts
