@@ -18,7 +18,7 @@ from hlo_verify import chains, config, custom_calls, defects
 from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Module
+from hlo_verify.ir import Module, operations
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.folding import Folded
 from hlo_verify.passes.inference import infer
@@ -27,7 +27,7 @@ from hlo_verify.passes.pair import device_count
 from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
 from hlo_verify.passes.rejoin import rejoined
-from hlo_verify.passes.sameness import Programs
+from hlo_verify.passes.sameness import EFFECTS, Programs
 from hlo_verify.passes.slim import has_loops, slim
 from hlo_verify.report import ChainReport, Report, Step, Verdict
 
@@ -148,7 +148,7 @@ class _Walk:
         self._last = module
         if found.verdict is Verdict.PROVED:
             self._proved = module
-            self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)))))
+            self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)), *_beside(module))))
         return found
 
     def _like_one_before(self, given: Module, readings: Sequence[Module]) -> tuple[Module, Found] | None:
@@ -260,3 +260,10 @@ def _reason(report: Report) -> tuple[str, str]:
 
 def _file(module: Module | None) -> str:
     return "" if module is None else Path(module.path).name
+
+
+def _beside(module: Module) -> Iterator[str]:
+    """What is not compared: what a module does beside giving results."""
+    names = (op.name for op in operations(module.main) if op.name in EFFECTS or op.attributes.get("has_side_effect"))
+    for name in dict.fromkeys(names):
+        yield f"what passes do to {name}, beside its results, is not looked at"

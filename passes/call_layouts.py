@@ -7,12 +7,15 @@ that a custom call demands. So where a layout is not row-major, the call is made
 
 from __future__ import annotations
 
+from hlo_verify.ops.opaque import TILES
 from hlo_verify.passes import proto
 
 # xla/service/hlo.proto and xla/xla_data.proto
 _OPCODE, _SHAPE, _ID, _OPERANDS, _CONSTRAIN_LAYOUT, _OPERAND_SHAPES_WITH_LAYOUT = 2, 3, 35, 36, 56, 57
+_FRONTEND_ATTRIBUTES = 68
 _TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
 _MINOR_TO_MAJOR = 1  # LayoutProto
+_SIMPLE = {_MINOR_TO_MAJOR, 8, 16}  # with memory_space, tail_padding_alignment_in_elements
 _CALL = b"custom-call"
 
 
@@ -37,8 +40,13 @@ def _demand_layouts(computation: bytes) -> bytes:
         ids = [n for packed in _payloads(instruction, _OPERANDS) for n in proto.unpacked(packed)]
         operands = [shapes[n] for n in (*ids, *numbers.get(_OPERANDS, ()))]
         results = _payloads(instruction, _SHAPE)
+        if any(_more_than_an_order(shape) for shape in (*operands, *results)):
+            said = b"".join(proto.field_bytes(1, shape) for shape in (*operands, *results)).hex().encode()
+            entry = proto.field_bytes(1, TILES.encode()) + proto.field_bytes(2, said)
+            instruction += proto.field_bytes(_FRONTEND_ATTRIBUTES, proto.field_bytes(1, entry))
         if numbers.get(_CONSTRAIN_LAYOUT) == [1] or all(map(_is_row_major, (*operands, *results))):
             return instruction
+        operands = [_plain(shape) for shape in operands]
         demands = proto.varint(_CONSTRAIN_LAYOUT << 3) + proto.varint(1)
         return b"".join(
             (instruction, demands, *(proto.field_bytes(_OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
@@ -50,6 +58,21 @@ def _demand_layouts(computation: bytes) -> bytes:
 
 def _payloads(message: bytes, field: int) -> list[bytes]:
     return [payload for number, _, payload, _ in proto.fields_of(message) if number == field and payload is not None]
+
+
+def _more_than_an_order(shape: bytes) -> bool:
+    """Whether a layout has more to it than an order of dimensions and a memory space."""
+    parts = {number for layout in _payloads(shape, _LAYOUT) for number, *_ in proto.fields_of(layout)}
+    return bool(parts - _SIMPLE) or any(map(_more_than_an_order, _payloads(shape, _TUPLE_SHAPES)))
+
+
+def _plain(shape: bytes) -> bytes:
+    """A tensor's shape with a layout that is an order of dimensions alone."""
+
+    def order(layout: bytes) -> bytes:
+        return b"".join(raw for number, _, _, raw in proto.fields_of(layout) if number == _MINOR_TO_MAJOR)
+
+    return proto.rewrite(shape, _LAYOUT, order)
 
 
 def _is_row_major(shape: bytes) -> bool:

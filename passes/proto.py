@@ -89,14 +89,14 @@ def name_device_orders(module: bytes) -> bytes:
         parts, first = [], True
         for number, _, payload, raw in fields_of(mesh):
             if number == _MESH_AXES and first and order is not None:
-                raw, first = field_bytes(number, _rewrite(payload or b"", _AXIS_NAME, lambda name: name + order)), False
+                raw, first = field_bytes(number, rewrite(payload or b"", _AXIS_NAME, lambda name: name + order)), False
             parts.append(raw)
         return b"".join(parts)
 
     def edit_instruction(instruction: bytes) -> bytes:
         if _MESH_GROUPS_TAG not in instruction:
             return instruction
-        return _rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: _rewrite(groups, _GROUPS_MESH, edit_mesh))
+        return rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: rewrite(groups, _GROUPS_MESH, edit_mesh))
 
     return edit_instructions(module, edit_instruction)
 
@@ -151,15 +151,15 @@ def edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
 
 
 def edit_computations(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
-    return _rewrite(module, _MODULE_COMPUTATIONS, edit)
+    return rewrite(module, _MODULE_COMPUTATIONS, edit)
 
 
 def edit_computation(computation: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     """The computation with `edit` applied to every instruction."""
-    return _rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
+    return rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
 
 
-def _rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
+def rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:
     """The message with `edit` applied to every submessage in `field`."""
     parts = []
     for number, _, payload, raw in fields_of(message):

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from hlo_verify.ir import Function, Module, Op, Value
+from hlo_verify.ir import Function, Module, Op, Value, operations
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.repetition import Keys
 
@@ -16,7 +16,7 @@ _REPEATABLE = SHAREABLE | frozenset(
 )
 """Operations that do the same each time, if what is inside of them does."""
 
-_EFFECTS = frozenset({"send", "recv", "infeed", "outfeed"})
+EFFECTS = frozenset({"send", "recv", "infeed", "outfeed"})
 """Operations that do something beside giving results, in some order."""
 
 _ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})
@@ -36,7 +36,8 @@ class Programs:
         effects: list[int] = []
         results = self._function(main, names, Counter(), effects, ())
         kinds = main.argument_types, module.result_types
-        return self._number((*kinds, results, tuple(effects), module.partitions, module.replicas))
+        facts = module.partitions, module.replicas, _meshes(module)
+        return self._number((*kinds, results, tuple(effects), *facts))
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -52,6 +53,7 @@ class Programs:
         """The names of the results of a function at a place, and note what it does beside."""
         for op in function.ops:
             regions: list[Any] = []
+            before = len(effects)
             for region in op.regions:
                 inside = (*place, (op.name, len(regions)))
                 names.update((v, (len(place), len(regions), n)) for n, v in enumerate(region.arguments))
@@ -63,8 +65,8 @@ class Programs:
                 times[key] += 1
                 key = (*key, times[key])
             number = self._number(key)
-            if op.name in _EFFECTS or op.attributes.get("has_side_effect"):
-                effects.append(number)
+            if op.name in EFFECTS or op.attributes.get("has_side_effect") or len(effects) > before:
+                effects.append(number)  # of a loop too: how often it does what is inside
             names.update((v, (number, n)) for n, v in enumerate(op.results))
         return tuple(names[v] for v in function.results)
 
@@ -76,3 +78,12 @@ class Programs:
                 left_out.add("sharding")
             given = {name: value for name, value in given.items() if name not in left_out}
         return tuple(sorted(self._keys.attributes(replace(op, attributes=given))))
+
+
+def _meshes(module: Module) -> str:
+    """The meshes that calls of Shardy in a module's HLO name: what they mean is said by the module."""
+    calls = (str(op.attributes.get("call_target_name")) for op in operations(module.main) if op.name == "custom_call")
+    if not any(target.startswith("xla.sdy.") for target in calls):
+        return ""
+    attributes = module.mlir.operation.attributes
+    return str(attributes["mhlo.frontend_attributes"]) if "mhlo.frontend_attributes" in attributes else ""

@@ -98,12 +98,16 @@ def register_custom_call(target: str, rule: Rule) -> None:
 
 _ABOUT_THE_CALL = frozenset({"api_version", "sharding", "frontend_attributes"})
 _LAYOUTS = ("operand_layouts", "result_layouts")
+TILES = "hlo_verify.tiles"
+"""The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
 
 
 def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes that make a call another one: what it sees of an operand is how that lies in memory, and where
     nothing is said that is row by row."""
     kept = {k: v for k, v in attributes.items() if k not in _ABOUT_THE_CALL}
+    if TILES in str(attributes.get("frontend_attributes")):
+        kept["frontend_attributes"] = attributes["frontend_attributes"]
     for name in _LAYOUTS:
         if all(list(layout) == list(range(len(layout)))[::-1] for layout in kept.get(name) or ()):
             kept.pop(name, None)

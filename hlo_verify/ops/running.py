@@ -23,10 +23,10 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ir import TensorType
 from hlo_verify.ops.filling import filled
-from hlo_verify.ops.finite import never_above, surely_finite
 from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, rotations, sums
+from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE as FINITE
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
@@ -210,7 +210,9 @@ class Closing:
             return True
         seen = self.seen[m]
         at_first = algebra.substitute(seen, {self.t: expr.constant(0)})
-        return never_above(first) and never_above(seen) and (surely_finite(first) or surely_finite(at_first))
+        return (
+            FINITE.never_above(first) and FINITE.never_above(seen) and (FINITE.surely(first) or FINITE.surely(at_first))
+        )
 
     def _place(self, term: Poly, value: Value) -> list[Index] | None:
         """The one element of an arbitrary value that a term reads, the same in every iteration.

@@ -12,6 +12,7 @@ from itertools import pairwise
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms.addition import add, build, of_index, plain, scale, subtract
+from hlo_verify.terms.finite import AS_SHOWN
 from hlo_verify.terms.guards import interval, order
 from hlo_verify.terms.machine import INTEGER_RANGES, as_index
 from hlo_verify.terms.parity import EVEN, ODD, direction
@@ -139,6 +140,8 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
         return ZERO
     if _holds_infinity(p):
         return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
+    if not AS_SHOWN.surely(p):
+        return of_atom(make_apply(INFINITE_EXPONENTIAL, args))
     if len(p.items) > EXPANSION_LIMIT:
         return None
     factors: dict[Apply, Number] = {}
@@ -155,7 +158,8 @@ INFINITE_EXPONENTIAL = "exponential:real->real"
 
 def _infinite_exponential(args: tuple[Poly, ...]) -> Poly | None:
     # infinities may have gone when a variable became a number
-    return None if _holds_infinity(args[0]) and _infinite(args[0]) >= 0 else apply("exponential", args)
+    p = args[0]
+    return None if _infinite(p) >= 0 and (_holds_infinity(p) or not AS_SHOWN.surely(p)) else apply("exponential", args)
 
 
 def _exponential_where(p: Poly) -> Poly | None:

@@ -33,6 +33,9 @@ ROWS = program("{1,0}")
         program("{0,1}"),
         program("{1,0}", "{0,1}"),
         program("{0,1}", "{0,1}"),
+        program("{1,0:T(8,128)}"),
+        program("{0,1:T(8,128)}"),
+        program("{1,0}", "{1,0:T(2,1)}"),
         program("{0,1}", more=", operand_layout_constraints={f32[4,4]{0,1}, f32[3]{0}}"),
     ],
 )
@@ -63,3 +66,9 @@ def test_of_several_results() -> None:
     rows, columns = load(two("{1,0}")), load(two("{0,1}"))
     assert prove(*pair_of_wholes(rows, load(two("{1,0}")))).verdict is Verdict.PROVED
     assert prove(*pair_of_wholes(rows, columns)).verdict is Verdict.UNKNOWN
+
+
+def test_other_tiles() -> None:
+    found = [load(program(layout)) for layout in ("{1,0:T(8,128)}", "{1,0:T(4,128)}", "{1,0:T(8,128)S(1)}")]
+    assert prove(*pair_of_wholes(found[0], found[1])).verdict is Verdict.UNKNOWN
+    assert prove(*pair_of_wholes(found[0], load(program("{1,0:T(8,128)}")))).verdict is Verdict.PROVED

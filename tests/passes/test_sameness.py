@@ -145,3 +145,11 @@ def test_what_is_done_beside_giving_results_counts_in_its_order() -> None:
     programs = Programs()
     assert calls("a", "b") == calls("a", "b")
     assert len({calls("a", "b"), calls("b", "a"), calls("a"), calls()}) == 4
+
+
+def test_how_often_something_is_done_counts() -> None:
+    call = "stablehlo.custom_call @f(%x) {has_side_effect = true} : (tensor<4xf32>) -> ()"
+    three = loop("%y", inside=call)
+    assert same(three, three)
+    assert not same(three, swapped(three, ("dense<3>", "dense<4>")))
+    assert not same(three, loop("%y", before=call))

@@ -1,0 +1,153 @@
+"""Where a term is no infinity, though the program writes some: the greatest of scores that minus infinity masks.
+
+Arguments are no infinities, nor is what is computed of finite numbers (an assumption that reports name). What a loop
+carries, or an operation gives that is not understood, may be one; where only infinities count that a term shows, it is
+taken for a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
+
+WITNESSES = 16
+"""At so many elements a maximum is looked at."""
+
+NO_NUMBERS = ("infinity", "nan")
+
+EXPONENTIALS = ("exponential", "exponential:real->real")
+
+
+@dataclass(frozen=True, slots=True)
+class Finite:
+    """What is known of terms, where values that nothing is known of may be infinite, or may not."""
+
+    unknown_may_be: bool
+    _may_be: dict[Atom, bool] = field(default_factory=dict)
+    _numbers: dict[Poly, bool] = field(default_factory=dict)
+    _definitions: dict[Tensor, bool] = field(default_factory=dict)
+    _elements: dict[Read, bool] = field(default_factory=dict)
+    _below: dict[Poly, bool] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[dict[Any, Any], ...]:
+        """Everything remembered here; see `memory`."""
+        return self._may_be, self._numbers, self._definitions, self._elements, self._below
+
+    def surely(self, p: Poly) -> bool:
+        """Whether a term is no infinity, whatever the arguments and its variables are.
+
+        A maximum is none if no element is plus infinity and one of them (the first or last along each dimension) is
+        finite. What has a truth value as a factor is none if the others are.
+        """
+        found = self._numbers.get(p)
+        if found is None:
+            found = all(atom.boolean or self._is_number(atom) for mono, _ in p.items for atom, _ in mono)
+            self._numbers[p] = found
+        return found
+
+    def never_above(self, p: Poly) -> bool:
+        """Whether a term is a finite number or minus infinity, whatever the arguments and its variables are."""
+        found = self._below.get(p)
+        if found is None:
+            found = self._below[p] = all(self._is_never_above(mono, c) for mono, c in p.items)
+        return found
+
+    def _is_number(self, atom: Atom) -> bool:
+        if not self._may_be_infinite(atom):
+            return True
+        if isinstance(atom, Apply):
+            if atom.function == "maximum":
+                return all(map(self.never_above, atom.args)) and any(map(self.surely, atom.args))
+            if atom.function in EXPONENTIALS:
+                return self.never_above(atom.args[0])
+            return atom.function not in NO_NUMBERS and all(map(self.surely, atom.args))
+        return isinstance(atom, Read) and bool(atom.tensor.bodies) and self._is_defined(atom)
+
+    def _is_defined(self, atom: Read) -> bool:
+        """Whether an element of a definition, of which some infinity is a part, is a number.
+
+        All elements are looked at first, as they are the same for all reads.
+        """
+        source = atom.tensor
+        everywhere = self._definitions.get(source)
+        if everywhere is None:
+            everywhere = self._are_numbers(source.kind, source.bound, source.bodies)
+            self._definitions[source] = everywhere
+        if everywhere or source.kind not in ("term", "max"):
+            return everywhere
+        found = self._elements.get(atom)
+        if found is None:
+            from hlo_verify.terms.definitions import unfold  # definitions and laws are made of this
+
+            found = self._elements[atom] = self._are_numbers(source.kind, *unfold(atom))
+        return found
+
+    def _are_numbers(self, kind: str, bound: Sequence[Var], bodies: Sequence[Poly]) -> bool:
+        from hlo_verify.terms.substitution import substitute
+
+        if all(map(self.surely, bodies)):
+            return True
+        if kind not in ("term", "max"):
+            return False
+        (body,) = bodies
+        ends = islice(product(*((0, v.size - 1) for v in bound)), WITNESSES)
+        elements = (
+            substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
+        )
+        return self.never_above(body) and any(map(self.surely, elements))
+
+    def _is_never_above(self, mono: Monomial, c: Number) -> bool:
+        """Likewise of a product: finite numbers, or one that is never above them, where some conditions hold."""
+        infinite = [(atom, n) for atom, n in mono if not atom.boolean and not self._is_number(atom)]
+        if not infinite:
+            return True
+        ((atom, n), *others) = infinite
+        if others or n != 1 or any(a is not atom and not a.boolean for a, _ in mono):
+            return False
+        if isinstance(atom, Apply) and atom.function == "infinity":
+            return c < 0
+        if c < 0:
+            return False
+        if isinstance(atom, Apply) and atom.function == "maximum":
+            return all(map(self.never_above, atom.args))
+        return (
+            isinstance(atom, Read) and atom.tensor.kind in ("term", "max") and self.never_above(atom.tensor.bodies[0])
+        )
+
+    def _may_be_infinite(self, atom: Atom) -> bool:
+        """Whether some infinity may take part in what an atom computes."""
+        found = self._may_be.get(atom)
+        if found is None:
+            if isinstance(atom, Apply):
+                found = atom.function in NO_NUMBERS or any(map(self._shows_one, atom.args))
+            elif isinstance(atom, Read):
+                bodies = atom.tensor.bodies
+                found = any(map(self._shows_one, bodies)) if bodies else self._may_hold_one(atom.tensor)
+            else:
+                found = False
+            self._may_be[atom] = found
+        return found
+
+    def _shows_one(self, p: Poly) -> bool:
+        return any(self._may_be_infinite(atom) for mono, _ in p.items for atom, _ in mono)
+
+    def _may_hold_one(self, source: Tensor) -> bool:
+        if source.kind == "constant" and source.values is not None:
+            return source.values.dtype.kind not in "biu" and not bool(np.isfinite(source.values).all())
+        return source.kind != "argument" and self.unknown_may_be
+
+
+IF_UNKNOWN_MAY_BE = Finite(unknown_may_be=True)
+AS_SHOWN = Finite(unknown_may_be=False)
+
+TABLES = (*IF_UNKNOWN_MAY_BE.tables, *AS_SHOWN.tables)
+"""Everything remembered here; see `memory`."""
