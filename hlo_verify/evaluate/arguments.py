@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,23 +76,38 @@ def random_argument(
     values = _rounded(_floats(counts, size, positive, generator), dtype)
     if is_complex(dtype):
         return Blocks(tuple(maps), (values + 1j * _floats(counts, size, positive, generator)).astype(kind))
-    return Blocks(tuple(maps), values.astype(kind))
+    return Blocks(tuple(maps), values.astype(kind, copy=False))
 
 
 DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
 """Bits of the significand."""
 
 
+CHUNK = 1 << 20
+"""So many elements are worked on at a time: on the way to one element there are several others."""
+
+
 def _rounded(values: Array, dtype: str) -> Array:
-    """Floats that are exact in their type, so that the same arguments can be given to other evaluators."""
-    significand, exponent = np.frexp(values)
+    """Floats that are exact in their type, so that the same arguments can be given to other evaluators; in place."""
     digits = DIGITS.get(dtype, 24 if is_complex(dtype) else 2)
-    return np.asarray(np.ldexp(np.round(np.ldexp(significand, digits)), exponent - digits))
+    for part in _chunks(values):
+        significand, exponent = np.frexp(part)
+        part[:] = np.ldexp(np.round(np.ldexp(significand, digits)), exponent - digits)
+    return values
 
 
 def _floats(counts: Sequence[int], scale: float, positive: bool, generator: np.random.Generator) -> Array:
-    values = generator.uniform(0.1, 1.0, counts) * scale
-    return values if positive else values * generator.choice([-1.0, 1.0], counts)
+    values = generator.uniform(0.1, 1.0, counts)
+    for part in _chunks(values):
+        part *= scale
+        if not positive:
+            part *= generator.choice([-1.0, 1.0], part.size)
+    return values
+
+
+def _chunks(values: Array) -> Iterator[Array]:
+    flat = values.reshape(-1)
+    return (flat[start : start + CHUNK] for start in range(0, flat.size, CHUNK))
 
 
 def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator) -> Array:
