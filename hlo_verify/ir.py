@@ -24,6 +24,10 @@ COLLECTIVES = frozenset(
 """The names of operations that communicate."""
 
 
+TILES = "hlo_verify.tiles"
+"""The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """A static tensor type. `dtype` is StableHLO's spelling (`f32`, `bf16`, `i32`, `ui8`, `i1`, `token`)."""

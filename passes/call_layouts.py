@@ -7,7 +7,7 @@ that a custom call demands. So where a layout is not row-major, the call is made
 
 from __future__ import annotations
 
-from hlo_verify.ops.opaque import TILES
+from hlo_verify.ir import TILES
 from hlo_verify.passes import proto
 
 # xla/service/hlo.proto and xla/xla_data.proto

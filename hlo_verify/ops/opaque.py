@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
+from hlo_verify.ir import TILES, Op
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
     Context,
@@ -98,8 +98,6 @@ def register_custom_call(target: str, rule: Rule) -> None:
 
 _ABOUT_THE_CALL = frozenset({"api_version", "sharding", "frontend_attributes"})
 _LAYOUTS = ("operand_layouts", "result_layouts")
-TILES = "hlo_verify.tiles"
-"""The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
 
 
 def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
