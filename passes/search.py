@@ -45,6 +45,9 @@ LEAST = 30.0
 MORE = 4.0
 """How long the search goes on for some results, in seconds, when others were found to differ."""
 
+SLOW = 20.0
+"""After a draw that took so many seconds and showed no difference there is no other."""
+
 FEW = 2
 """After so many draws, a difference need not be clear."""
 
@@ -145,6 +148,8 @@ class Search:
                 deadline = min(deadline, begun + 2 * self._found_after + MORE)
             left = deadline - time.thread_time()
             if left < 0 or (self._tried >= len(DRAWS) and self._cuts.all_fit):
+                break
+            if self._slowest > SLOW and not self._best:
                 break
             limits = Limits(seconds=max(left, LEAST))
             started, is_first = time.thread_time(), not self._best

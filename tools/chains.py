@@ -24,8 +24,9 @@ from tools.fixtures.fixture import Fixture
 from tools.fixtures.make import run_child
 
 DEFAULT = (
-    "mlp_tp mlp_2d transformer_fwd_8 transformer_grads_8 transformer_scan_8 transformer_remat_8 transformer_sp_8 "
-    "transformer_scan_sp_8 transformer_train_8"
+    "mlp_dp mlp_tp mlp_2d mlp_zero3 mlp_accumulate gspmd_mlp_2d transformer_fwd_8 transformer_grads_8 "
+    "gspmd_transformer_grads_8 transformer_scan_8 transformer_remat_8 transformer_sp_8 transformer_scan_sp_8 "
+    "transformer_train_8"
 ).split()
 
 
