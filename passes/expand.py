@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.custom_calls import JAX_NAMES, registered
 from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes import batch_norm, neuron
@@ -23,11 +25,13 @@ Compute = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What an operation computes, how the function is called, and what is taken for granted."""
+    """What an operation computes, how the function is called, and what is taken for granted; and of how many ranks the
+    first operands are joined before."""
 
     compute: Compute
     name: str
     said: str = ""
+    ranks: int = 1
 
 
 def expand(module: Any) -> tuple[str, ...]:
@@ -62,7 +66,11 @@ def _meaning(operation: Any, taken: frozenset[str]) -> _Found | None:
     config = given["backend_config"].value if "backend_config" in given else ""
     config = config.strip('"') if isinstance(config, str) else ""
     said = f"custom_call to {target} is {meaning.said}"
-    return _Found(lambda *arrays: meaning.compute(config, *arrays), f"{target}.{config}", said)
+    try:
+        ranks = meaning.gathered(config)
+    except (ValueError, KeyError):
+        return None
+    return _Found(lambda *arrays: meaning.compute(config, *arrays), f"{target}.{config}", said, ranks)
 
 
 def operations(operation: Any) -> Iterator[Any]:
@@ -81,6 +89,8 @@ def _replaced(module: Any, operation: Any, found: _Found, functions: dict[Any, s
     if whole is not None:
         results = [whole.get_type(k) for k in range(whole.num_types)]
     operands = [operand.type for operand in operation.operands]
+    if found.ranks > 1:
+        operands[0] = _joined(operands[0], found.ranks)
     key = found.name, tuple(map(str, operands)), tuple(map(str, results))
     if key not in functions:
         functions[key] = _define(module, f"{found.name}.{len(functions)}", found.compute, operands, results)
@@ -89,13 +99,29 @@ def _replaced(module: Any, operation: Any, found: _Found, functions: dict[Any, s
         return False
     with module.context, operation.location, ir.InsertionPoint(operation):
         callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-        new = ir.Operation.create("func.call", results, list(operation.operands), callee)
+        values = list(operation.operands)
+        if found.ranks > 1:
+            groups = np.arange(found.ranks, dtype=np.int64)[None]
+            attributes = {
+                "all_gather_dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
+                "replica_groups": ir.DenseIntElementsAttr.get(groups),
+            }
+            values[0] = ir.Operation.create("stablehlo.all_gather", [operands[0]], values[:1], attributes).result
+        new = ir.Operation.create("func.call", results, values, callee)
         if whole is not None:
             new = ir.Operation.create("stablehlo.tuple", [whole], list(new.results))
     for old, value in zip(operation.results, new.results, strict=True):
         old.replace_all_uses_with(value)
     operation.erase()
     return True
+
+
+def _joined(kind: Any, ranks: int) -> Any:
+    """The type of so many tensors along dimension 0; the tensor's own where it has none."""
+    if not kind.shape:
+        return kind
+    with kind.context, ir.Location.unknown():
+        return ir.RankedTensorType.get([ranks * kind.shape[0], *kind.shape[1:]], kind.element_type)
 
 
 def _define(module: Any, name: str, meaning: Compute, operands: list[Any], results: list[Any]) -> str | None:

@@ -1,7 +1,7 @@
 """What the custom calls of AWS's Neuron compiler compute, as functions of JAX arrays.
 
 That is known from torch-neuronx and transformers-neuronx, whose Python emits the calls; how the compiler rounds is not
-said there. A target that is not in the table (a kernel of the user's, a call that communicates) has no meaning here.
+said there. A target that is not in the table (a kernel of the user's, a call that draws numbers) has no meaning here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """`compute(config, *operands)` are the results; `config` is the call's `backend_config`. `said` is it in words."""
+    """`compute(config, *operands)` are the results; `config` is the call's `backend_config`. `said` is it in words.
+
+    Of a call that communicates, `gathered(config)` ranks' first operands are joined along dimension 0 before: rank 0's
+    first.
+    """
 
     compute: Callable[..., Any]
     said: str
+    gathered: Callable[[str], int] = lambda config: 1
 
 
 def _same(config: str, *operands: Any) -> Any:
@@ -102,6 +107,25 @@ def _top_k(config: str, x: Any) -> Any:
     return lax.top_k(x, int(config))
 
 
+def _settings(config: str) -> dict[str, int]:
+    """What `key=number,...` says. Raises ValueError for anything else."""
+    return {key: int(value) for key, _, value in (each.partition("=") for each in config.split(","))}
+
+
+def _ranks(config: str) -> int:
+    """How many ranks are in the one group of a collective product; of several it is not said who is in them."""
+    settings = _settings(config)
+    if settings["num_groups"] != 1:
+        raise ValueError("several groups")
+    return settings["tp_degree"]
+
+
+def _collective_matmul(config: str, weights: Any, x: Any) -> Any:
+    from jax import lax
+
+    return lax.dot_general(weights, x, (((1,), (_settings(config)["rhs_contracting_dim"],)), ((), ())))
+
+
 _HERE = Meaning(_same, "its operands")
 
 MEANINGS: Mapping[str, Meaning] = {
@@ -124,6 +148,11 @@ MEANINGS: Mapping[str, Meaning] = {
     "AwsNeuronSiluBackward": Meaning(_silu_backward, "the derivative of AwsNeuronSilu"),
     "AwsNeuronArgMax": Meaning(_argmax, "the index of the first of the largest elements"),
     "AwsNeuronArgMin": Meaning(_argmin, "the index of the first of the smallest elements"),
+    "AwsNeuronCollectiveMatmul": Meaning(
+        _collective_matmul,
+        "the product of all ranks' first operands, one after another, with the second",
+        _ranks,
+    ),
     "AwsNeuronTopK": Meaning(_top_k, "the largest elements of the last dimension in order, and their indices"),
 }
 """What a call's operands are is said by the functions; axes and counts are in `backend_config`, as decimal numbers."""

@@ -118,7 +118,42 @@ CASES: dict[str, tuple[str, list[Array], list[Array]]] = {
 
 
 def test_every_meaning_has_a_case() -> None:
-    assert CASES.keys() == MEANINGS.keys()
+    assert CASES.keys() | {"AwsNeuronCollectiveMatmul"} == MEANINGS.keys()
+
+
+def product_of_ranks(dim: int, ranks: int = 2, groups: int = 1) -> str:
+    """Of weights [2, 4] with x [4, 3] or, transposed, [3, 4]."""
+    config = f"rhs_contracting_dim={dim},tp_degree={ranks},num_groups={groups},use_sb_to_sb=0"
+    weights, x = np.zeros((2, 4)), np.zeros((4, 3) if dim == 0 else (3, 4))
+    return module(call("AwsNeuronCollectiveMatmul", config), [weights, x], [np.zeros((2 * ranks, 3))])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_product_with_the_weights_of_all_ranks(dim: int) -> None:
+    text = product_of_ranks(dim).replace("module @m", "module @m attributes {mhlo.num_replicas = 2 : i32}")
+    generator = np.random.default_rng(3)
+    weights, x = generator.normal(size=(2, 2, 4)), generator.normal(size=(2, 4, 3) if dim == 0 else (2, 3, 4))
+    found = evaluate(load(text), [of_devices(weights), of_devices(x)], 2)
+    assert not found.unknown
+    [blocks] = found.results
+    assert blocks is not None
+    for rank in range(2):
+        expected = weights.reshape(4, 4) @ (x[rank] if dim == 0 else x[rank].T)
+        np.testing.assert_allclose(dense(blocks, rank), expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        product_of_ranks(0, groups=2),
+        product_of_ranks(0).replace("rhs_contracting_dim=0,", ""),
+        product_of_ranks(0).replace("tp_degree=2", "tp_degree=4"),
+        product_of_ranks(0).replace("rhs_contracting_dim=0", "rhs_contracting_dim=1"),
+    ],
+    ids=["several groups", "no dimension", "other results", "other operands"],
+)
+def test_other_products_of_ranks_stay(text: str) -> None:
+    assert [op.name for op in load(text).main.ops] == ["custom_call"]
 
 
 @pytest.mark.parametrize("target", CASES)
