@@ -98,6 +98,7 @@ def register_custom_call(target: str, rule: Rule) -> None:
 
 _ABOUT_THE_CALL = frozenset({"api_version", "sharding", "frontend_attributes"})
 _LAYOUTS = ("operand_layouts", "result_layouts")
+_TILINGS = ("operand_tilings", "result_tilings")  # of jaxlib 0.12; empty for each tensor without tiles
 
 
 def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +109,9 @@ def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
         kept["frontend_attributes"] = attributes["frontend_attributes"]
     for name in _LAYOUTS:
         if all(list(layout) == list(range(len(layout)))[::-1] for layout in kept.get(name) or ()):
+            kept.pop(name, None)
+    for name in _TILINGS:
+        if not any(kept.get(name) or ()):
             kept.pop(name, None)
     return kept
 
