@@ -153,3 +153,15 @@ def test_how_often_something_is_done_counts() -> None:
     assert same(three, three)
     assert not same(three, swapped(three, ("dense<3>", "dense<4>")))
     assert not same(three, loop("%y", before=call))
+
+
+def test_calls_of_shardy_mean_what_the_modules_meshes_say() -> None:
+    def regions(mesh: str, target: str = "xla.sdy.GlobalToLocalShape") -> str:
+        said = f'module @m attributes {{mhlo.frontend_attributes = {{xla.sdy.meshes = "{mesh}"}}}}'
+        call = f"%y = stablehlo.custom_call @{target}(%x) : (tensor<4xf32>) -> tensor<4xf32>"
+        body = f"func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n{call}\nreturn %y : tensor<4xf32>\n}}"
+        return f"{said} {{\n{body}\n}}\n"
+
+    assert same(regions("a=2,b=2"), regions("a=2,b=2"))
+    assert not same(regions("a=2,b=2"), regions("b=2,a=2"))
+    assert same(regions("a=2,b=2", "other"), regions("b=2,a=2", "other"))
