@@ -8,7 +8,7 @@ builds it from MLIR; nothing after it touches MLIR again.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,12 @@ class Fresh:
 
 def fresh_in(function: Function) -> Fresh:
     """Values that are neither a function's nor its regions'."""
-    return Fresh(1 + max(value_types(function), default=-1))
+    return beyond(value_types(function))
+
+
+def beyond(values: Iterable[Value]) -> Fresh:
+    """Values that are none of these."""
+    return Fresh(1 + max(values, default=-1))
 
 
 def value_types(function: Function) -> dict[Value, TensorType]:

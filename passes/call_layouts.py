@@ -2,7 +2,9 @@
 
 A kernel sees memory, not indices: after XLA's `layout-assignment` one kernel on a matrix and on the same matrix in
 column-major order computes two things. jaxlib's conversion to StableHLO forgets the layouts of tensors but for those
-that a custom call demands. So where a layout is not row-major, the call is made to demand what it has.
+that a custom call demands. So where the layout of an operand or result is not row-major, the call is made to demand
+those that its operands have, and those of its results count too. Demands cannot have tiles, nor other parts of layouts:
+these become a frontend attribute of the call, `TILES`, which counts as layouts do.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEP
     if found is expected:
         return NOTHING
     if found.constant is not None and expected.constant is not None:
-        return _one("{} where {} is expected".format(*apart(found.constant, expected.constant)), 2)
+        return _one(_instead(found.constant, expected.constant), 2)
     if algebra.add(found, expected) is ONE:
         return _one("the opposite (1 minus it) is expected", 1)
     mine, theirs = dict(found.items), dict(expected.items)
@@ -96,13 +96,16 @@ def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference
         factor = Fraction(c) / Fraction(k)
         kind = Mismatch.WRONG_VALUE if factor == -1 else Mismatch.WRONG_FACTOR  # a - b is -1 times b - a
         if len(found.items) > 1:
-            return _one("the factor is {} where {} is expected".format(*apart(factor, 1)), 1, kind)
-        return _one("the factor is {} where {} is expected".format(*apart(c, k)), 1, kind)
+            return _one(f"the factor is {_instead(factor, 1)}", 1, kind)
+        return _one(f"the factor is {_instead(c, k)}", 1, kind)
     mono, c, k = changed[0]
     what = notation.term(make_poly(((mono, 1),)), 0) if mono else "the constant"
     kind = Mismatch.WRONG_FACTOR if mono else Mismatch.DIFFERS
-    factors = "{} where {} is expected".format(*apart(c, k))
-    return _one(f"the factor of {what} is {factors}", 1 + len(changed), kind)
+    return _one(f"the factor of {what} is {_instead(c, k)}", 1 + len(changed), kind)
+
+
+def _instead(found: Number, expected: Number) -> str:
+    return "{} where {} is expected".format(*apart(found, expected))
 
 
 Item = tuple[Monomial, Number]
@@ -164,8 +167,7 @@ def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
     if extra:
         parts.append(_one(f"the factor {_product(extra, notation)} is not expected", 3 * len(extra)))
     if a[1] != b[1] and not parts:
-        factors = "{} where {} is expected".format(*apart(a[1], b[1]))
-        parts.append(_one(f"the factor is {factors}", 1, Mismatch.WRONG_FACTOR))
+        parts.append(_one(f"the factor is {_instead(a[1], b[1])}", 1, Mismatch.WRONG_FACTOR))
     return _all(parts)
 
 

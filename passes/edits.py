@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, fresh_in, operations, value_types
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, beyond, operations, value_types
 from hlo_verify.ir import Value as Name
 
 Insert = Callable[[Fresh, Name], tuple[list[Op], Name]]
@@ -44,7 +44,8 @@ class Editable:
 def editable(module: Module) -> Editable:
     """The module, looked through."""
     ops = {name: op for op in operations(module.main) for name in op.results}
-    return Editable(module, ops, value_types(module.main), fresh_in(module.main).next)
+    types = value_types(module.main)
+    return Editable(module, ops, types, beyond(types).next)
 
 
 def _function(function: Function, op: Op, edit: Edit, fresh: Fresh, names: dict[Name, Name]) -> Function:

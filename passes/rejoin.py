@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, value_types
+from hlo_verify.ir import Fresh, Function, Module, Op, TensorType, Value, beyond, operations, value_types
 from hlo_verify.ops.values import is_float
 
 
 def rejoined(module: Module) -> Module:
     """The module with such exchanges of whole tensors; itself where it has none."""
-    main = _rejoined(module.main, value_types(module.main), fresh_in(module.main))
+    if not any(op.name == "mhlo.all_to_all" for op in operations(module.main)):
+        return module
+    types = value_types(module.main)
+    main = _rejoined(module.main, types, beyond(types))
     return module if main is module.main else replace(module, main=main)
 
 

@@ -125,15 +125,21 @@ def test_a_dump_that_cannot_be_read_is_unknown_alone(dumps: Path, tmp_path: Path
     assert chain.first is not None and "cut short" in chain.first.reason
 
 
+def load_until_fusion(error: BaseException) -> Callable[..., Module]:
+    """What loads every dump but the one after fusion, at which this is raised."""
+
+    def loading(path: Path, **options: Any) -> Module:
+        if "after_fusion." in path.name:
+            raise error
+        return load(path, **options)
+
+    return loading
+
+
 def test_a_defect_at_one_step_is_said_and_loses_nothing_else(
     dumps: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def load_or_fail(path: Path, **options: Any) -> Module:
-        if "after_fusion." in path.name:
-            raise ZeroDivisionError("oh")
-        return load(path, **options)
-
-    monkeypatch.setattr(each_pass, "load", load_or_fail)
+    monkeypatch.setattr(each_pass, "load", load_until_fusion(ZeroDivisionError("oh")))
     assert cli.main(["--each-pass", str(dumps), "--format", "json"]) == 70
     [chain] = json.loads(capsys.readouterr().out)["modules"]
     assert chain["verdict"] == "UNKNOWN"
@@ -144,12 +150,7 @@ def test_a_defect_at_one_step_is_said_and_loses_nothing_else(
 def test_an_interruption_keeps_what_is_known(
     dumps: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def load_or_stop(path: Path, **options: Any) -> Module:
-        if "after_fusion." in path.name:
-            raise KeyboardInterrupt
-        return load(path, **options)
-
-    monkeypatch.setattr(each_pass, "load", load_or_stop)
+    monkeypatch.setattr(each_pass, "load", load_until_fusion(KeyboardInterrupt()))
     assert cli.main(["--each-pass", str(dumps), "--format", "json"]) == 130
     [chain] = json.loads(capsys.readouterr().out)["modules"]
     assert chain["verdict"] == "UNKNOWN"

@@ -126,10 +126,6 @@ def _is_infinity(atom: Atom) -> bool:
     return isinstance(atom, Apply) and atom.function == "infinity"
 
 
-def _holds_infinity(p: Poly) -> bool:
-    return any(_is_infinity(atom) for mono, _ in p.items for atom, _ in mono)
-
-
 def _exponential(args: tuple[Poly, ...]) -> Poly | None:
     # exp(a + c*b) = exp(a) * exp(b)**c; exp(a - infinity) = 0
     p = args[0]
@@ -138,10 +134,8 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
     infinite = _infinite(p)
     if infinite < 0:
         return ZERO
-    if _holds_infinity(p):
-        return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
     if not AS_SHOWN.surely(p):
-        return of_atom(make_apply(INFINITE_EXPONENTIAL, args))
+        return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
     if len(p.items) > EXPANSION_LIMIT:
         return None
     factors: dict[Apply, Number] = {}
@@ -159,7 +153,7 @@ INFINITE_EXPONENTIAL = "exponential:real->real"
 def _infinite_exponential(args: tuple[Poly, ...]) -> Poly | None:
     # infinities may have gone when a variable became a number
     p = args[0]
-    return None if _infinite(p) >= 0 and (_holds_infinity(p) or not AS_SHOWN.surely(p)) else apply("exponential", args)
+    return None if _infinite(p) >= 0 and not AS_SHOWN.surely(p) else apply("exponential", args)
 
 
 def _exponential_where(p: Poly) -> Poly | None:
