@@ -1,0 +1,1 @@
+"""Inputs that nobody wrote: damaged files, and random programs whose truth is known."""
