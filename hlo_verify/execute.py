@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -65,6 +66,16 @@ class ExecutionError(RuntimeError):
         self.failure = failure
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shards:
+    """What each device holds of one result of a global module."""
+
+    values: Array
+    """(devices, *shard shape)."""
+    starts: Array
+    """Where each shard starts in the whole, (devices, rank)."""
+
+
 class Executor:
     """Runs modules on `devices` virtual devices, one run at a time; a context manager that ends the child.
 
@@ -92,9 +103,7 @@ class Executor:
         self._stop()
         self._folder.cleanup()
 
-    def run(
-        self, module: Source, arguments: Sequence[Array], *, per_device: bool = False, logical: bool = False
-    ) -> list[Array]:
+    def run(self, module: Source, arguments: Sequence[Array], *, logical: bool = False) -> list[Array]:
         """The results of a module for such arguments, in the order of its signature.
 
         `module` is a path, the contents of a file (a `str` of several lines is text), or a loaded module.
@@ -103,11 +112,20 @@ class Executor:
           is dropped. Arguments and results have a leading dimension of 1.
         - On several devices it is what each of them runs: arguments and results are stacked, (devices, *local shape).
         - A module with manual regions is global: arguments are (1, *shape), and are placed as it says itself. Results
-          are whole, (1, *shape), each element taken from the first device that has it; with `per_device` they are
-          (devices, *shard shape), what each device holds, so that one that only claims to be replicated shows.
+          are whole, (1, *shape), each element taken from the first device that has it (`run_shards` has all).
 
         Raises `ExecutionError`.
         """
+        return self._answer(module, arguments, per_device=False, logical=logical)
+
+    def run_shards(self, module: Source, arguments: Sequence[Array]) -> list[Shards]:
+        """What each device holds of the results of a global module, where XLA placed it: a result that the module gives
+        no sharding may be split, and one that only claims to be replicated shows. Raises `ExecutionError`."""
+        found = self._answer(module, arguments, per_device=True, logical=False)
+        return [Shards(values, starts) for values, starts in zip(found[::2], found[1::2], strict=True)]
+
+    def _answer(self, module: Source, arguments: Sequence[Array], *, per_device: bool, logical: bool) -> list[Array]:
+        """What the child answers to a request."""
         request = (*_contents(module), [np.asarray(argument) for argument in arguments], per_device, logical)
         connection = self._started()
         try:

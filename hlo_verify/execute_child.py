@@ -87,24 +87,43 @@ class Runner:
         placed = [jax.device_put(a[0], self._placement(s)) for a, s in zip(arguments, taken, strict=True)]
         results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
         shards = [[np.asarray(shard) for shard in result] for result in results]
-        if per_device:
-            return [np.stack(each) for each in shards]
-        return [join(each, self._placement(s)) for each, s in zip(shards, given, strict=True)]
+        found = [(each, places_of(each, self._placement(s))) for each, s in zip(shards, given, strict=True)]
+        if not per_device:
+            return [join(*each) for each in found]
+        return [array for each, places in found for array in (np.stack(each), starts_of(places, each[0].ndim))]
 
     def _placement(self, sharding: Any) -> Any:
         return GSPMDSharding(self.devices, sharding)
 
 
-def join(shards: Sequence[Array], placement: Any) -> Array:
-    """The whole, (1, *shape), made of what each device holds; of those that hold the same shard, the first counts."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the shards of a result lie in the whole, as XLA placed them: of its shape, a slice for each dimension of
+    each device. What does not divide a dimension lies past its end."""
+
+    shape: tuple[int, ...]
+    slices: tuple[tuple[slice, ...], ...]
+
+
+def places_of(shards: Sequence[Array], placement: Any) -> Places:
     rank = shards[0].ndim
     tiles = placement._hlo_sharding.tile_assignment_dimensions()[:rank] if placement._hlo_sharding.is_tiled() else []
     shape = tuple(n * tile for n, tile in zip(shards[0].shape, tiles or [1] * rank, strict=True))
-    whole = np.empty(shape, shards[0].dtype)
-    places = list(placement.devices_indices_map(shape).values())
-    for place, shard in zip(places[::-1], shards[::-1], strict=True):
+    return Places(shape, tuple(placement.devices_indices_map(shape).values()))
+
+
+def join(shards: Sequence[Array], places: Places) -> Array:
+    """The whole, (1, *shape), made of what each device holds; of those that hold the same shard, the first counts."""
+    whole = np.empty(places.shape, shards[0].dtype)
+    for place, shard in zip(places.slices[::-1], shards[::-1], strict=True):
         whole[place] = shard
     return whole[None]
+
+
+def starts_of(places: Places, rank: int) -> Array:
+    """Where each device's shard starts along each dimension, (devices, rank)."""
+    starts = [[each.start or 0 for each in place] for place in places.slices]
+    return np.array(starts, np.int64).reshape(len(places.slices), rank)
 
 
 def check_arguments(compiled: Compiled, arguments: Sequence[Array], count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate import Difference, dense
-from hlo_verify.execute import ExecutionError, Executor, Failure
+from hlo_verify.execute import ExecutionError, Executor, Failure, Shards
 from hlo_verify.ir import Function, TensorType
 from hlo_verify.jaxlib_api import jaxlib_version
 from hlo_verify.passes.elements import DTYPES
@@ -63,7 +63,7 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
     denied = {}
     for n, apart in found.differences.items():
         value = number(expected[n][(0, *apart.element)])
-        there = [number(each) for each in _at(pair, n, apart, got[n])]
+        there = [number(each) for each in _at(apart, got[n])]
         if any(_confirms(apart, value, each) for each in there):
             continue
         if narrow and not (is_clear(apart) and all(map(np.isfinite, (value, *there)))):
@@ -73,8 +73,9 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
     return Replay(how, denied)
 
 
-def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], list[Any]]:
-    """The logical results, (1, *shape), and what the devices have, (devices, *shape of a shard)."""
+def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], Sequence[Any]]:
+    """The logical results, (1, *shape), and what the devices have: of a module that is global, shards that XLA placed,
+    of any other (devices, *shape of a shard)."""
     pair = found.trial.pair
     whole = [
         dense(blocks, 0)[None].astype(DTYPES[kind.dtype])
@@ -90,20 +91,21 @@ def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], list[Any
         for blocks, kind in zip(known, pair.partitioned.main.argument_types, strict=True)
     ]
     expected = executor.run(pair.logical, whole, logical=True)
-    return expected, executor.run(pair.partitioned, local, per_device=is_global)
+    if is_global:
+        return expected, executor.run_shards(pair.partitioned, local)
+    return expected, executor.run(pair.partitioned, local)
 
 
-def _at(pair: Pair, n: int, apart: Difference, got: Any) -> Iterator[Any]:
+def _at(apart: Difference, got: Any) -> Iterator[Any]:
     """What the devices that hold the element have there; of a module that is not global, one device."""
-    if pair.arguments is not None:
+    if not isinstance(got, Shards):
         yield got[(apart.device, *apart.local_element)]
         return
-    sharding = pair.partitioned.result_shardings[n]
-    for device in range(pair.devices):
-        start = 0 if sharding is None else sharding.coordinates[device] * np.array(got.shape[1:], np.int64)
+    shape = got.values.shape[1:]
+    for device, start in enumerate(got.starts):
         index = np.array(apart.element, np.int64) - start
-        if np.all((index >= 0) & (index < got.shape[1:])):
-            yield got[(device, *index)]
+        if np.all((index >= 0) & (index < shape)):
+            yield got.values[(device, *index)]
 
 
 def _confirms(apart: Difference, expected: Any, found: Any) -> bool:

@@ -166,9 +166,9 @@ def test_a_global_module_takes_and_gives_whole_tensors(many: Executor) -> None:
     x = np.arange(32, dtype=np.float32).reshape(1, 8, 4)
     text = _global("%c = stablehlo.add %b, %b : tensor<2x4xf32>")
     (whole,) = many.run(text, [x])
-    (shards,) = many.run(text, [x], per_device=True)
+    (shards,) = many.run_shards(text, [x])
     assert np.array_equal(whole, 2 * x)
-    assert np.array_equal(shards, np.tile(2 * x.reshape(4, 2, 4), (2, 1, 1)))
+    assert np.array_equal(shards.values, np.tile(2 * x.reshape(4, 2, 4), (2, 1, 1)))
 
 
 def test_a_shard_that_only_claims_to_be_replicated_shows(many: Executor) -> None:
@@ -179,8 +179,8 @@ def test_a_shard_that_only_claims_to_be_replicated_shows(many: Executor) -> None
       %g = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
       %c = stablehlo.add %b, %g : tensor<2x4xf32>
     """
-    (shards,) = many.run(_global(body), [x], per_device=True)
-    assert shards[:, 0, 0].tolist() == list(range(8))
+    (shards,) = many.run_shards(_global(body), [x])
+    assert shards.values[:, 0, 0].tolist() == list(range(8))
     (whole,) = many.run(_global(body), [x])
     assert whole[0, ::2, 0].tolist() == [0, 1, 2, 3]
 

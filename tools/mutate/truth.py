@@ -98,9 +98,15 @@ class Judge:
         else:
             placed = _placements(self.logical.argument_shardings, self.partitioned.argument_shardings)
             arguments = [cut(argument, sharding) for argument, sharding in zip(whole, placed, strict=True)]
-        got = self.many.run(self.case.partitioned, arguments, per_device=self.per_device)
+        got = self._ran(self.case.partitioned, arguments)
         near = [distance(*each) for each in zip(wanted, got, self.placed, strict=True)]
         return _Run(arguments, wanted, [_NOISE * max(each, 1e-7) for each in near])
+
+    def _ran(self, module: bytes, arguments: Sequence[Array]) -> list[Array]:
+        """What each device holds of the results."""
+        if self.per_device:
+            return [shards.values for shards in self.many.run_shards(module, arguments)]
+        return self.many.run(module, arguments)
 
     def judge(self, mutant: bytes, witness: Sequence[Array] | None = None) -> Outcome:
         """Whether a mutant computes what the logical module does: with random arguments, or with those of a witness."""
@@ -108,7 +114,7 @@ class Judge:
         runs = self.runs if witness is None else [self._prepare(self._typed(witness))]
         for number, run in enumerate(runs):
             try:
-                got = self.many.run(mutant, run.arguments, per_device=self.per_device)
+                got = self._ran(mutant, run.arguments)
             except ExecutionError as error:
                 return Outcome(Truth.INVALID, why=f"{error.failure}: {str(error)[:300]}")
             for n, (wanted, have, sharding) in enumerate(zip(run.wanted, got, self.placed, strict=True)):
