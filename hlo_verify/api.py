@@ -146,7 +146,7 @@ def _verify_pair(
         return _bytes(logical), _bytes(partitioned)
 
     report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
-    return replace(report, inferred=inferred.said)
+    return inferred.judged(report)
 
 
 def _verify_one(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from hlo_verify.ir import Module, operations
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.folding import Folded
 from hlo_verify.passes.inference import infer
+from hlo_verify.passes.inferred import Inferred
 from hlo_verify.passes.load import load
 from hlo_verify.passes.pair import device_count
 from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
@@ -87,6 +89,8 @@ class _Walk:
         self._is_partitioned = False
         self._logical: Module | None = None
         """What the partitioner was given."""
+        self._inferred: Inferred | None = None
+        """Where things lie behind it, and what the partitioner was given."""
         self._given = Found(Verdict.PROVED)
         """The verdict for that."""
         self._last: Module | None = None
@@ -179,7 +183,7 @@ class _Walk:
     def _is_like_its_reference(self, module: Module) -> bool:
         """Whether a module is at once seen to equal its reference."""
         pair = self._reference(module)
-        return pair is not None and _is_equal_at_once(pair)
+        return pair is not None and _is_equal_at_once((pair.logical, pair.partitioned))
 
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by the module's reference; then by the last module proved."""
@@ -188,10 +192,11 @@ class _Walk:
             alone = self._logical is None and self._proved is None
             return Found(Verdict.UNKNOWN, reason=NOTHING if alone else REPLICAS if self._is_partitioned else BY_DEVICE)
         earlier = _file(self._logical or self._proved)
-        report = self._decided(*pair)
+        report = pair.judged(self._decided(pair.logical, pair.partitioned))
         if report.verdict is Verdict.PROVED:
             how = LOGICAL if self._is_partitioned else PROVED_AGAIN
-            return self._given._replace(how=how, compared_with=earlier)
+            guessed = f" with {report.under} (inferred)" if report.under else ""
+            return self._given._replace(how=how + guessed, compared_with=earlier)
         if report.verdict is Verdict.REFUTED:
             if self._report is None or self._report.verdict is not Verdict.REFUTED:
                 self._report = report
@@ -202,16 +207,20 @@ class _Walk:
         self._report = self._report or report
         return Found(Verdict.UNKNOWN, "", *_reason(report), earlier)
 
-    def _reference(self, module: Module) -> tuple[Module, Module] | None:
+    def _reference(self, module: Module) -> Inferred | None:
         """What the module has to equal, and the module: behind the partitioner what it was given, else the last module
         proved. None where these make no pair."""
         if self._logical is None:
-            return None if self._proved is None else self._pair(self._proved, module)
+            pair = None if self._proved is None else self._pair(self._proved, module)
+            return None if pair is None else Inferred(*pair)
+        if self._inferred is not None:
+            return replace(self._inferred, partitioned=module)
         inferred = infer(self._logical, module)
-        self._logical = inferred.logical
         self._device_count = device_count(inferred.logical, inferred.partitioned)
         self._notes.update(dict.fromkeys(inferred.said))
-        return inferred.logical, inferred.partitioned
+        if inferred.partitioned is module and not inferred.unreduced:  # it holds for later modules too
+            self._inferred = inferred
+        return inferred
 
     def _pair(self, first: Module, second: Module) -> tuple[Module, Module] | None:
         """Two modules of one half as a pair; None where there is no way to say so."""

@@ -150,6 +150,8 @@ class Report:
     """Operations that were treated as opaque, each once, with its location and why."""
     inferred: tuple[str, ...] = ()
     """Where arguments and results lie that neither module says: an assumption, and a demand."""
+    under: str = ""
+    """The same in one line, which a verdict has in its own."""
     recheck: Recheck | None = None
     """What a second check of the proof found, where one was asked for."""
 
@@ -157,6 +159,13 @@ class Report:
     def verdict(self) -> Verdict:
         """REFUTED if any result is, PROVED if all are, else UNKNOWN; a module without results proves nothing."""
         return worst(result.verdict for result in self.results)
+
+    @property
+    def headline(self) -> str:
+        """The verdict with the placements that were inferred, under which alone a proof holds; empty if none were."""
+        if self.verdict is Verdict.PROVED and self.under:
+            return f"{self.verdict} with {self.under} (inferred)"
+        return ""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

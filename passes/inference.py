@@ -9,45 +9,31 @@ partitioned module computes what the logical one does:
     that all devices add would count many times
     an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
 
-What was chosen is an assumption on arguments, named in the report, and a demand on results: a bias that is said to be a
-sum would be added many times if every device held all of it. A result may be a sum of what devices hold only where the
-program itself completes that sum, or where the modules say themselves that an argument is such a sum; else it is a
-forgotten all_reduce.
+What was chosen is an assumption on arguments, named in the verdict's own line, and a demand on results: a bias that is
+said to be a sum would be added many times if every device held all of it. A result is never taken for a sum of what
+devices hold: that is what a forgotten all_reduce looks like. Where it is one, the report says how to ask for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
-
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Module, Op, TensorType
+from hlo_verify.ir import Module, TensorType
 from hlo_verify.ops.values import ARITHMETIC
 from hlo_verify.passes.fault import MOVES, REDUCTIONS
+from hlo_verify.passes.inferred import Inferred, said, under
 from hlo_verify.passes.pair import device_count, is_global, other_count
-from hlo_verify.passes.placements import groups_of, lies, placements
-from hlo_verify.passes.prove import Glance, glance
+from hlo_verify.passes.placements import groups_of, placements, sums, with_addends
+from hlo_verify.passes.prove import Glance, Ways, glance
 from hlo_verify.passes.segments import segments, taken_apart
 from hlo_verify.sharding import Sharding, unreduced
 
 ORDERS = 6
 """The most orders of devices that are tried."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inferred:
-    """Both modules, the logical one with every sharding, and in words what was inferred of them, if anything was.
-
-    The partitioned module is another than it was where an argument is taken in parts.
-    """
-
-    logical: Module
-    partitioned: Module
-    said: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,18 +43,19 @@ class _Attempt:
     logical: Module
     partitioned: Module
     origins: tuple[int, ...]
+    ways: Ways
     seen: Glance
 
     def better(self, logical: Module, partitioned: Module, origins: tuple[int, ...]) -> _Attempt:
         """That attempt, if more is as it should be; else this one."""
-        seen = glance(logical, partitioned)
-        return _Attempt(logical, partitioned, origins, seen) if seen.score > self.seen.score else self
+        seen = glance(logical, partitioned, self.ways)
+        return _Attempt(logical, partitioned, origins, self.ways, seen) if seen.score > self.seen.score else self
 
 
 def infer(logical: Module, partitioned: Module) -> Inferred:
     """The shardings that neither module has. Raises `InputError` where shapes do not go together."""
     if is_global(partitioned):
-        return Inferred(logical, partitioned, ())
+        return Inferred(logical, partitioned)
     for what, one, other in (
         ("argument", logical.argument_names, partitioned.argument_names),
         ("result", logical.result_names, partitioned.result_names),
@@ -79,23 +66,48 @@ def infer(logical: Module, partitioned: Module) -> Inferred:
     arguments = _choices("argument", logical, partitioned, devices)
     results = _choices("result", logical, partitioned, devices)
     if not arguments and not results:
-        return Inferred(logical, partitioned, ())
+        return Inferred(logical, partitioned)
     best: _Attempt | None = None
-    for order in range(max(map(len, (*arguments.values(), *results.values())))):
-        first, last = (
-            {n: choices[min(order, len(choices) - 1)] for n, choices in each.items()} for each in (arguments, results)
-        )
+    ways = _ways(logical, partitioned, results)
+    for order in range(max((1, *map(len, arguments.values())))):
+        first = {n: choices[min(order, len(choices) - 1)] for n, choices in arguments.items()}
+        last = {n: choices[0] for n, choices in results.items()}
         whole = _placed(logical, first, last)
         origins = tuple(range(len(logical.argument_names)))
-        found = _Attempt(whole, partitioned, origins, glance(whole, partitioned))
+        found = _Attempt(whole, partitioned, origins, ways, glance(whole, partitioned, ways))
         found = _in_parts(_summed(found, arguments), arguments)
         if best is None or found.seen.score > best.seen.score:
             best = found
         if found.seen.is_all:
             break
     assert best is not None
-    best = _with_addends(best, results)
-    return Inferred(best.logical, best.partitioned, tuple(_said(best, arguments, results)))
+    return _settled(best, arguments, results)
+
+
+def _settled(best: _Attempt, arguments: Collection[int], results: Collection[int]) -> Inferred:
+    """What is inferred in the end: results lie where they are equal by concatenation, but are no sums of addends."""
+    otherwise = best.seen.otherwise
+    logical = _placed(best.logical, {}, {n: way for n, way in otherwise.items() if way.addends is None})
+    unreduced = {n: way for n, way in otherwise.items() if way.addends is not None}
+    those = [n for n, origin in enumerate(best.origins) if origin in arguments]
+    return Inferred(logical, best.partitioned, said(logical, those, results), under(logical, those, results), unreduced)
+
+
+def _ways(logical: Module, partitioned: Module, results: Mapping[int, Sequence[Sharding]]) -> Ways:
+    """For each result that is inferred, how else it may lie: in another order of devices, or as a sum of addends."""
+    groups = groups_of(partitioned) if results else []
+    given = [each for each in partitioned.argument_shardings + logical.argument_shardings if each is not None]
+    ways = {}
+    for n, (first, *others) in results.items():
+        partial = [*sums(first, groups), *(_gathered(each, first) for each in given if each.addends is not None)]
+        is_summable = _is_summable(logical.result_types[n])
+        ways[n] = [*others, *(way for way in partial if is_summable and way.addend_count > 1)]
+    return ways
+
+
+def _gathered(sharding: Sharding, like: Sharding) -> Sharding:
+    """The shards of `like`, as addends on the devices that hold addends by that sharding."""
+    return with_addends(like, sharding.spread(like.devices).numbers)
 
 
 def _summed(best: _Attempt, inferred: Collection[int]) -> _Attempt:
@@ -112,7 +124,12 @@ def _summed(best: _Attempt, inferred: Collection[int]) -> _Attempt:
 
 def _is_number(sharding: Sharding, kind: TensorType) -> bool:
     """Whether a tensor is whole on every device and could be a sum."""
-    return prod(sharding.tiles) == 1 and kind.dtype != "i1" and bool(ARITHMETIC.fullmatch(kind.dtype))
+    return prod(sharding.tiles) == 1 and _is_summable(kind)
+
+
+def _is_summable(kind: TensorType) -> bool:
+    """Whether elements have a sum."""
+    return kind.dtype != "i1" and bool(ARITHMETIC.fullmatch(kind.dtype))
 
 
 def _in_parts(best: _Attempt, inferred: Collection[int]) -> _Attempt:
@@ -131,29 +148,6 @@ def _in_parts(best: _Attempt, inferred: Collection[int]) -> _Attempt:
                 origins = (*best.origins[:n], *[n] * len(sizes), *best.origins[n + 1 :])
                 best = best.better(logical, partitioned, origins)
     return best
-
-
-def _with_addends(best: _Attempt, inferred: Collection[int]) -> _Attempt:
-    """With those results unreduced that are sums which the program completes elsewhere, or lie as an argument that the
-    modules themselves say is unreduced."""
-    given = [each for each in best.partitioned.argument_shardings + best.logical.argument_shardings if each is not None]
-    for n in inferred:
-        sharding, kind = best.logical.result_shardings[n], best.logical.result_types[n]
-        if n in best.seen.proved or sharding is None or not _is_number(sharding, kind):
-            continue
-        like = [_gathered(each, kind.rank) for each in given if each.addends is not None]
-        if _is_completed(best.partitioned, n):
-            like.append(unreduced(kind.rank, sharding.devices))
-        for other in like:
-            best = best.better(_placed(best.logical, {}, {n: other}), best.partitioned, best.origins)
-    return best
-
-
-def _gathered(sharding: Sharding, rank: int) -> Sharding:
-    """Addends, each of the whole tensor, on the devices that hold part of the same addend by that sharding."""
-    numbers = sharding.numbers
-    others = np.array([np.count_nonzero(numbers[:d] == numbers[d]) for d in range(len(numbers))], np.int64)
-    return Sharding((1,) * rank, np.zeros((len(numbers), rank), np.int64), others, numbers)
 
 
 def _placed(logical: Module, arguments: Mapping[int, Sharding], results: Mapping[int, Sharding]) -> Module:
@@ -216,43 +210,3 @@ def _added_up(partitioned: Module) -> list[int]:
                 elif at in made and made[at].name in MOVES | {"add", "subtract"}:
                     todo.extend(made[at].operands)
     return list(found)
-
-
-def _is_completed(partitioned: Module, n: int) -> bool:
-    """Whether the program itself sums a result over devices, perhaps in another shape or order."""
-    users: dict[int, list[Op]] = {}
-    for op in partitioned.main.ops:
-        for operand in op.operands:
-            users.setdefault(operand, []).append(op)
-    todo, seen = [partitioned.main.results[n]], set()
-    made = {result: op for op in partitioned.main.ops for result in op.results}
-    while todo:
-        at = todo.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        if at in made and made[at].name in MOVES:
-            todo.extend(made[at].operands)
-        for op in users.get(at, ()):
-            if op.name in REDUCTIONS:
-                return True
-            if op.name in MOVES:
-                todo.extend(op.results)
-    return False
-
-
-def _said(best: _Attempt, arguments: Collection[int], results: Collection[int]) -> Iterator[str]:
-    """What was inferred: of arguments, then of results, those of one kind together."""
-    module = best.logical
-    those = [n for n, origin in enumerate(best.origins) if origin in arguments]
-    for what, inferred, names, kinds, shardings in (
-        ("argument", those, module.argument_names, module.main.argument_types, module.argument_shardings),
-        ("result", results, module.result_names, module.result_types, module.result_shardings),
-    ):
-        together: dict[str, list[str]] = {}
-        for n in inferred:
-            sharding = shardings[n]
-            assert sharding is not None
-            together.setdefault(lies(sharding, kinds[n].shape), []).append(names[n])
-        for text, named in together.items():
-            yield f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}: {text}"

@@ -38,7 +38,7 @@ def placements(
     split = [k for k, count in enumerate(tiles) if count > 1]
     seen: set[bytes] = set()
     for rows in groups:
-        if len(split) == 1 and rows.shape == (copies, tiles[split[0]]) and rows.size == devices:
+        if len(split) == 1 and rows.shape == (copies, tiles[split[0]]) and _are_all(rows, devices):
             coordinates, others = np.zeros((devices, len(tiles)), np.int64), np.zeros(devices, np.int64)
             coordinates[rows, split[0]] = np.arange(rows.shape[1])
             others[rows] = np.arange(copies)[:, None]
@@ -54,6 +54,44 @@ def placements(
             yield Sharding(tuple(tiles), coordinates, others)
 
 
+def sums(sharding: Sharding, groups: Collection[Groups] = ()) -> Iterator[Sharding]:
+    """The ways in which devices that hold copies by such a sharding may hold addends instead: all of them, or only
+    those that communicate."""
+    copies = int(sharding.others.max(initial=0)) + 1
+    if copies == 1 or not sharding.is_plain:
+        return
+    seen: set[bytes] = set()
+    for rows in (None, *groups):
+        addends = sharding.others if rows is None else _positions(rows, sharding)
+        if addends is not None and addends.tobytes() not in seen:
+            seen.add(addends.tobytes())
+            yield with_addends(sharding, addends)
+
+
+def _positions(rows: Groups, sharding: Sharding) -> npt.NDArray[np.int64] | None:
+    """The place of each device in its group, where groups are of devices that hold the same; else None."""
+    if rows.shape[1] < 2 or not _are_all(rows, sharding.devices):
+        return None
+    together = sharding.coordinates[rows]
+    if not np.array_equal(together, np.broadcast_to(together[:, :1], together.shape)):
+        return None
+    places = np.zeros(sharding.devices, np.int64)
+    places[rows] = np.arange(rows.shape[1])
+    return places
+
+
+def _are_all(rows: Groups, devices: int) -> bool:
+    """Whether every device is in one group."""
+    return np.array_equal(np.sort(rows, axis=None), np.arange(devices))
+
+
+def with_addends(sharding: Sharding, addends: npt.NDArray[np.int64]) -> Sharding:
+    """A sharding by which device `d` holds the addend `addends[d]`, in the same shards."""
+    rows = np.concatenate((sharding.coordinates, addends[:, None]), axis=1)
+    before = [int(np.count_nonzero((rows[:d] == rows[d]).all(axis=1))) for d in range(len(rows))]
+    return Sharding(sharding.tiles, sharding.coordinates, np.array(before, np.int64), addends)
+
+
 def groups_of(partitioned: Module) -> list[Groups]:
     """The groups of devices that communicate, of each kind of grouping once."""
     found: dict[bytes, Groups] = {}
@@ -62,6 +100,25 @@ def groups_of(partitioned: Module) -> list[Groups]:
         if rows is not None and op.name in COLLECTIVES and np.ndim(rows) == 2 and np.min(rows, initial=0) >= 0:
             found.setdefault(np.asarray(rows, np.int64).tobytes(), np.asarray(rows, np.int64))
     return list(found.values())
+
+
+def placed(sharding: Sharding, shape: tuple[int, ...]) -> str:
+    """How a tensor is placed, as a verdict's first line says it: `split along dimension 1 over 2 devices`."""
+    split = [(k, tiles) for k, tiles in enumerate(sharding.tiles) if tiles > 1]
+    holders = sharding.devices // prod(sharding.tiles)
+    what = f"the sum of addends on {sharding.addend_count} devices" if sharding.addends is not None else "replicated"
+    if not split:
+        return what
+    over = f"over {sharding.devices} devices"
+    if len(split) == 1 and holders == 1:
+        text = f"split along dimension {split[0][0]} {over}"
+    else:
+        text = f"split along {' and '.join(f'dimension {k} in {tiles}' for k, tiles in split)} {over}"
+    if any(shape[k] % tiles for k, tiles in split):
+        text += ", the last padded"
+    if holders > 1:
+        text += f", {what}" if sharding.addends is not None else f", {holders} copies of each"
+    return text if _is_in_order(sharding, shape) else f"{text}, devices in another order"
 
 
 def lies(sharding: Sharding, shape: tuple[int, ...]) -> str:
@@ -77,8 +134,13 @@ def lies(sharding: Sharding, shape: tuple[int, ...]) -> str:
         parts.append(f"dimension {k} in {tiles}{padded}")
     copies = sharding.devices // prod(sharding.tiles)
     text = " and ".join(parts) + (f", {copies} copies of each shard" if copies > 1 else "")
-    plain = next(
-        placements(shape, tuple(-(-s // t) for s, t in zip(shape, sharding.tiles, strict=True)), sharding.devices)
-    )
-    same = np.array_equal(plain.coordinates, sharding.coordinates)
-    return text if same else f"{text}, on devices in another order ({sharding.coordinates.tolist()})"
+    if _is_in_order(sharding, shape):
+        return text
+    return f"{text}, on devices in another order ({sharding.coordinates.tolist()})"
+
+
+def _is_in_order(sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Whether shards are on the devices that are likeliest to hold them."""
+    part = tuple(-(-size // tiles) for size, tiles in zip(shape, sharding.tiles, strict=True))
+    plain = next(placements(shape, part, sharding.devices))
+    return np.array_equal(plain.coordinates, sharding.coordinates)

@@ -117,32 +117,51 @@ def _examine(
     return Examination(report, {} if diagnosis is None else diagnosis.leads)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Glance:
     """What one walk shows by construction alone."""
 
     proved: frozenset[int]
     """The results that are equal."""
+    otherwise: Mapping[int, Sharding]
+    """Of the other results, those that are equal where they are placed in another way."""
     is_all: bool
+    """Whether every result is equal, placed as it is or in another way."""
     known: int
     """How many values of the partitioned module are functions of logical ones."""
 
     @property
-    def score(self) -> tuple[int, int]:
+    def score(self) -> tuple[int, int, int]:
         """The larger, the more of the partitioned module is as it should be."""
-        return len(self.proved), self.known
+        return len(self.proved) + len(self.otherwise), len(self.proved), self.known
 
 
-def glance(logical: Module, partitioned: Module) -> Glance:
-    """Compare the modules in a single walk, without any effort. Raises `InputError` where they are no pair."""
+Ways = Mapping[int, Sequence[Sharding]]
+"""For some results, other ways in which they may be placed."""
+
+
+def glance(logical: Module, partitioned: Module, ways: Ways | None = None) -> Glance:
+    """Compare the modules in a single walk, without any effort; results that are not equal as they are placed, also in
+    those other ways. Raises `InputError` where the modules are no pair."""
     with verification():
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
         outcome = _walk(logical, partitioned, False, None)
         results = _results(logical, partitioned, outcome, placed, None)
         proved = frozenset(result.index for result in results if result.verdict is Verdict.PROVED)
+        otherwise = {}
+        for n, others in (ways or {}).items():
+            fits = (way for way in others if _is_equal(n, logical.result_names[n], outcome, way))
+            way = None if n in proved else next(fits, None)
+            if way is not None:
+                otherwise[n] = way
         stages = outcome.stages
         known = sum(stages.known(value) for step in stages.partitioned for value in step.values)
-        return Glance(proved, len(proved) == len(results), known)
+        return Glance(proved, otherwise, len(proved) + len(otherwise) == len(results), known)
+
+
+def _is_equal(n: int, name: str, outcome: _Outcome, sharding: Sharding) -> bool:
+    """Whether a result is equal by construction where it is placed like that."""
+    return _compare(n, name, outcome, sharding, None, False).verdict is Verdict.PROVED
 
 
 def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:

@@ -135,3 +135,17 @@ class Annotation(Code):
         What to do: name the layout: `P("data", None)`, a list of axes, or a tiled or replicated HloSharding.
         """,
     )
+
+    UNREDUCED_RESULT = (
+        "HV110",
+        """a result comes out unreduced, and nothing says that it should
+
+        Every device returns an addend of the result, and no module says that it is to lie so. The program may be meant
+        like that, and just so looks one whose last all_reduce was forgotten: the result is UNKNOWN.
+
+        Example: `y = x @ w` with the rows of `w` over two devices, returned without an all_reduce.
+
+        What to do: where the all_reduce was forgotten, add it. Where the result is meant to be left unreduced, give a
+        file with the line that the message shows as `--results FILE` (docs/shardings.md), under `[results]`.
+        """,
+    )

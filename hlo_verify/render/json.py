@@ -22,6 +22,7 @@ def report_object(report: Report) -> dict[str, Any]:
     return {
         "verdict": str(overall([report])),
         **asdict(report),
+        "headline": report.headline,
         "unsupported": [str(diagnostic) for diagnostic in report.unsupported],
         "diagnostics": [{**asdict(diagnostic), "notes": dict(diagnostic.notes)} for diagnostic in report.diagnostics],
     }

@@ -68,6 +68,8 @@ def problem(said: Diagnostic) -> str:
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:
+    if report.headline:
+        yield report.headline.replace(report.verdict, style.verdict(report.verdict).rstrip(), 1)
     yield from _results(report, style)
     if style.verbose:
         yield from _stages(report, style)
@@ -209,7 +211,8 @@ def _summary(report: Report, style: Style) -> str:
         f"{_plural(len(report.stages), 'stage')} ({shared} shared)" if shared else _plural(len(report.stages), "stage")
     )
     devices = _plural(report.devices, "device")
-    return f"{style.verdict(overall([report]))}  {what} on {devices}, {stages}, {report.seconds:.1f} s"
+    guessed = ", placements inferred" if report.headline else ""
+    return f"{style.verdict(overall([report]))}  {what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}"
 
 
 def _count(outcomes: Sequence[Outcome], style: Style) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
+from hlo_verify.render.json import render as render_json
+from hlo_verify.render.text import Style, render
 
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
@@ -77,13 +80,28 @@ def test_split_weights() -> None:
         "result result[0]: whole on every device",
         "result result[1]: dimension 1 in 2",
     )
+    assert found.headline == (
+        "PROVED with arg1 split along dimension 1 over 2 devices; arg2 split along dimension 0 over 2 devices; "
+        "result[1] split along dimension 1 over 2 devices; arg0, result[0] replicated (inferred)"
+    )
+
+
+def test_a_result_that_is_concatenated_is_said_in_the_first_line() -> None:
+    given = [f'{matrix(4, 6)} {{mhlo.sharding = "{{devices=[1,2]<=[2]}}"}}']
+    whole = module(given, [("%y", X)], f"%y = stablehlo.tanh %a0 : {X}", 1).replace("partitions = 1", "partitions = 2")
+    local = matrix(4, 3)
+    part = module([local], [("%y", local)], f"%y = stablehlo.tanh %a0 : {local}", 2)
+    found = report(whole, part)
+    assert found.headline == "PROVED with result[0] split along dimension 1 over 2 devices (inferred)"
+    assert render([found], Style(), several=False).splitlines()[0] == found.headline
+    assert json.loads(render_json([found], several=False))["headline"] == found.headline
 
 
 def test_a_missing_all_reduce() -> None:
     whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
     part = module(SHAPES[1], [("%y", X)], layer(4, ""), 2)
     found = report(whole, part)
-    assert found.verdict is REFUTED and "is missing" in found.results[0].reason
+    assert found.verdict is UNKNOWN and found.results[0].code is Annotation.UNREDUCED_RESULT
 
 
 def test_a_missing_all_reduce_inside() -> None:
@@ -107,11 +125,14 @@ def test_a_bias_that_every_device_adds() -> None:
     assert found.verdict is PROVED and "arguments arg0, arg3: whole on every device" in found.inferred
 
 
-def test_a_sum_that_the_program_completes_is_an_intermediate_value() -> None:
+def test_a_sum_is_not_taken_for_one_because_the_program_completes_it_elsewhere(tmp_path: Path) -> None:
     whole = module(SHAPES[0], [("%y", X), ("%y", X)], layer(8, ""), 1)
     part = module(SHAPES[1], [("%y", X), ("%z", X)], layer(4, all_reduce("%z", "%y", X)), 2)
     found = report(whole, part)
-    assert found.verdict is PROVED and "result result[0]: the sum of what devices hold (2 addends)" in found.inferred
+    assert [result.verdict for result in found.results] == [UNKNOWN, PROVED]
+    path = tmp_path / "results.toml"
+    path.write_text('[results]\n0 = "{unreduced}"\n')
+    assert hlo_verify.verify(whole, part, results=path).verdict is PROVED
 
 
 def fused(k: int, sizes: tuple[int, int, int]) -> str:
@@ -164,19 +185,26 @@ def test_nobody_communicates() -> None:
 
 
 @pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]"])
-def test_what_is_made_of_addends_may_be_one(groups: str) -> None:
+def test_what_is_made_of_addends_may_be_one(groups: str, tmp_path: Path) -> None:
     """The columns of each addend are gathered; then every device holds one of two addends of the result."""
     kind = "tensor<4x6xf32>"
     given = '{mhlo.sharding = "{devices=[1,2,2]<=[4] last_tile_dims={unreduced}}"}'
     body = "%y = stablehlo.negate %a0 : tensor<4xCx f32>".replace(" f32", "f32")
     whole = module([f"{kind} {given}"], [("%y", kind)], body.replace("C", "6"), 1)
+    whole = whole.replace("num_partitions = 1", "num_partitions = 4")
     gather = (
         f'%z = "stablehlo.all_gather"(%y) <{{all_gather_dim = 1 : i64, replica_groups = dense<{groups}> : '
         f"tensor<2x2xi64>}}> : (tensor<4x3xf32>) -> {kind}"
     )
     part = module(["tensor<4x3xf32>"], [("%z", kind)], body.replace("C", "3") + "\n" + gather, 4)
-    found = report(whole.replace("num_partitions = 1", "num_partitions = 4"), part)
-    assert found.verdict is (PROVED if groups == "[[0, 2], [1, 3]]" else REFUTED)
+    (result,) = report(whole, part).results
+    if groups == "[[0, 1], [2, 3]]":
+        assert result.verdict is not PROVED and result.code is not Annotation.UNREDUCED_RESULT
+        return
+    assert result.verdict is UNKNOWN and result.code is Annotation.UNREDUCED_RESULT
+    path = tmp_path / "results.toml"
+    path.write_text(result.reason[result.reason.index("[results]") :].replace("] ", "]\n", 1))
+    assert hlo_verify.verify(whole, part, results=path).verdict is PROVED
 
 
 def test_what_is_given_is_not_inferred() -> None:

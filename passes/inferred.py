@@ -1,0 +1,114 @@
+"""What was inferred of a pair that does not say where everything lies, in words, and what a verdict may make of it.
+
+Concatenation and copies may be inferred of a result, and a verdict says so in its own line. A sum of addends may not: a
+result of which every device holds an addend looks just like one whose all_reduce was forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hlo_verify.annotate import hlo_text
+from hlo_verify.diagnostics import Annotation
+from hlo_verify.ir import Module, TensorType
+from hlo_verify.passes.placements import lies, placed
+from hlo_verify.report import Report, Result, Verdict
+from hlo_verify.sharding import Sharding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inferred:
+    """Both modules, the logical one with every sharding, and in words what was inferred of them, if anything was.
+
+    The partitioned module is another than it was where an argument is taken in parts.
+    """
+
+    logical: Module
+    partitioned: Module
+    said: tuple[str, ...] = ()
+    """A line for all arguments, or results, that lie alike."""
+    under: str = ""
+    """The same in one line, as a verdict's own line has it."""
+    unreduced: Mapping[int, Sharding] = field(default_factory=dict)
+    """Results that are right as sums of what devices hold, which nobody asked for."""
+
+    def judged(self, report: Report) -> Report:
+        """The report with what was inferred, which may not make verdicts of everything."""
+        results = tuple(self._judged(result) for result in report.results)
+        return replace(report, results=results, inferred=self.said, under=self.under)
+
+    def _judged(self, result: Result) -> Result:
+        sharding = self.unreduced.get(result.index)
+        if sharding is None or result.verdict is Verdict.PROVED:
+            return result
+        return replace(
+            result,
+            verdict=Verdict.UNKNOWN,
+            reason=(
+                f"comes out unreduced: the logical result is the sum of what {sharding.addend_count} devices hold, and "
+                "nothing says that it should be; if no all_reduce was forgotten, give --results FILE with "
+                f'[results] {result.index} = "{_asked(sharding)}"'
+            ),
+            code=Annotation.UNREDUCED_RESULT,
+            witness=None,
+        )
+
+
+def _asked(sharding: Sharding) -> str:
+    """What a shardings file says of such a result."""
+    plain = sharding.addend_count == sharding.devices
+    return "{unreduced}" if plain else hlo_text(sharding)
+
+
+def said(module: Module, arguments: Collection[int], results: Collection[int]) -> tuple[str, ...]:
+    """What was inferred: of arguments, then of results, those of one kind together."""
+    lines = []
+    for what, inferred, names, kinds, shardings in _sides(module, arguments, results):
+        for text, named in _together(inferred, names, kinds, shardings, lies).items():
+            lines.append(f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}: {text}")
+    return tuple(lines)
+
+
+def under(module: Module, arguments: Collection[int], results: Collection[int]) -> str:
+    """The same in a line; what is replicated comes last, by its number where there is much of it."""
+    parts: list[str] = []
+    copies: list[str] = []
+    for what, inferred, names, kinds, shardings in _sides(module, arguments, results):
+        for text, named in _together(inferred, names, kinds, shardings, placed).items():
+            if text == "replicated":
+                copies += [f"{len(named)} {what}s"] if len(named) > NAMED else named
+            else:
+                parts.append(f"{', '.join(named)} {text}")
+    if copies:
+        parts.append(f"{', '.join(copies)} replicated")
+    return "; ".join(parts)
+
+
+NAMED = 4
+"""More arguments or results than this that are replicated are counted, not named, in a line."""
+
+Describe = Callable[[Sharding, tuple[int, ...]], str]
+
+Side = tuple[str, Collection[int], Sequence[str], Sequence[TensorType], Sequence["Sharding | None"]]
+
+
+def _sides(module: Module, arguments: Collection[int], results: Collection[int]) -> Iterator[Side]:
+    yield "argument", arguments, module.argument_names, module.main.argument_types, module.argument_shardings
+    yield "result", results, module.result_names, module.result_types, module.result_shardings
+
+
+def _together(
+    inferred: Collection[int],
+    names: Sequence[str],
+    kinds: Sequence[TensorType],
+    shardings: Sequence[Sharding | None],
+    describe: Describe,
+) -> dict[str, list[str]]:
+    """Names by what is said of their placement."""
+    together: dict[str, list[str]] = {}
+    for n in inferred:
+        sharding = shardings[n]
+        assert sharding is not None
+        together.setdefault(describe(sharding, kinds[n].shape), []).append(names[n])
+    return together
