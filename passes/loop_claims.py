@@ -173,7 +173,6 @@ def induction(op: Op, operands: Sequence[Value], values: Sequence[Value], contex
     }
     if len(loops) != 1:
         raise UnwrittenError("a loop that is not taken by induction")
-    device = () if context.device is None else (expr.of_var(context.device),)
     (loop,) = loops.values()
     return Induction(
         operands,
@@ -182,7 +181,7 @@ def induction(op: Op, operands: Sequence[Value], values: Sequence[Value], contex
         values,
         [environment[v] for v in condition.arguments],
         environment[condition.results[0]],
-        (*device, *context.iterations),
+        context.execution,
         loop,
         carried,
     )

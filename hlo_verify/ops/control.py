@@ -51,15 +51,15 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     What is not understood in an iteration is another value in each, so that nothing of it may be summed up.
     """
     t = expr.fresh("t", shape.trips)
+    turn = expr.of_var(t)
     known = {k: args[k] for k in shape.invariant}
-    known |= {k: counter_at(shape, k, expr.of_var(t), op.types[k]) for k in shape.counters}
-    pure = replace(context, observe=None, unsupported={}, iterations=[*context.iterations, expr.of_var(t)])
-    ends = Closing(t, context.device, args, known, lambda state: iterate(op, state, pure)).last_values()
+    known |= {k: counter_at(shape, k, turn, op.types[k]) for k in shape.counters}
+    pure = replace(context, observe=None, unsupported={})
+    ends = Closing(t, context.device, args, known, lambda state: iterate(op, state, pure, turn)).last_values()
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        seen = replace(context, iterations=pure.iterations)
-        Closing(t, context.device, args, known, lambda state: iterate(op, state, seen)).last_values()
+        Closing(t, context.device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(kind, (ends | known | last)[k].term) for k, kind in enumerate(op.types)]
 
@@ -67,11 +67,12 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
 def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
     values = list(args)
     for n in range(shape.trips):
+        turn = expr.constant(n)
         for k in shape.counters:
-            values[k] = counter_at(shape, k, expr.constant(n), op.types[k])
+            values[k] = counter_at(shape, k, turn, op.types[k])
         values = [
             Value(kind, lighten(value.term, kind.dtype))
-            for kind, value in zip(op.types, iterate(op, values, context), strict=True)
+            for kind, value in zip(op.types, iterate(op, values, context, turn), strict=True)
         ]
     return values
 

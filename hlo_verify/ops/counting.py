@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -126,7 +126,10 @@ def counter_at(shape: Shape, k: int, t: Index, kind: TensorType) -> Value:
     return Value(kind, algebra.of_index(expr.shift(expr.scale(t, step), start)))
 
 
-def iterate(op: Op, values: Sequence[Value], context: Context) -> list[Value]:
-    """What a loop carries after an iteration, from what it carries before."""
-    body = op.regions[1]
-    return context.run(body, values, context)
+def iterate(op: Op, values: Sequence[Value], context: Context, turn: Index) -> list[Value]:
+    """What a loop carries after that iteration, from what it carries before.
+
+    What is new each time is another tensor in each iteration, so that the iteration is part of the context: a variable
+    where one iteration stands for all, a number where the loop is unrolled.
+    """
+    return context.run(op.regions[1], values, replace(context, iterations=(*context.iterations, turn)))

@@ -103,9 +103,7 @@ def _named_loop(op: Op, args: list[Value], context: Context, shape: Shape, devic
             state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))
             final.append(Value(kind, algebra.read(result, (*outer, *positions(kind.shape)))))
     place = len(context.loops.loops)
-    context.iterations.append(now)
-    after = iterate(op, state, context)
-    context.iterations.pop()
+    after = iterate(op, state, context, now)
     context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
     return final
 
@@ -181,9 +179,9 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
             elif k in shape.counters:
                 state.append(counter_at(shape, k, now, kind))
             else:
-                arbitrary = algebra.read(unknown[k], (*_outside(context), now, *positions(kind.shape)))
+                arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(kind.shape)))
                 state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
-        after = iterate(op, state, context)
+        after = iterate(op, state, context, now)
         wrong = [
             k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place, context.loops.effort)
         ]
@@ -201,7 +199,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
             results.append(counter_at(shape, k, expr.constant(shape.trips), kind))
         else:
             end = tensor("opaque", f"loop result {k}", kind.dtype, kind.shape, location=op.location)
-            arbitrary = algebra.read(end, (*_outside(context), *positions(kind.shape)))
+            arbitrary = algebra.read(end, (*context.execution, *positions(kind.shape)))
             results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
     lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
     return lost, results
@@ -220,12 +218,6 @@ def _agreeing(
 ) -> Iterator[Placement]:
     """The placements in which a component starts as its counterpart does."""
     return (place for place in candidates if _agrees(initial.term, loop.initial[k], place, effort))
-
-
-def _outside(context: Context) -> tuple[Index, ...]:
-    """What an arbitrary value may depend on: the device, and the iterations of loops around that are taken as one."""
-    device = () if context.device is None else (expr.of_var(context.device),)
-    return (*device, *context.iterations)
 
 
 def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:

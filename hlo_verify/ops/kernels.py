@@ -1,5 +1,5 @@
 """Custom calls by their targets. Kernels that nobody said anything of are taken for functions of their operands, and
-memory that nobody wrote to for the same wherever one source line asks for it; reports say so.
+memory that nobody wrote to for the same in both modules; reports say so.
 
 Compilers of kernels have one target for all of them; the kernel is in the call's `backend_config`, which is a part of
 what has to be equal. A Pallas TPU kernel that talks to other devices is a function of more than its operands, and is
@@ -9,13 +9,14 @@ not taken for one; of others it is not known whether they do. Who knows more say
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Op
 from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
+from hlo_verify.terms.definitions import define
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,31 @@ def _kernels(target: str, language: str, communicates: Callable[[str], bool] = l
 _OF_OPERANDS = deterministic()
 
 
-def _with_line(op: Op) -> Op:
-    return replace(op, attributes={**op.attributes, "line": str(op.location)})
+def _memory(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """Memory that nobody wrote to: another tensor at each execution, which holds the same in the other module where the
+    same line, on the same device and in the same iterations, asks for it as often before."""
+    if args or op.regions or op.attributes.get("has_side_effect"):
+        raise UnsupportedError("custom_call to AllocateBuffer with operands or effects", Unsupported.CUSTOM_CALL)
+    device = context.device or context.mesh
+    if device is None or (context.device is None and device.size > 1):
+        raise UnsupportedError("memory that nobody wrote to outside of a device's program", Unsupported.CUSTOM_CALL)
+    line = str(op.location), tuple(map(str, op.types))
+    number = context.number(op, line)
+    return [
+        Value(
+            kind,
+            define(
+                "memory",
+                (),
+                (),
+                attributes=(line, number, n),
+                at=(*context.execution, *positions(kind.shape)),
+                ordered=True,
+                dtype=kind.dtype,
+            ),
+        )
+        for n, kind in enumerate(op.types)
+    ]
 
 
 def _text(config: Any) -> str:
@@ -60,8 +84,9 @@ PRESUMED = {
     "triton_kernel_call": _kernels("triton_kernel_call", "Triton"),
     "AwsNeuronCustomNativeKernel": _kernels("AwsNeuronCustomNativeKernel", "NKI"),
     "AllocateBuffer": Presumed(
-        "memory that nobody wrote to (custom_call to AllocateBuffer) holds the same wherever one line asks for it",
-        lambda op, args, context: _OF_OPERANDS(_with_line(op), args, context),
+        "memory that nobody wrote to (custom_call to AllocateBuffer) holds the same in both modules, each time that "
+        "one line asks for it on a device",
+        _memory,
     ),
 }
 """By target."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -109,22 +109,34 @@ class Context:
     """A number for each device, equal for those that differ along manual axes alone; None where all axes are manual."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""
-    iterations: list[Index] = field(default_factory=list)
-    """The counters of the logical loops around."""
+    iterations: tuple[Index, ...] = ()
+    """Which iterations of the loops around: a counter where one stands for all, a number where a loop is unrolled."""
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
+    numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
+    """The operations of each kind that `number` was asked of so far, in order, by their ids."""
+
+    @property
+    def execution(self) -> tuple[Index, ...]:
+        """Which execution this is of an operation: on which device, in which iterations of the loops around."""
+        device = self.device or self.mesh
+        return (*((expr.of_var(device),) if device is not None else ()), *self.iterations)
+
+    def number(self, op: Op, kind: Hashable) -> int:
+        """How many other operations of that kind come before this one in the module."""
+        of_kind = self.numbered.setdefault(kind, {})
+        of_kind.setdefault(id(op), op)  # with the operation, so that its id stays taken
+        return list(of_kind).index(id(op))
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
-        """Fresh tensors that equal nothing else, one a result; on every device another."""
+        """Fresh tensors that equal nothing else, one a result; on every device another, and in every iteration."""
         key = f"{op.name} at {op.location}"
         said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
         self.unsupported.setdefault(key, said)
-        device = self.device or self.mesh
-        extra = (expr.of_var(device),) if device is not None else ()
         values = []
         for kind in op.types:
             unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", kind.dtype, kind.shape, location=op.location)
-            values.append(Value(kind, algebra.read(unknown, (*extra, *positions(kind.shape)))))
+            values.append(Value(kind, algebra.read(unknown, (*self.execution, *positions(kind.shape)))))
         return values
 
 
@@ -132,8 +144,8 @@ class Context:
 class Kept:
     """Results of operations in a loop's body, to be had again where it is run again on other values.
 
-    They hold for one context, and within it for one operation, the same terms of what it reads, and the same iterations
-    of the loops around.
+    They hold for one context, and within it for one execution of an operation (the iterations of the loops around say
+    which) on the same terms.
     """
 
     context: Context
@@ -154,7 +166,7 @@ class Kept:
     def once(self, op: Op, operands: list[Value], context: Context, interpret: Rule) -> list[Value]:
         """The operation's results, interpreted unless they are kept."""
         around = [context.environment[v] for v in captured(op)] if op.regions else ()
-        key = id(op), tuple(context.iterations), *(value.term.uid for value in (*operands, *around))
+        key = id(op), context.iterations, *(value.term.uid for value in (*operands, *around))
         found = self._results.get(key)
         if found is None:
             values = interpret(op, operands, context)

@@ -92,7 +92,8 @@ def test_how_many_results_a_call_has_is_a_part_of_it() -> None:
 def test_memory_that_nobody_wrote_to() -> None:
     def allocated(scale: str) -> str:
         buffer = "%b = stablehlo.custom_call @AllocateBuffer() : () -> tensor<8x6xf32>"
-        return module(f"@tpu_custom_call({scale})", f"{buffer}\n%s = stablehlo.add %b, %x : tensor<8x6xf32>\n{NEGATED}")
+        before = f"{buffer}\n%s = stablehlo.add %b, %x : tensor<8x6xf32>\n{NEGATED}"
+        return module(f"@tpu_custom_call({scale})", before, devices=1)
 
     two = module(
         "@tpu_custom_call(%s)",
