@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hlo_verify import config, custom_calls
+from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Input, Internal
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
@@ -43,6 +44,7 @@ Source: TypeAlias = "str | bytes | Path | Lowered | Traced | Module"
 Progress = Callable[[int, int], None]
 
 
+@deeply
 def verify(
     logical: Source,
     partitioned: Source | list[Source] | tuple[Source, ...] | None = None,
@@ -91,6 +93,7 @@ def verify(
     return _verify_pair(logical, partitioned, devices, (given, _demanded(results)), asked, progress)
 
 
+@deeply
 def replay(
     witness: str | Path, logical: Source | None = None, partitioned: Source | None = None, *, devices: int | None = None
 ) -> Report:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hlo_verify import chains, config, custom_calls, defects
+from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
@@ -58,6 +59,7 @@ BY_DEVICE = (
 REPLICAS = "programs of several replicas are not compared with one another"
 
 
+@deeply
 def verify_passes(
     chain: chains.Chain,
     *,

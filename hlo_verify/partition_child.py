@@ -17,6 +17,7 @@ from typing import Any
 
 from hlo_verify.annotate import annotate
 from hlo_verify.config import Shardings
+from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Input
 from hlo_verify.dumps import dump_flags
 from hlo_verify.errors import InputError
@@ -34,20 +35,25 @@ _GSPMD = re.compile(r"\bmhlo\.sharding\b|@Sharding\b|@SPMDFullToShardShape\b")
 
 def main(folder: Path, path: Path, devices: int | None) -> int:
     try:
-        contents = load.read_file(path)
-        source = load.read(contents)
-        if (folder / "shardings").is_file():
-            _annotate(load.read(contents), source, pickle.loads((folder / "shardings").read_bytes()), devices)
-        bytecode, shardy = _bytecode(source.module), uses_shardy(source.module)
-        module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
-        _check(module)
-        names = {"arguments": module.argument_names, "results": module.result_names}
-        (folder / "names.json").write_text(json.dumps(names))
-        _compile(bytecode, module, shardy)
+        _partition(folder, path, devices)
     except InputError as error:
         (folder / "error").write_text(json.dumps({"code": error.code, "message": str(error)}))
         return 1
     return 0
+
+
+@deeply
+def _partition(folder: Path, path: Path, devices: int | None) -> None:
+    contents = load.read_file(path)
+    source = load.read(contents)
+    if (folder / "shardings").is_file():
+        _annotate(load.read(contents), source, pickle.loads((folder / "shardings").read_bytes()), devices)
+    bytecode, shardy = _bytecode(source.module), uses_shardy(source.module)
+    module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
+    _check(module)
+    names = {"arguments": module.argument_names, "results": module.result_names}
+    (folder / "names.json").write_text(json.dumps(names))
+    _compile(bytecode, module, shardy)
 
 
 def _annotate(copy: load.Source, source: load.Source, given: Shardings, devices: int | None) -> None:

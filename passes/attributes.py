@@ -26,6 +26,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.jaxlib_api import ir, sdy, stablehlo
 from hlo_verify.mesh import AxisReference, Mesh, read_mesh
 from hlo_verify.passes.elements import elements_from_text, read_elements
+from hlo_verify.passes.resources import REFERENCE, Resources
 
 Array = npt.NDArray[Any]
 
@@ -36,8 +37,9 @@ IGNORED = frozenset({"xla_shape", "result_layout", "result_accuracy", "operandSe
 class Attributes:
     """Reads attributes of one module; equal attributes are read once."""
 
-    def __init__(self, meshes: Mapping[str, Mesh], mesh_texts: Mapping[str, str]) -> None:
+    def __init__(self, meshes: Mapping[str, Mesh], mesh_texts: Mapping[str, str], resources: Resources) -> None:
         self.meshes = meshes
+        self.resources = resources
         self.mesh_texts = mesh_texts
         self.cache: dict[tuple[Any, bool], Any] = {}
         self.sharding_texts: set[str] = set()
@@ -78,6 +80,9 @@ class Attributes:
 
     def _read_dialect(self, attribute: Any) -> Any:
         text = str(attribute)
+        if resource := REFERENCE.match(text):
+            type_ = ir.ShapedType(attribute.type)
+            return self.resources.elements(resource[1], tuple(type_.shape), str(type_.element_type))
         if enumeration := re.fullmatch(r"#\w+<\w+ (\w+)>", text):
             return enumeration[1]
         for kind, reader in _DIMENSION_NUMBERS:
@@ -87,7 +92,7 @@ class Attributes:
             return self.sharding(attribute)
         if sdy.ManualAxesAttr.isinstance(attribute):
             return tuple(str(axis) for axis in sdy.ManualAxesAttr(attribute))
-        return text
+        return self.resources.written_out(text)
 
     def sharding(self, attribute: Any) -> str:
         """The text of a sharding, with the meshes that Shardy's refer to by symbol put in place."""
@@ -133,10 +138,9 @@ class Attributes:
             attribute = operation.attributes["value"]
         except TypeError:  # the binding of jaxlib 0.10 cannot represent complex elements
             return elements_from_text(operation.get_asm(), operation.results[0].type)
-        key = (attribute, False)
-        if key not in self.cache:
-            self.cache[key] = read_elements(attribute)
-        value: Array = self.cache[key]
+        value = self.read(attribute)
+        if not isinstance(value, np.ndarray):
+            raise InputError(f"a constant of unknown form: {str(attribute)[:80]}", Input.UNSUPPORTED_MODULE)
         return value
 
 

@@ -16,6 +16,7 @@ from hlo_verify.passes.attributes import Attributes
 from hlo_verify.passes.locations import Locations
 from hlo_verify.passes.operations import RULES
 from hlo_verify.passes.proto import device_order_of
+from hlo_verify.passes.resources import Resources
 
 Values = tuple[Value, ...]
 Environment = dict[Any, Values]
@@ -38,7 +39,7 @@ class Builder:
                 symbol = op.attributes["sym_name"].value
                 self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])))
                 mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
-        self.attributes = Attributes(self.meshes, mesh_texts)
+        self.attributes = Attributes(self.meshes, mesh_texts, Resources(module))
         self.locations = Locations(path)
         self.types: dict[Any, tuple[TensorType, ...]] = {}
         self.calls: list[str] = []

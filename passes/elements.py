@@ -44,14 +44,9 @@ DTYPES: Mapping[str, Any] = {
 
 
 def read_elements(attribute: Any) -> Array:
-    """The elements of a dense attribute; a splat is a view with zero strides.
-
-    Raises `InputError` where the module holds them elsewhere (`dense_resource<__elided__>`).
-    """
+    """The elements of a dense attribute; a splat is a view with zero strides. Raises `InputError`."""
     type_ = ir.ShapedType(attribute.type)
     shape, dtype = tuple(type_.shape), numpy_dtype(str(type_.element_type))
-    if not isinstance(attribute, ir.DenseElementsAttr):
-        return _resource(attribute, shape, dtype)
     if 0 in shape:
         return np.zeros(shape, dtype)
     if dtype.kind in "biuf" and dtype.isbuiltin == 1:  # numpy's own types
@@ -70,17 +65,6 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         raise InputError(f"constants of element type {name} are not supported", Input.UNSUPPORTED_MODULE)
     dtype: np.dtype[Any] = np.dtype(DTYPES[name])
     return dtype
-
-
-def _resource(attribute: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    try:
-        elements = np.asarray(attribute)
-    except Exception as error:
-        text = str(attribute)
-        raise InputError(
-            f"the value of a constant is not in the module: {text[:80]}", Input.ELIDED_CONSTANTS
-        ) from error
-    return elements.view(dtype).reshape(shape)
 
 
 # One element, or one part of a complex element, as MLIR prints it.

@@ -15,6 +15,7 @@ from typing import Any
 
 from hlo_verify import jaxlib_api, sharding_text
 from hlo_verify.collector import without_collector
+from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
@@ -40,6 +41,7 @@ class Source:
     """What reading it took for granted."""
 
 
+@deeply
 def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
     """The module in a file, or in text or bytes given directly.
 
@@ -61,6 +63,8 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
         if not path:
             raise
         raise error.within(path) from error
+    except RecursionError:
+        raise
     except (RuntimeError, UnicodeDecodeError) as error:  # the bindings met a string that is none
         raise InputError(f"{path or 'the module'}: damaged ({error}); fetch or make it again", Input.DAMAGED) from error
 

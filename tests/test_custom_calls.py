@@ -245,3 +245,23 @@ def test_what_is_refused_in_pyproject(
 def test_no_project(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.hlo-verify]\n")
     assert read_custom_calls(tmp_path) == {}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (0, 0), (0,)])
+def test_results_without_elements(known: bool, sizes: tuple[int, ...]) -> None:
+    """They are equal whatever the call is, and do not keep the others from being compared or shown."""
+    if known:
+        hlo_verify.register_custom_call("my.kernel")
+    kinds = [f"tensor<{size}x3xf32>" for size in sizes]
+    results = ", ".join(kinds)
+    values = [f"%y#{n}" for n in range(len(sizes))] if len(sizes) > 1 else ["%y"]
+    text = f"""module {{ func.func @main(%x: tensor<0x4xf32>, %z: tensor<5xf32>) -> ({results}) {{
+        %y{":" + str(len(sizes)) if len(sizes) > 1 else ""} = stablehlo.custom_call @my.kernel(%x, %z)
+          : (tensor<0x4xf32>, tensor<5xf32>) -> ({results})
+        return {", ".join(values)} : {results}
+    }} }}
+    """
+    for recheck in (False, True):
+        report = hlo_verify.verify(text, text, devices=1, recheck=recheck)
+        assert [result.verdict for result in report.results] == [PROVED if known or not n else UNKNOWN for n in sizes]

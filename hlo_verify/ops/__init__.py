@@ -43,7 +43,7 @@ def _with_empty_results(rule: Rule) -> Rule:
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
         if op.types and all(0 in kind.shape for kind in op.types):
             return [Value(kind, ZERO) for kind in op.types]
-        return rule(op, args, context)
+        return [Value(value.type, ZERO) if 0 in value.shape else value for value in rule(op, args, context)]
 
     return checked
 

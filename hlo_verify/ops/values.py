@@ -135,6 +135,9 @@ class Context:
         self.unsupported.setdefault(key, said)
         values = []
         for kind in op.types:
+            if 0 in kind.shape:
+                values.append(Value(kind, ZERO))
+                continue
             unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", kind.dtype, kind.shape, location=op.location)
             values.append(Value(kind, algebra.read(unknown, (*self.execution, *positions(kind.shape)))))
         return values
