@@ -1,0 +1,115 @@
+"""The program fuzzer: its evaluation against the reference interpreter, its pairs against the verifier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.reference import InterpreterError
+from tests.support.reference import evaluate as reference
+from tools.fuzz.programs import main
+from tools.fuzz.programs.campaign import Options, examine, run, table
+from tools.fuzz.programs.elementwise import DTYPES
+from tools.fuzz.programs.families import FAMILIES
+from tools.fuzz.programs.machine import Machine
+from tools.fuzz.programs.pair import Pair, make_pair
+from tools.fuzz.programs.program import Kind
+from tools.fuzz.programs.shrink import shrink
+from tools.fuzz.programs.text import module
+from tools.fuzz.programs.truth import Truth, draw, judge
+
+FRESH = ("effects",)
+"""Of what these compute, evaluation tells nothing twice."""
+
+
+def _pairs(family: str, seed: int, count: int) -> list[Pair]:
+    found = (make_pair(family, seed, number) for number in range(count))
+    return [pair for pair in found if pair is not None]
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in FRESH])
+def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int) -> None:
+    """Elements of tensors that are nowhere undefined; floats are those of the type, so up to its rounding."""
+    compared = 0
+    for pair in _pairs(family, seed, 6):
+        function = pair.logical
+        if any(node.op == "scatter" for node in function.body.nodes):
+            continue  # the interpreter writes into the operand, which others may read
+        generator = np.random.default_rng(seed)
+        given = [draw(function.kinds[v], generator, 4) for v in function.body.arguments]
+        machine = Machine(function, 4, 1, generator)
+        found = machine.run(given)
+        for row in np.flatnonzero(machine.defined):
+            kinds = [_numpy(function.kinds[v]) for v in function.body.arguments]
+            inputs = [a[row, 0].astype(kind) for a, kind in zip(given, kinds, strict=True)]
+            text = module(function, 1, [""] * len(inputs), [""] * len(found))
+            try:
+                wanted = reference(text, inputs)
+            except InterpreterError:  # it does not know every operation
+                break
+            for one, other in zip(found, wanted, strict=True):
+                size = float(machine.greatest[row])
+                np.testing.assert_allclose(
+                    one[row, 0].astype(float), np.asarray(other).astype(float), rtol=1e-4, atol=1e-5 * max(1, size)
+                )
+            compared += 1
+    assert compared
+
+
+def _numpy(kind: Kind) -> np.dtype:
+    return np.dtype(np.float32) if kind.dtype == "f32" else DTYPES[kind.dtype]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_verdicts_on_random_pairs(family: str, seed: int, tmp_path: Path) -> None:
+    options = Options((family,), seed, tmp_path, refuted_of=8)
+    records = [run(options, number) for number in range(8)]
+    assert not [record for record in records if record.get("surprise", "").startswith(("false", "crash", "error"))]
+
+
+def test_pairs_of_a_seed_are_always_the_same() -> None:
+    one, other = (make_pair("loops", 5, 3) for _ in range(2))
+    assert one is not None and other is not None
+    assert one.texts() == other.texts() and one.done == other.done
+
+
+def test_most_that_is_only_partitioned_computes_the_same() -> None:
+    pairs = [pair for pair in _pairs("integers", 3, 40) if not pair.done]
+    truths = [judge(pair, np.random.default_rng(0)).truth for pair in pairs]
+    assert len(truths) > 4 and set(truths) <= {Truth.EQUAL, Truth.UNCLEAR}
+
+
+def test_mutants_are_seen_to_differ() -> None:
+    pairs = [pair for pair in _pairs("integers", 3, 40) if pair.is_mutated]
+    truths = [judge(pair, np.random.default_rng(0)).truth for pair in pairs]
+    assert truths.count(Truth.DIFFERS) > len(truths) / 3
+
+
+def test_a_pair_is_made_smaller_while_it_shows_the_same() -> None:
+    pair = next(pair for pair in _pairs("integers", 4, 40) if _differs(pair) and pair.partitioned.size > 12)
+    smaller = shrink(pair, _differs)
+    assert _differs(smaller) and smaller.partitioned.size < pair.partitioned.size
+
+
+def _differs(pair: Pair) -> bool:
+    return judge(pair, np.random.default_rng(0)).truth is Truth.DIFFERS
+
+
+def test_a_proof_of_what_differs_is_a_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools.fuzz.programs import campaign
+
+    pair = next(pair for pair in _pairs("integers", 4, 40) if _differs(pair))
+    proved = replace(campaign.verify(*pair.texts(), False), verdict="PROVED")
+    monkeypatch.setattr(campaign, "verify", lambda *_: proved)
+    assert examine(pair, False)[0] == "false proof"
+
+
+def test_the_command_prints_its_seed_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "2", "--seed", "11", "--jobs", "0", "--only", "truth", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("seed 11\n") and "| truth | 2 |" in said
+    assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 2
+    assert "nothing surprising" in table([])

@@ -1,0 +1,149 @@
+"""Many pairs: what each computes against what the verifier says of it. Results are lines of JSON; a run can go on."""
+
+from __future__ import annotations
+
+import collections
+import json
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tools.fuzz.programs.elementwise import DTYPES
+from tools.fuzz.programs.pair import Pair, make_pair
+from tools.fuzz.programs.truth import Outcome, Truth, compare, judge
+from tools.fuzz.programs.verdict import Judgement, verify
+
+Record = dict[str, Any]
+
+CHUNK = 500
+"""Pairs that a process judges before another one takes its place, so that what it keeps does not add up."""
+
+REFUTED_OF = 40
+"""One pair of so many is also refuted where it is not proved: that takes a hundred times as long as a small proof."""
+
+FALSE = ("false proof", "false proof (NaN)", "false refutation")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    families: tuple[str, ...]
+    seed: int
+    out: Path
+    refuted_of: int = REFUTED_OF
+
+
+def work_on(options: Options, numbers: Sequence[int]) -> list[Record]:
+    """The records of those pairs, in this process."""
+    return [run(options, number) for number in numbers]
+
+
+def run(options: Options, number: int) -> Record:
+    family = options.families[number % len(options.families)]
+    record: Record = {"number": number, "family": family}
+    pair = make_pair(family, options.seed, number)
+    if pair is None:
+        return record | {"truth": "none", "verdict": "none"}
+    refute = options.refuted_of > 0 and number // len(options.families) % options.refuted_of == 0
+    found, outcome, judgement = examine(pair, refute)
+    record |= {"truth": str(outcome.truth), "verdict": judgement.verdict, "refute": refute, "mutated": pair.is_mutated}
+    record["seconds"] = round(judgement.seconds, 4)
+    if found is not None:
+        record |= {"surprise": found, "why": outcome.why, "reason": judgement.reason, "done": pair.done}
+        save(options.out, pair, record)
+    return record
+
+
+def examine(pair: Pair, refute: bool) -> tuple[str | None, Outcome, Judgement]:
+    """What is wrong, if anything, with the truth and the verdict that it was seen from."""
+    generator = np.random.default_rng([pair.seed % 2**32, pair.number])
+    outcome = judge(pair, generator)
+    judgement = verify(*pair.texts(), refute)
+    if judgement.verdict == "PROVED":
+        if outcome.truth is Truth.EQUAL:
+            outcome = judge(pair, generator)  # once more, since this is where it matters
+        names = {Truth.DIFFERS: "false proof", Truth.NAN: "false proof (NaN)", Truth.MEANINGLESS: "meaningless proof"}
+        return names.get(outcome.truth), outcome, judgement
+    if judgement.verdict == "REFUTED" and outcome.truth is not Truth.DIFFERS:
+        outcome = at_witness(pair, judgement, generator, outcome)
+        names = {Truth.EQUAL: "false refutation", Truth.UNCLEAR: "undefined refutation"}
+        return names.get(outcome.truth), outcome, judgement
+    if judgement.verdict == "crash" or (judgement.verdict == "error" and not pair.is_mutated):
+        return judgement.verdict, outcome, judgement
+    return None, outcome, judgement
+
+
+def at_witness(pair: Pair, judgement: Judgement, generator: np.random.Generator, outcome: Outcome) -> Outcome:
+    """What both compute with the inputs of a witness."""
+    if judgement.witness is None:
+        return outcome
+    given = []
+    for value, array in zip(pair.logical.body.arguments, judgement.witness, strict=True):
+        one = np.asarray(array).astype(DTYPES[pair.logical.kinds[value].dtype])
+        given.append(np.broadcast_to(one, (2, 1, *one.shape)))
+    if not given:
+        return outcome
+    return compare(pair, given, generator, least=1)
+
+
+def save(out: Path, pair: Pair, record: Record) -> Path:
+    """Write a pair that anyone can look at."""
+    folder = out / record["surprise"].replace(" ", "-") / f"{pair.family}-{pair.seed}-{pair.number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, contents in zip(("logical", "partitioned"), pair.texts(), strict=True):
+        (folder / f"{name}.mlir").write_text(contents)
+    (folder / "record.json").write_text(json.dumps(record, indent=2) + "\n")
+    return folder
+
+
+def campaign(options: Options, numbers: Sequence[int], jobs: int) -> Iterator[Record]:
+    """The records of all those pairs, as they come."""
+    chunks = [(options, numbers[k : k + CHUNK]) for k in range(0, len(numbers), CHUNK)]
+    if jobs == 0:
+        for _, part in chunks:
+            for number in part:
+                yield run(options, number)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=1) as pool:
+        for records in pool.imap_unordered(_chunk, chunks):
+            yield from records
+
+
+def _chunk(given: tuple[Options, Sequence[int]]) -> list[Record]:
+    return work_on(*given)
+
+
+def read_records(out: Path) -> list[Record]:
+    path = out / "records.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def table(records: Iterable[Record], seconds: float | None = None) -> str:
+    """A row for each family, and what was surprising."""
+    records = list(records)
+    columns = (
+        ("equal", "PROVED"), ("equal", "UNKNOWN"), ("equal", "REFUTED"),
+        ("differs", "PROVED"), ("differs", "UNKNOWN"), ("differs", "REFUTED"),
+    )  # fmt: skip
+    lines = ["| family | pairs | " + " | ".join(", ".join(each) for each in columns) + " | other |"]
+    lines.append("|---" * (len(columns) + 3) + "|")
+    for family in sorted({record["family"] for record in records}):
+        mine = [record for record in records if record["family"] == family and record["truth"] != "none"]
+        counted = collections.Counter((record["truth"], record["verdict"]) for record in mine)
+        cells = [counted[each] for each in columns]
+        row = [family, len(mine), *cells, len(mine) - sum(cells)]
+        lines.append("| " + " | ".join(map(str, row)) + " |")
+    surprises = collections.Counter(record["surprise"] for record in records if "surprise" in record)
+    judged = sum(record["truth"] != "none" for record in records)
+    with_refutation = sum(bool(record.get("refute")) for record in records)
+    head = f"{judged} pairs, {with_refutation} of them with refutation"
+    head += f", {seconds / max(judged, 1) * 1000:.0f} ms a pair" if seconds is not None else ""
+    told = ", ".join(f"{kind}: {count}" for kind, count in sorted(surprises.items())) or "nothing surprising"
+    return "\n".join([f"{head}; {told}.", "", *lines]) + "\n"
+
+
+def wrong(records: Iterable[Record]) -> bool:
+    return any(record.get("surprise") in (*FALSE, "crash") for record in records)

@@ -1,0 +1,38 @@
+"""What the programs of each family are made of."""
+
+from __future__ import annotations
+
+from tools.fuzz.programs.logical import Family
+
+_PLAIN = {"unary": 1, "binary": 4, "convert": 1, "move": 3, "reduce": 3}
+
+FAMILIES = {
+    "integers": Family(
+        ("i32", "i8", "ui8", "i64", "ui32"),
+        {**_PLAIN, "divide": 3, "compare": 1, "select": 1, "dot": 1, "clamp": 1},
+    ),
+    "scalars": Family(
+        ("i8", "ui8", "i16", "i32", "ui32", "i1"),
+        {"unary": 3, "binary": 5, "divide": 4, "compare": 2, "select": 2, "clamp": 1, "convert": 3},
+        (2, 5),
+    ),
+    "floats": Family(("f32",), {**_PLAIN, "dot": 3, "compare": 1, "select": 1, "argmax": 1}),
+    "truth": Family(
+        ("i1", "i8", "i32"), {"binary": 3, "compare": 3, "select": 3, "convert": 1, "move": 2, "reduce": 3}
+    ),
+    "index": Family(
+        ("i32", "f32", "i8"),
+        {"binary": 2, "convert": 1, "move": 1, "gather": 3, "scatter": 3, "dynamic": 4, "reduce": 1},
+    ),
+    "order": Family(
+        ("i32", "f32", "i8"), {"binary": 2, "compare": 1, "clamp": 2, "argmax": 3, "sort": 3, "reduce": 2, "move": 1}
+    ),
+    "loops": Family(
+        ("i32", "f32", "i8"), {"while": 4, "binary": 2, "move": 1, "reduce": 2, "dynamic": 1, "unary": 1}, (1, 3)
+    ),
+    "branches": Family(("i32", "f32", "i1"), {"branch": 4, "binary": 2, "compare": 1, "reduce": 2, "while": 1}, (1, 3)),
+    "effects": Family(
+        ("i32", "f32"), {"effect": 3, "binary": 4, "while": 2, "branch": 1, "reduce": 1, "select": 1}, (2, 4)
+    ),
+    "special": Family(("f32",), {"special": 2, "binary": 4, "select": 2, "compare": 2, "reduce": 2, "move": 1}),
+}

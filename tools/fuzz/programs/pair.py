@@ -1,0 +1,113 @@
+"""Pairs: a program, and what each device of a mesh runs, as random as a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tools.fuzz.programs import text
+from tools.fuzz.programs.elementwise import Array
+from tools.fuzz.programs.families import FAMILIES
+from tools.fuzz.programs.logical import make, prune
+from tools.fuzz.programs.mutation import mutate
+from tools.fuzz.programs.partition import partition, random_layout, random_mesh
+from tools.fuzz.programs.placing import Layout, Mesh, annotation, cut, whole
+from tools.fuzz.programs.program import Builder, Function
+from tools.fuzz.programs.rewriting import rewrite
+
+MANUAL = 0.15
+"""How often the devices' program is a manual region of a global one."""
+MUTATED = 0.5
+LARGEST = 120
+"""Programs of more operations are left out: they take long, and say no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`done` says how the second one was made."""
+
+    family: str
+    seed: int
+    number: int
+    mesh: Mesh
+    takes: tuple[Layout, ...]
+    gives: tuple[Layout, ...]
+    logical: Function
+    partitioned: Function
+    is_manual: bool = False
+    done: tuple[str, ...] = field(default=())
+
+    @property
+    def is_mutated(self) -> bool:
+        return any(each.startswith("mutated ") for each in self.done)
+
+    def texts(self) -> tuple[str, str]:
+        takes, gives = ([annotation(layout, self.mesh) for layout in layouts] for layouts in (self.takes, self.gives))
+        logical = text.module(self.logical, self.mesh.devices, takes, gives)
+        if not self.is_manual:
+            none = [""] * len(takes), [""] * len(gives)
+            return logical, text.module(self.partitioned, self.mesh.devices, *none)
+        return logical, text.module(self.region(), self.mesh.devices, takes, gives, self._mesh())
+
+    def _mesh(self) -> str:
+        axes = ", ".join(f'"{name}"={size}' for name, size in zip(self.mesh.names, self.mesh.sizes, strict=True))
+        devices = list(self.mesh.order)
+        order = "" if devices == sorted(devices) else f", device_ids={devices}"
+        return f"  sdy.mesh @mesh = <[{axes}]{order}>\n"
+
+    def region(self) -> Function:
+        """The devices' program as the manual region of a global one."""
+        inner = self.partitioned.copy()
+        kinds = [self.logical.kinds[v] for v in self.logical.body.results]
+        function = Function(inner.kinds)
+        builder = Builder(function, function.body)
+        arguments = [builder.argument(self.logical.kinds[v]) for v in self.logical.body.arguments]
+        found = builder.many(
+            "manual", arguments, kinds, [inner.body],
+            axes=self.mesh.names, takes=[_sdy(each) for each in self.takes], gives=[_sdy(each) for each in self.gives],
+        )  # fmt: skip
+        function.body.results = found
+        return function
+
+
+def _sdy(layout: Layout) -> str:
+    dims = ", ".join("{" + ", ".join(f'"{axis}"' for axis in axes) + "}" for axes in layout.dims)
+    return f"<@mesh, [{dims}]>"
+
+
+def make_pair(family: str, seed: int, number: int) -> Pair | None:
+    """Pair `number` of a seed, always the same one; None where it comes out too large."""
+    rng = random.Random(f"{family} {seed} {number}")
+    logical = make(FAMILIES[family], rng)
+    mesh = random_mesh(rng)
+    kinds = [logical.kinds[v] for v in logical.body.arguments]
+    results = [logical.kinds[v] for v in logical.body.results]
+    is_manual = rng.random() < MANUAL
+    uneven = 0.0 if is_manual else 0.1
+    split = 0.0 if family == "scalars" and rng.random() < 0.6 else 1.0
+    takes, gives = (
+        [random_layout(kind, mesh, rng, uneven) if split else whole(len(kind.shape)) for kind in each]
+        for each in (kinds, results)
+    )
+    done: list[str] = []
+    parts = partition(logical, mesh, takes, gives, rng)
+    if rng.random() < 0.7:
+        done += rewrite(parts, rng, rng.randrange(1, 5))
+    if rng.random() < 0.3:
+        done += [f"logical {each}" for each in rewrite(logical, rng, rng.randrange(1, 3))]
+    if rng.random() < MUTATED:
+        done += [f"mutated {each}" for each in (mutate(parts, rng),) if each]
+        if rng.random() < 0.1:
+            done += [f"mutated {each}" for each in (mutate(parts, rng),) if each]
+    prune(logical)
+    prune(parts)
+    if max(parts.size, logical.size) > LARGEST:
+        return None
+    return Pair(family, seed, number, mesh, tuple(takes), tuple(gives), logical, parts, is_manual, tuple(done))
+
+
+def shards(pair: Pair, arguments: Sequence[Array], generator: np.random.Generator) -> list[Array]:
+    return [cut(a, layout, pair.mesh, generator) for a, layout in zip(arguments, pair.takes, strict=True)]

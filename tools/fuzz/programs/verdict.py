@@ -1,0 +1,60 @@
+"""What hlo-verify says of a pair, in this process."""
+
+from __future__ import annotations
+
+import functools
+import math
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict, or `error` for input that is refused, or `crash`; with the whole arguments of a witness."""
+
+    verdict: str
+    reason: str = ""
+    seconds: float = 0.0
+    witness: tuple[Any, ...] | None = None
+    codes: tuple[str, ...] = ()
+
+
+@functools.cache
+def prepare() -> None:
+    """Keep one context for all modules (making one takes longer than a small proof), and make no reports for people."""
+    from hlo_verify import jaxlib_api
+    from hlo_verify.passes import refute, search
+
+    context = jaxlib_api.make_context()
+    jaxlib_api.make_context = lambda: context
+    search.MORE, search.SHRINKING = -math.inf, 0.0
+    refute.suggest = lambda *_: None  # type: ignore[attr-defined]
+
+
+def verify(logical: str, partitioned: str, refute: bool) -> Judgement:
+    import hlo_verify
+    from hlo_verify.errors import InputError
+    from hlo_verify.evaluate import dense
+    from hlo_verify.witness import read
+
+    prepare()
+    started, witness = time.monotonic(), None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "witness"
+            report = hlo_verify.verify(logical, partitioned, refute=refute, witness=file if refute else None)
+            if refute and file.exists():
+                witness = tuple(dense(blocks, 0) for blocks in read(file).inputs)
+    except InputError as error:
+        return Judgement("error", str(error)[:600], time.monotonic() - started)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+        return Judgement("crash", why[:600], time.monotonic() - started)
+    reasons = [result.reason for result in report.results if result.verdict != "PROVED"]
+    reasons += [str(each) for each in report.unsupported[:2]]
+    return Judgement(str(report.verdict), " | ".join(reasons)[:600], time.monotonic() - started, witness)
