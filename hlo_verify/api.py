@@ -333,8 +333,10 @@ def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
     Only for what XLA itself partitioned: it takes and returns those whole on every device (see
     docs/decisions/unannotated.md). For results this asks the most that can be asked.
     """
+    from hlo_verify.passes.pair import check_placed
     from hlo_verify.sharding import replicated
 
+    check_placed(logical, partitioned)
     devices = partitioned.partitions
     if devices is None:
         return logical, []

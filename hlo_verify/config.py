@@ -189,6 +189,8 @@ class Shardings:
         return entries
 
     def _merge(self, kind: str, module: Module, types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+        from hlo_verify.sharding import same
+
         names = module.argument_names if kind == "argument" else module.result_names
         own_shardings = module.argument_shardings if kind == "argument" else module.result_shardings
         shardings = [
@@ -199,7 +201,7 @@ class Shardings:
             what = f"{self.path}: {kind} {names[position]!r}"
             sharding = self._place(value, types[position], module.partitions, what)
             own = shardings[position]
-            if own is not None and not _same(own, sharding):
+            if own is not None and not same(own, sharding):
                 raise InputError(
                     f"{what}: the module itself says otherwise; leave this {kind} out of the file",
                     Annotation.CONTRADICTION,
@@ -347,13 +349,3 @@ def _position(key: str, names: Sequence[str], what: str) -> int:
         return int(key)
     known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     raise InputError(f"{what} does not exist; there are {len(names)}: {known}", Input.SHARDINGS_FILE)
-
-
-def _same(one: Sharding, other: Sharding) -> bool:
-    import numpy as np
-
-    def equal(a: Any, b: Any) -> bool:
-        return (a is None) == (b is None) and (a is None or np.array_equal(a, b))
-
-    same_place = one.tiles == other.tiles and one.only == other.only and equal(one.coordinates, other.coordinates)
-    return bool(same_place and equal(one.addends, other.addends))

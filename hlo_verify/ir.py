@@ -175,6 +175,8 @@ class Module:
     path: str = ""
     notes: tuple[str, ...] = ()
     """What reading it took for granted, in words, for the report."""
+    unplaced: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Annotations that do not say which elements a device holds (`{manual}`), by ("argument" or "result", position)."""
     mlir: Any = field(default=None, compare=False, repr=False)
     """The MLIR module: an `Op.source` is valid only while it lives."""
 

@@ -26,6 +26,8 @@ from hlo_verify.diagnostics import Annotation
 from hlo_verify.errors import InputError
 from hlo_verify.mesh import AxisReference, Mesh, read_axes, read_mesh
 
+Numbers = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sharding:
@@ -92,6 +94,23 @@ class Sharding:
                 f"a sharding is for {self.devices} devices, the module has {devices}", Annotation.WRONG_DEVICES
             )
         return unreduced(len(self.tiles), devices) if self.addends is not None else replicated(len(self.tiles), devices)
+
+
+def same(one: Sharding, other: Sharding) -> bool:
+    """Whether two shardings place a tensor alike: which numbers its addends have says nothing."""
+    devices = max(one.devices, other.devices)
+    if {one.devices, other.devices} - {1, devices}:
+        return False
+    one, other = one.spread(devices), other.spread(devices)
+    if one.tiles != other.tiles or one.only != other.only or (one.addends is None) != (other.addends is None):
+        return False
+    return np.array_equal(one.coordinates, other.coordinates) and np.array_equal(_first(one), _first(other))
+
+
+def _first(sharding: Sharding) -> Numbers:
+    """For each device, the first one with the same addend of whatever shard."""
+    _, first, which = np.unique(sharding.numbers, return_index=True, return_inverse=True)
+    return np.asarray(first[which], np.int64)
 
 
 Parsed = Sharding | None | tuple["Parsed", ...]
@@ -210,9 +229,6 @@ def _from_hlo(sharding: Any, text: str, rank: int, devices: int | None, local: b
         device = int(re.findall(r"device(?:_id)?=(\d+)", str(sharding))[0])
         return maximal(device, rank, device + 1 if devices is None else devices)
     return _from_tiles(sharding, text, rank, devices, local)
-
-
-Numbers = npt.NDArray[np.int64]
 
 
 def _subgroups(sharding: Any, text: str) -> tuple[tuple[int, ...], Numbers, list[str]]:
@@ -339,9 +355,10 @@ def parse_sharding(
     """
     if text.startswith("#sdy."):
         parsed = parse_sdy_sharding(text, devices)
+    elif sharding_text.is_tuple(text):
+        parsed = parse_hlo_sharding(text, ranks, devices, local=local)
     else:
-        rank = ranks if sharding_text.is_tuple(text) else ranks[0]
-        parsed = parse_hlo_sharding(text, rank, devices, local=local)
+        parsed = tuple(parse_hlo_sharding(text, rank, devices, local=local) for rank in ranks)
     if not isinstance(parsed, tuple):
         return (parsed,) * len(ranks)
     if len(parsed) != len(ranks) or any(isinstance(p, tuple) for p in parsed):

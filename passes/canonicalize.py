@@ -26,10 +26,11 @@ class Entry:
     name: str
     main: Function
     argument_names: tuple[str, ...]
-    argument_shardings: tuple[str | None, ...]
+    argument_shardings: tuple[tuple[str, ...], ...]
+    """Every text that places an argument."""
     result_names: tuple[str, ...]
     result_types: tuple[TensorType, ...]
-    result_shardings: tuple[str | None, ...]
+    result_shardings: tuple[tuple[str, ...], ...]
     attributes: dict[str, Any] = field(default_factory=dict)
     """The module's own (`num_partitions`, …)."""
     meshes: tuple[Mesh, ...] = ()
@@ -101,20 +102,35 @@ def _result_names(builder: Builder, types: list[Any], dictionaries: list[Diction
 
 def _shardings(
     builder: Builder, types: list[Any], dictionaries: list[Dictionary], spmd: str | tuple[str, ...] | None
-) -> tuple[str | None, ...]:
-    """The sharding texts of flattened arguments or results; an element of a tuple's sharding for each leaf.
-
-    Where the signature has none, those that the partitioner left on the module (`spmd`) hold.
-    """
-    texts: list[str | None] = []
+) -> tuple[tuple[str, ...], ...]:
+    """The sharding texts of flattened arguments or results, an element of a tuple's sharding for each leaf: those of
+    the signature, and those that the partitioner left on the module (`spmd`)."""
+    texts: list[tuple[str, ...]] = []
     for type_, attributes in zip(types, dictionaries, strict=True):
-        sharding = attributes.get("sdy.sharding", attributes.get("mhlo.sharding"))
-        text = None if sharding is None else builder.attributes.sharding(sharding)
+        own = [builder.attributes.sharding(attributes[key]) for key in SAYS if key in attributes]
+        if not own and _FRONTEND in str(attributes.get("mhlo.frontend_attributes", "")):
+            own = [f"{UNREAD}{attributes['mhlo.frontend_attributes']}"]
         count = len(builder.flat_type(type_))
-        texts += split_tuple_sharding(text, count) if isinstance(type_, ir.TupleType) else [text]
-    if spmd is not None and not any(texts):
-        return tuple(split_tuple_sharding(spmd, len(texts)) if isinstance(spmd, str) else spmd)
+        is_tuple = isinstance(type_, ir.TupleType)
+        leaves = [split_tuple_sharding(text, count) if is_tuple else [text] for text in own]
+        texts += [tuple(each) for each in zip(*leaves, strict=True)] if leaves else [()] * count
+    if spmd is not None:
+        left = split_tuple_sharding(spmd, len(texts)) if isinstance(spmd, str) else list(spmd)
+        if len(left) != len(texts):
+            raise InputError(
+                f"the module has {len(left)} shardings for {len(texts)} arguments or results", Annotation.WRONG_RANK
+            )
+        texts = [(*own, text) for own, text in zip(texts, left, strict=True)]
     return tuple(texts)
+
+
+SAYS = ("sdy.sharding", "mhlo.sharding")
+"""Attributes of arguments and results that place them."""
+
+_FRONTEND = "xla.sdy.sharding"
+
+UNREAD = "frontend_attributes="
+"""How a text begins that holds a sharding in a form which is not read."""
 
 
 Dictionary = dict[str, Any]
@@ -133,9 +149,9 @@ def _dictionaries(function: Any, key: str, types: list[Any]) -> list[Dictionary]
     return dictionaries
 
 
-def split_tuple_sharding(text: str | None, count: int) -> list[str | None]:
+def split_tuple_sharding(text: str, count: int) -> list[str]:
     """The sharding's text for each leaf of a tuple; one that is no tuple's holds for each. Raises `InputError`."""
-    if text is None or not text.startswith("{{"):
+    if not text.startswith("{{"):
         return [text] * count
     parts, depth, start = [], 0, 1
     for k, char in enumerate(text):
@@ -146,4 +162,4 @@ def split_tuple_sharding(text: str | None, count: int) -> list[str | None]:
             parts.append(text[start : k + 1])
     if len(parts) != count:
         raise InputError(f"a sharding has {len(parts)} elements for a tuple of {count}: {text}", Annotation.WRONG_RANK)
-    return list(parts)
+    return parts

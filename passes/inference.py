@@ -26,7 +26,7 @@ from hlo_verify.ir import Module, TensorType
 from hlo_verify.ops.values import ARITHMETIC
 from hlo_verify.passes.fault import MOVES, REDUCTIONS
 from hlo_verify.passes.inferred import Inferred, said, under
-from hlo_verify.passes.pair import device_count, is_global, other_count
+from hlo_verify.passes.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.passes.placements import groups_of, placements, sums, with_addends
 from hlo_verify.passes.prove import Glance, Ways, glance
 from hlo_verify.passes.segments import segments, taken_apart
@@ -53,7 +53,9 @@ class _Attempt:
 
 
 def infer(logical: Module, partitioned: Module) -> Inferred:
-    """The shardings that neither module has. Raises `InputError` where shapes do not go together."""
+    """The shardings that neither module has. Raises `InputError` where shapes do not go together, or an annotation says
+    something else than where elements are."""
+    check_placed(logical, partitioned)
     if is_global(partitioned):
         return Inferred(logical, partitioned)
     for what, one, other in (

@@ -16,13 +16,13 @@ from typing import Any
 from hlo_verify import jaxlib_api, sharding_text
 from hlo_verify.collector import without_collector
 from hlo_verify.depth import deeply
-from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes import call_layouts, expand, group_lists, physical, proto
-from hlo_verify.passes.canonicalize import Entry, canonicalize
+from hlo_verify.passes.canonicalize import UNREAD, Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
-from hlo_verify.sharding import Sharding, parse_sharding
+from hlo_verify.sharding import Sharding, parse_sharding, same
 
 ACCEPTED = (
     "StableHLO text or bytecode, a StableHLO portable artifact, a jax.export artifact, "
@@ -280,9 +280,18 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
     if devices is not None:
         partitions = _settle(partitions, replicas or 1, devices)
 
-    def placed(kind: str, texts: tuple[str | None, ...], types: tuple[TensorType, ...]) -> tuple[Sharding | None, ...]:
-        names = entry.argument_names if kind == "argument" else entry.result_names
-        return tuple(_place(f"{kind} {n}", t, y, partitions) for n, t, y in zip(names, texts, types, strict=True))
+    unplaced: dict[tuple[str, int], str] = {}
+
+    def placed(
+        kind: str, names: tuple[str, ...], texts: tuple[tuple[str, ...], ...], types: tuple[TensorType, ...]
+    ) -> tuple[Sharding | None, ...]:
+        found = []
+        for n, (name, said, type_) in enumerate(zip(names, texts, types, strict=True)):
+            sharding, left = _place(f"{kind} {name} ({type_})", said, type_.rank, partitions)
+            if left:
+                unplaced[kind, n] = left
+            found.append(sharding)
+        return tuple(found)
 
     return Module(
         name=entry.name,
@@ -290,8 +299,11 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         argument_names=entry.argument_names,
         result_names=entry.result_names,
         result_types=entry.result_types,
-        argument_shardings=placed("argument", entry.argument_shardings, entry.main.argument_types),
-        result_shardings=placed("result", entry.result_shardings, entry.result_types),
+        argument_shardings=placed(
+            "argument", entry.argument_names, entry.argument_shardings, entry.main.argument_types
+        ),
+        result_shardings=placed("result", entry.result_names, entry.result_shardings, entry.result_types),
+        unplaced=unplaced,
         partitions=partitions,
         replicas=replicas or 1,
         path=path,
@@ -300,10 +312,21 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
     )
 
 
-def _place(what: str, text: str | None, type_: TensorType, devices: int | None) -> Sharding | None:
-    if text is None:
-        return None
-    try:
-        return parse_sharding(text, [type_.rank], devices)[0]
-    except InputError as error:
-        raise error.within(f"{what} ({type_})") from error
+def _place(what: str, texts: tuple[str, ...], rank: int, devices: int | None) -> tuple[Sharding | None, str]:
+    """The placement that annotations say, and the text of one that says none. Raises `InputError` where they differ."""
+    found: list[Sharding] = []
+    left = ""
+    for text in texts:
+        try:
+            sharding = None if text.startswith(UNREAD) else parse_sharding(text, [rank], devices)[0]
+        except InputError as error:
+            raise error.within(what) from error
+        if sharding is None:
+            left = text
+        else:
+            found.append(sharding)
+    if not all(same(found[0], other) for other in found) or (found and left and "unknown" not in left):
+        raise InputError(
+            f"{what}: the module places it in two ways: {' and '.join(texts)}; leave one out", Annotation.CONTRADICTION
+        )
+    return (found[0] if found else None), left

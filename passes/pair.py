@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
-from hlo_verify.sharding import Sharding, replicated
+from hlo_verify.sharding import Sharding, replicated, same
 
 
 def is_global(module: Module) -> bool:
@@ -41,7 +41,8 @@ def device_count(logical: Module, partitioned: Module) -> int:
 
 def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     """How the partitioned module's arguments make up the logical ones."""
-    return _shardings("argument", logical.argument_names, logical.argument_shardings, partitioned.argument_shardings)
+    given = (logical.argument_shardings, partitioned.argument_shardings)
+    return _shardings("argument", logical.argument_names, *given, _unplaced("argument", logical, partitioned))
 
 
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
@@ -50,21 +51,65 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
         raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
-    return _shardings("result", logical.result_names, logical.result_shardings, partitioned.result_shardings)
+    given = (logical.result_shardings, partitioned.result_shardings)
+    return _shardings("result", logical.result_names, *given, _unplaced("result", logical, partitioned))
+
+
+def check_placed(logical: Module, partitioned: Module) -> None:
+    """Raise `InputError` for an argument or result that is annotated, but not placed by its annotation."""
+    for what, names, placed in (
+        ("argument", logical.argument_names, (logical.argument_shardings, partitioned.argument_shardings)),
+        ("result", logical.result_names, (logical.result_shardings, partitioned.result_shardings)),
+    ):
+        unplaced = _unplaced(what, logical, partitioned)
+        for n, (name, one, other) in enumerate(zip(names, *placed, strict=False)):
+            if n in unplaced and one is None and (other is None or _is_logical(unplaced[n], what, n, logical)):
+                raise _no_place(what, name, unplaced[n])
+
+
+def _is_logical(text: str, what: str, n: int, logical: Module) -> bool:
+    """Whether it is the logical module that says so of a tensor, and says something."""
+    return logical.unplaced.get((what, n)) == text and "unknown" not in text
+
+
+def _unplaced(what: str, logical: Module, partitioned: Module) -> dict[int, str]:
+    """Annotations of arguments or results that do not place them, the logical module's before the other's."""
+    both = {**partitioned.unplaced, **logical.unplaced}
+    return {n: text for (kind, n), text in both.items() if kind == what}
+
+
+def _no_place(what: str, name: str, text: str) -> InputError:
+    return InputError(
+        f"{what} {name} is annotated with {text}, which does not say which of its elements a device holds; "
+        "say it with --shardings",
+        Annotation.PLACES_NOTHING,
+    )
 
 
 def _shardings(
-    what: str, names: Sequence[str], logical: Sequence[Sharding | None], partitioned: Sequence[Sharding | None]
+    what: str,
+    names: Sequence[str],
+    logical: Sequence[Sharding | None],
+    partitioned: Sequence[Sharding | None],
+    unplaced: Mapping[int, str],
 ) -> list[Sharding]:
-    """Each sharding, from the module that has one."""
+    """Each sharding, from the module that has one. Raises `InputError` where none has, or they differ."""
     if len(names) != len(partitioned):
         raise other_count(what, len(names), len(partitioned))
     shardings = []
-    for name, one, other in zip(names, logical, partitioned, strict=True):
+    for n, (name, one, other) in enumerate(zip(names, logical, partitioned, strict=True)):
         sharding = one or other
+        if sharding is None and n in unplaced:
+            raise _no_place(what, name, unplaced[n])
         if sharding is None:
             raise InputError(
                 f"{what} {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
+            )
+        if one is not None and other is not None and not same(one, other):
+            raise InputError(
+                f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
+                "check that they are a pair, and leave out the annotation that is wrong",
+                Annotation.CONTRADICTION,
             )
         shardings.append(sharding)
     return shardings

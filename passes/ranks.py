@@ -42,7 +42,11 @@ def merged(modules: Sequence[Module]) -> Module:
     source = Source(mlirs[0], partitions, replicas, notes)
     made = build(source, canonicalize(mlirs[0], first.path), None, first.path)
     return replace(
-        made, argument_shardings=first.argument_shardings, result_shardings=first.result_shardings, name=first.name
+        made,
+        argument_shardings=first.argument_shardings,
+        result_shardings=first.result_shardings,
+        unplaced=first.unplaced,
+        name=first.name,
     )
 
 

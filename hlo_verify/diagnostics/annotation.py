@@ -73,8 +73,7 @@ class Annotation(Code):
         """an argument or result has no sharding
 
         Neither module says how the tensor is laid out over the devices, and its shapes do not tell: no number of equal
-        shards, the last padded if need be, makes a device's tensor of the logical one. `{manual}` and `{unknown}` place
-        nothing and count as no sharding.
+        shards, the last padded if need be, makes a device's tensor of the logical one.
 
         In practice: modules of different programs, layouts that interleave shards, text that lost its attributes.
 
@@ -114,11 +113,14 @@ class Annotation(Code):
 
     CONTRADICTION = (
         "HV108",
-        """a shardings file contradicts the module
+        """two statements of where a tensor lies contradict each other
 
-        The module itself says how the tensor is laid out, and the file says something else.
+        What says how a tensor is laid out does so twice, and differently: the module and a shardings file, the logical
+        and the partitioned module, or one module in two attributes. Neither is taken for the right one.
 
         Example: the module has `{devices=[4,1]<=[4]}` for its first argument, the file `0 = []` (replicated).
+
+        In practice: modules of two different compilations; an annotation that was edited in one of them.
 
         What to do: leave the tensor out of the file; what a module says need not be repeated. To verify the program
         under another sharding, lower it again with that.
@@ -127,12 +129,17 @@ class Annotation(Code):
 
     PLACES_NOTHING = (
         "HV109",
-        """a sharding that places nothing
+        """an annotation that does not say where elements are
 
-        `{manual}` says that each device has a tensor of its own, `{unknown}` that nothing is known: neither says which
-        elements of the logical tensor a device holds.
+        `{manual}`, and a tile assignment or mesh with a manual subgroup, say that each device (or subgroup) has a
+        tensor of its own, `{unknown}` that nothing is known; Shardy's annotations in `mhlo.frontend_attributes` are not
+        read. None of them says which elements of the logical tensor a device holds, and nothing is guessed where a
+        module has an annotation.
 
-        What to do: name the layout: `P("data", None)`, a list of axes, or a tiled or replicated HloSharding.
+        In practice: the inside of a manual region that was dumped as a module of its own.
+
+        What to do: name the layout in `--shardings FILE`: `P("data", None)`, a list of axes, or a tiled or replicated
+        HloSharding.
         """,
     )
 
