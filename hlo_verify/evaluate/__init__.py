@@ -11,7 +11,8 @@ from hlo_verify.evaluate.arguments import Kind, default_scale, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
-from hlo_verify.evaluate.state import Limits, UnknownError
+from hlo_verify.evaluate.state import Limits
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.evaluate.uses import index_limits, positive_arguments, reaches
 
 __all__ = [

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import BALLS, are_same, exact
+from hlo_verify.evaluate.balls import words as words_of_balls
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, first_of_each, renumber
 
 LARGE = 1 << 20
@@ -62,7 +64,7 @@ def dense(blocks: Blocks, device: int) -> Array:
     if 0 in blocks.shape:
         return np.zeros(blocks.shape, blocks.values.dtype)
     number = blocks.classes[0][device if blocks.devices > 1 else 0]
-    return take(blocks.values[number], blocks.classes[1:])
+    return take(blocks.values[number : number + 1].reshape(blocks.values.shape[1:]), blocks.classes[1:])
 
 
 def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Array:
@@ -77,7 +79,8 @@ def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Arra
 
 def scalar(value: object, shape: Sequence[int], dtype: object, devices: int, maps: Maps) -> Blocks:
     """One value everywhere."""
-    values = np.full((1,) * (len(shape) + 1), value, dtype)  # type: ignore[call-overload]
+    held: Any = exact(value).item() if dtype == BALLS and isinstance(value, bool | int | float | np.generic) else value
+    values = np.full((1,) * (len(shape) + 1), held, dtype)  # type: ignore[call-overload]
     return Blocks(tuple(maps.constant(n) for n in (devices, *shape)), values)
 
 
@@ -203,7 +206,8 @@ def _same(parts: Array, which: Array) -> bool:
     moved = np.flatnonzero(which != np.arange(len(which)))
     for k in range(0, len(moved), step := max(1, CHUNK * 4 // (parts.shape[0] * parts.shape[2]))):
         some = moved[k : k + step]
-        if not np.array_equal(_words(parts[:, some]), _words(parts[:, which[some]])):
+        mine, theirs = parts[:, some], parts[:, which[some]]
+        if not (are_same(mine, theirs).all() if mine.dtype == object else np.array_equal(_words(mine), _words(theirs))):
             return False
     return True
 
@@ -225,6 +229,8 @@ def _drawn(bits: int, stream: int) -> Array:
 
 def _words(values: Array) -> Array:
     """A word for each element, equal for equal ones. Multiplication mixes bits upwards only: high ones are folded."""
+    if values.dtype == object:
+        return words_of_balls(values)
     if values.dtype.kind == "c":
         parts = np.ascontiguousarray(values).view(values.real.dtype).reshape(*values.shape, 2)
         return np.asarray(_words(parts[..., 0]) * np.uint64(0x9E3779B97F4A7C15) + _words(parts[..., 1]))

@@ -13,7 +13,8 @@ from hlo_verify.evaluate.blocks import Blocks, replaced, with_map
 from hlo_verify.evaluate.maps import Array, unique_rows
 from hlo_verify.evaluate.movement import padded
 from hlo_verify.evaluate.selection import assembled, rows
-from hlo_verify.evaluate.state import Run, UnknownError
+from hlo_verify.evaluate.state import Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.sharding import Sharding
 
 Numbers = npt.NDArray[np.int64]

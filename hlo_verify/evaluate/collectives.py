@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import zeros
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, with_map
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.groups import counts, even_groups, groups_of, members_of, sources_of
@@ -14,7 +15,8 @@ from hlo_verify.evaluate.movement import by_device
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import fold, monoid, reduced
 from hlo_verify.evaluate.selection import assembled, rows
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op
 
 
@@ -177,8 +179,8 @@ def received(a: Blocks, sources: Array, run: Run) -> Blocks:
     numbers = np.where(sources >= 0, a.classes[0][sources], len(a.values))
     if (sources >= 0).all():
         return with_map(a, 0, numbers, run.maps)
-    zeros = np.zeros((1, *a.values.shape[1:]), a.values.dtype)
-    longer = Blocks(a.classes, np.concatenate([a.values, zeros]))
+    nothing = zeros((1, *a.values.shape[1:]), a.values.dtype)
+    longer = Blocks(a.classes, np.concatenate([a.values, nothing]))
     return with_map(longer, 0, numbers, run.maps)
 
 

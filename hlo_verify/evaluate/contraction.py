@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap
-from hlo_verify.evaluate.numbers import storage, wrapped
+from hlo_verify.evaluate.numbers import held, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.ir import Op
 
@@ -25,7 +25,6 @@ class Pairing:
 
 def contracted(lhs: Blocks, rhs: Blocks, pairing: Pairing, dtype: str, run: Run) -> Blocks:
     """The sum over pairs of dimensions of products: batch dimensions, then the others of lhs, then those of rhs."""
-    kind = storage(dtype, run.real)
     left, right = list[Array | None]([None] * lhs.values.ndim), list[Array | None]([None] * rhs.values.ndim)
     batch: list[ClassMap] = []
     for i, j in pairing.batch:
@@ -39,7 +38,7 @@ def contracted(lhs: Blocks, rhs: Blocks, pairing: Pairing, dtype: str, run: Run)
             [(lhs.classes[i], lhs.values.shape[i]), (rhs.classes[j], rhs.values.shape[j])], run.maps
         )
         weights.append(run.maps.weights(now) if len(now) else np.zeros(1, np.int64))
-    a, b = take(lhs.values, left).astype(kind, copy=False), take(rhs.values, right).astype(kind, copy=False)
+    a, b = (held(take(x.values, index), dtype, run.real) for x, index in ((lhs, left), (rhs, right)))
     a, b = _weighted(a, b, pairing.summed, weights, dtype)
     free = [
         [k for k in range(x.ndim) if all(k != pair[side] for pair in (*pairing.batch, *pairing.summed))]

@@ -8,7 +8,8 @@ import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, compact
 from hlo_verify.evaluate.movement import chosen
-from hlo_verify.evaluate.state import Place, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op
 
 COMMUNICATING = frozenset(

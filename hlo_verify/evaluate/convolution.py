@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import zeros
 from hlo_verify.evaluate.blocks import Blocks, with_map
 from hlo_verify.evaluate.contraction import Pairing, contracted
 from hlo_verify.evaluate.maps import rectangle
@@ -79,7 +80,7 @@ def _tapped(op: Op, k: int, image: Blocks, kernel: Blocks, out: int, run: Run) -
         kernel = with_map(kernel, tap, kernel.classes[tap][::-1], run.maps)
     outputs, taps, table = rectangle(read(image.classes[axis], source))
     run.spend(image.values.size // image.values.shape[axis] * table.size)
-    values = np.take(padded_by_one(image.values, axis, np.zeros((), image.values.dtype)), table, axis=axis)
+    values = np.take(padded_by_one(image.values, axis, zeros((), image.values.dtype)), table, axis=axis)
     maps = run.maps.intern(outputs), run.maps.intern(taps)
     return Blocks((*image.classes[:axis], *maps, *image.classes[axis + 1 :]), values), kernel
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from hlo_verify.evaluate import convolution, movement, selection
 from hlo_verify.evaluate.blocks import Blocks, dense
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Op
 
 

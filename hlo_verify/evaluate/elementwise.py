@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import functions, jumps
+from hlo_verify.evaluate import functions, jumps, numbers, undefined
+from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import storage, width, wrapped
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op
 
 
@@ -36,6 +38,8 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
 
 
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
+    if run.real == BALLS:
+        return undefined.apply(op, kinds, values, lambda why: run.note(why, op))
     name = functions.plain_name(op.name)
     result = functions.apply(op, kinds, values, run.real)
     run.saturated = run.saturated or jumps.is_saturated(name, values, result)
@@ -64,15 +68,23 @@ def _bitcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
     (a,) = args
     if width(old) == width(new):
         return [apply(op, [old], args, run)]
-    bits = functions.to_bits(a.values, old).astype(np.uint64)
+    bits = _to_bits(a.values, old, run).astype(np.uint64)
     if width(old) > width(new):
         count = width(old) // width(new)
         parts = [(bits >> np.uint64(n * width(new))) & np.uint64((1 << width(new)) - 1) for n in range(count)]
-        values = functions.of_bits(np.stack(parts, axis=-1), new, run.real)
+        values = _of_bits(np.stack(parts, axis=-1), new, run)
         return [Blocks((*a.classes, run.maps.distinct(count)), values)]
     whole = np.take(bits, a.classes[-1], axis=-1)
     total = sum(whole[..., n] << np.uint64(n * width(old)) for n in range(whole.shape[-1]))
-    return [Blocks(a.classes[:-1], functions.of_bits(np.asarray(total), new, run.real))]
+    return [Blocks(a.classes[:-1], _of_bits(np.asarray(total), new, run))]
+
+
+def _to_bits(values: Array, kind: str, run: Run) -> Array:
+    return undefined.to_bits(values, kind) if run.real == BALLS else functions.to_bits(values, kind)
+
+
+def _of_bits(bits: Array, kind: str, run: Run) -> Array:
+    return undefined.of_bits(bits, kind) if run.real == BALLS else functions.of_bits(bits, kind, run.real)
 
 
 def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], list[Array]]:
@@ -97,7 +109,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
         for op in region.ops:
             if op.name == "constant":
                 found = np.asarray(op.attributes["value"]).reshape(-1)[0]
-                environment[op.results[0]] = np.asarray(found).astype(storage(op.types[0].dtype, run.real))
+                environment[op.results[0]] = literal(np.asarray(found), op.types[0].dtype, run)
             elif op.types and op.types[0].shape == () and functions.plain_name(op.name) in names:
                 operands = [read(v) for v in op.operands]
                 types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
@@ -113,6 +125,19 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
         return [read(v) for v in region.results]
 
     return function
+
+
+def literal(array: Array, dtype: str, run: Run) -> Array:
+    """A constant's elements as they are held."""
+    kind = storage(dtype, run.real)
+    return run.literals(array, dtype) if kind == BALLS else array.astype(kind)
+
+
+def converted(values: Array, old: str, new: str, run: Run) -> Array:
+    """The element type changed."""
+    if run.real == BALLS:
+        return undefined.converted(values, old, new)
+    return numbers.converted(values, old, new, run.real)
 
 
 def _map(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
@@ -136,9 +161,9 @@ def _constant(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
         return [scalar(0, kind.shape, dtype, place.devices, run.maps)]
     splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
     if splat:
-        return [scalar(array.reshape(-1)[:1].astype(dtype)[0], kind.shape, dtype, place.devices, run.maps)]
+        return [scalar(literal(array.reshape(-1)[:1], kind.dtype, run)[0], kind.shape, dtype, place.devices, run.maps)]
     run.spend(array.size)
-    values = wrapped(array.astype(dtype), kind.dtype, run.real)[None]
+    values = wrapped(literal(array, kind.dtype, run), kind.dtype, run.real)[None]
     result = Blocks((run.maps.constant(place.devices), *(run.maps.distinct(n) for n in kind.shape)), values)
     run.constants[id(op)] = (op, compact(result, run.maps))
     return [run.constants[id(op)][1]]

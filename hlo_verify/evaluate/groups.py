@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.state import Place, UnknownError
+from hlo_verify.evaluate.state import Place
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Op
 
 

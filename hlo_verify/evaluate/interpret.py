@@ -24,8 +24,9 @@ from hlo_verify.evaluate import (
     windows,
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
-from hlo_verify.evaluate.numbers import is_float, storage
-from hlo_verify.evaluate.state import Limits, Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.numbers import held, storage
+from hlo_verify.evaluate.state import Limits, Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
 
 RULES: dict[str, Rule] = {
@@ -154,7 +155,7 @@ def _adopted(a: Blocks, kind: TensorType, devices: int, run: Run) -> Blocks:
         run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
         for c, n in zip(a.classes, a.values.shape, strict=True)
     )
-    a = Blocks(maps, a.values.astype(run.real, copy=False) if is_float(kind.dtype) else a.values)
+    a = Blocks(maps, held(a.values, kind.dtype, run.real))
     return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 and devices > 1 else a
 
 

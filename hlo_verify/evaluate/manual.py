@@ -17,7 +17,8 @@ from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.ordering import top_k
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Op
 from hlo_verify.mesh import AxisReference
 from hlo_verify.sharding import Sharding, automatic, device_counts, parse_local

@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import BALLS, UNDEFINED, exact, settled
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.state import UnknownError
+from hlo_verify.evaluate.unknown import UnknownError
 
 
 def is_integer(dtype: str) -> bool:
@@ -45,6 +46,8 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:
         return np.dtype(np.bool_)
     if is_integer(dtype):
         return np.dtype(f"{'uint' if dtype[0] == 'u' else 'int'}{max(8, width(dtype))}")
+    if real == BALLS and (is_complex(dtype) or is_float(dtype)):
+        return BALLS
     if is_complex(dtype):
         return np.dtype(np.complex64 if real == np.float32 else np.complex128)
     if is_float(dtype):
@@ -52,10 +55,22 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:
     raise UnknownError(f"elements of type {dtype}")
 
 
+def held(values: Array, dtype: str, real: np.dtype) -> Array:
+    """Values as elements of a type are held. Raises `UnknownError` where undefined integers would be numbers."""
+    kind = storage(dtype, real)
+    return exact(values) if kind == BALLS and values.dtype != object else values.astype(kind, copy=False)
+
+
 def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as the machine holds them: integers modulo 2^n."""
     kind = storage(dtype, real)
     values = np.asarray(values)
+    if kind == BALLS:
+        return values if values.dtype == object else exact(values)
+    if values.dtype == object:  # some are undefined
+        least, count = bounds(dtype)[0] if is_integer(dtype) else 0, 1 << width(dtype)
+        each = np.frompyfunc(lambda x: x if x is UNDEFINED else (int(x) - least) % count + least, 1, 1)
+        return settled(np.asarray(each(values), object), kind)
     if values.dtype != kind:
         values = values.astype(kind)
     if is_integer(dtype) and width(dtype) < 8:
@@ -83,8 +98,3 @@ def converted(values: Array, old: str, new: str, real: np.dtype) -> Array:
             plain = np.where(whole >= float(hi), storage(new, real).type(hi), plain)
         return plain
     return wrapped(values, new, real)
-
-
-def literal(array: Array, dtype: str, real: np.dtype) -> Array:
-    """A constant's elements as they are held."""
-    return np.asarray(array).astype(storage(dtype, real))

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import BALLS, are_same, certain_order, is_real, without
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.jumps import is_order_unclear
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op
 
 
@@ -21,7 +23,33 @@ def _sort(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
         return args
     classes, arrays = _lanes(args, axis, run)
     order = _order(op.regions[0], arrays, run)
-    return [Blocks(classes, np.moveaxis(np.take_along_axis(x, order, axis=0), 0, axis)) for x in arrays]
+    inorder = [np.take_along_axis(x, order, axis=0) for x in arrays]
+    if run.real == BALLS and not op.attributes.get("is_stable", False):
+        inorder = _without_ties(op, inorder, run)
+    return [Blocks(classes, np.moveaxis(x, 0, axis)) for x in inorder]
+
+
+def _without_ties(op: Op, arrays: list[Array], run: Run) -> list[Array]:
+    """What was sorted, undefined where equal elements of different values may come in any order."""
+    function = scalar_function(op.regions[0], run)
+    left, right = ([x[part] for x in arrays] for part in (slice(None, -1), slice(1, None)))
+    both = ((left, right), (right, left))
+    less, more = (function([z for pair in zip(*sides, strict=True) for z in pair])[0] for sides in both)
+    tied = np.broadcast_to(less, left[0].shape) == np.broadcast_to(more, left[0].shape)
+    results = []
+    for x, a, b in zip(arrays, left, right, strict=True):
+        changed = tied & ~are_same(a, b)
+        gap = np.zeros(x.shape, np.bool_)
+        gap[:-1] |= changed
+        gap[1:] |= changed
+        for n in range(1, len(x)):  # all of a run of equal elements
+            gap[n] |= gap[n - 1] & tied[n - 1]
+        for n in range(len(x) - 2, -1, -1):
+            gap[n] |= gap[n + 1] & tied[n]
+        if gap.any():
+            run.note("the order of equal elements under a sort that is not stable", op)
+        results.append(without(x, gap))
+    return results
 
 
 def _lanes(args: Sequence[Blocks], axis: int, run: Run) -> tuple[tuple[Array, ...], list[Array]]:
@@ -40,6 +68,8 @@ def _order(region: Function, arrays: Sequence[Array], run: Run) -> Array:
     function = scalar_function(region, run)
     size = len(arrays[0])
     simple = _key(region, arrays)
+    if simple is not None and simple.dtype == object:
+        return certain_order(simple)
     if simple is not None:
         run.unclear = run.unclear or is_order_unclear(simple)
         return np.argsort(simple, axis=0, kind="stable")
@@ -50,6 +80,7 @@ def _order(region: Function, arrays: Sequence[Array], run: Run) -> Array:
         y = [np.take_along_axis(v, np.minimum(b, size - 1), axis=0) for v in arrays]
         less = function([z for pair in zip(x, y, strict=True) for z in pair])[0]
         more = function([z for pair in zip(y, x, strict=True) for z in pair])[0]
+        less, more = (np.broadcast_to(x, a.shape).astype(np.bool_) for x in (less, more))
         found = np.where(less == more, a < b, less)
         return np.where(a >= size, False, np.where(b >= size, True, found))
 
@@ -68,12 +99,12 @@ def _key(region: Function, arrays: Sequence[Array]) -> Array | None:
         np.isnan(x).any() or (op.attributes.get("compare_type") == "TOTALORDER" and (x == 0).any())
     ):
         return None
-    if x.dtype.kind not in "fiu":
+    if x.dtype.kind not in "fiu" and not (x.dtype == object and all(map(is_real, x.reshape(-1)))):
         return None
     ascending = (direction == "LT") == (op.operands == region.arguments[:2])
     if ascending:
         return x
-    return -x if x.dtype.kind == "f" else ~x
+    return ~x if x.dtype.kind in "iu" else -x
 
 
 def _bitonic(before: Callable[[Array, Array], Array], shape: tuple[int, ...], run: Run) -> Array:
@@ -104,9 +135,12 @@ def top_k(op: Op, a: Blocks, largest: bool, run: Run) -> list[Blocks]:
     classes, (x,) = _lanes([a], axis, run)
     if x.dtype.kind == "f" and np.isnan(x).any():
         raise UnknownError("NaN among what is ordered")
-    key = x if not largest else -x if x.dtype.kind == "f" else ~x
-    run.unclear = run.unclear or is_order_unclear(key)
-    order = np.argsort(key, axis=0, kind="stable")[: op.types[0].shape[-1]]
+    key = x if not largest else ~x if x.dtype.kind in "iu" else -x
+    if key.dtype == object:
+        order = certain_order(key)[: op.types[0].shape[-1]]
+    else:
+        run.unclear = run.unclear or is_order_unclear(key)
+        order = np.argsort(key, axis=0, kind="stable")[: op.types[0].shape[-1]]
     maps = (*classes[:-1], run.maps.distinct(op.types[0].shape[-1]))
     found = [np.take_along_axis(x, order, axis=0), wrapped(order, op.types[1].dtype, run.real)]
     return [Blocks(maps, np.moveaxis(v, 0, axis)) for v in found]

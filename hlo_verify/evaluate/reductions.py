@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlo_verify.evaluate import enclosures
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
-from hlo_verify.evaluate.elementwise import filled, scalar_function
+from hlo_verify.evaluate.elementwise import converted, filled, scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap
-from hlo_verify.evaluate.numbers import converted, wrapped
+from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.ir import Function, Op, Value
 
@@ -23,6 +24,10 @@ MONOIDS: dict[str, str] = {
     "or": "or",
 }
 TRUTHS = {"add": "or", "maximum": "or", "or": "or", "multiply": "and", "minimum": "and", "and": "and"}
+ENCLOSED = {
+    "maximum": np.frompyfunc(enclosures.larger, 2, 1),
+    "minimum": np.frompyfunc(enclosures.smaller, 2, 1),
+}
 UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "multiply": np.multiply,
@@ -45,11 +50,23 @@ def monoid(region: Function) -> str | None:
     return TRUTHS.get(op.name) if op.types[0].dtype == "i1" else op.name
 
 
+def ufunc(kind: str, values: Array) -> np.ufunc:
+    """How elements of an array are combined; objects are enclosures, or integers of which some are undefined."""
+    return UFUNCS[kind] if values.dtype != object else ENCLOSED.get(kind, UFUNCS[kind])
+
+
+def joined(kind: str, values: Array, axes: Sequence[int]) -> Array:
+    """All elements along some axes, combined."""
+    for axis in sorted(axes, reverse=True):
+        values = np.asarray(ufunc(kind, values).reduce(values, axis=axis))
+    return values
+
+
 def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Value], run: Run) -> list[Blocks]:
     """The operands of a reduction in the types of its results, which the reducer works on."""
     kinds = [t.dtype for t in op.types] * 2
     return [
-        Blocks(a.classes, converted(a.values, run.types[v].dtype, new, run.real)) if run.types[v].dtype != new else a
+        Blocks(a.classes, converted(a.values, run.types[v].dtype, new, run)) if run.types[v].dtype != new else a
         for a, v, new in zip(args, values, kinds, strict=True)
     ]
 
@@ -59,8 +76,7 @@ def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[i
     if not axes:
         return values
     if kind in ("maximum", "minimum", "and", "or"):
-        result: Array = UFUNCS[kind].reduce(values, axis=tuple(axes))
-        return result
+        return joined(kind, values, axes)
     joint = np.ones((1,) * values.ndim, np.int64)
     for axis, weight in zip(axes, weights, strict=True):
         joint = joint * weight.reshape(tuple(-1 if k == axis else 1 for k in range(values.ndim)))
@@ -69,7 +85,7 @@ def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[i
         factor = joint.astype(values.dtype).reshape(-1)
         inner = np.transpose(values, [*rest, *axes]).reshape(*(values.shape[k] for k in rest), -1)
         return np.asarray(inner @ factor)
-    return np.asarray(np.multiply.reduce(power(values, joint), axis=tuple(axes)))
+    return np.asarray(joined("multiply", power(values, joint), axes))
 
 
 def power(values: Array, exponents: Array) -> Array:
@@ -108,7 +124,7 @@ def filled_scalar(init: Blocks, rank: int) -> Array:
 
 def _combined(kind: str, a: Blocks, init: Blocks, dtype: str, run: Run) -> Blocks:
     classes, (x, y) = aligned([a, widened(init, a, run)], run.maps)
-    return Blocks(classes, wrapped(UFUNCS[kind](x, y), dtype, run.real))
+    return Blocks(classes, wrapped(ufunc(kind, x if x.dtype == object else y)(x, y), dtype, run.real))
 
 
 def widened(init: Blocks, like: Blocks, run: Run) -> Blocks:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import are_same
 from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import UFUNCS, monoid, power, promoted
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.reductions import monoid, power, promoted, ufunc
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op
 
 
@@ -108,12 +110,18 @@ def _put(kind: str, result: Array, where: tuple[Array, ...], values: Array, time
         np.add.at(result, where, values * times.astype(values.dtype))
     elif kind == "set":
         result[where] = values
-        if not np.array_equal(result[where], values, equal_nan=values.dtype.kind == "f"):
+        if not _agree(result[where], values):
             raise UnknownError("different updates of one element, in no order")
     elif kind == "multiply":
         np.multiply.at(result, where, power(values, times))
     else:
-        UFUNCS[kind].at(result, where, values)
+        ufunc(kind, result).at(result, where, values)
+
+
+def _agree(a: Array, b: Array) -> bool:
+    if a.dtype == object:
+        return bool(are_same(a, b).all())
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 def _class_in(fine: ClassMap, coarse: ClassMap, count: int) -> Array | None:

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.evaluate.balls import exact
 from hlo_verify.evaluate.blocks import Blocks
-from hlo_verify.evaluate.maps import Maps
+from hlo_verify.evaluate.maps import Array, Maps
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op, TensorType, Value
-
-
-class UnknownError(Exception):
-    """An operation that cannot be evaluated exactly, or not within the limits: its results are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,15 @@ class Place:
     automatic: npt.NDArray[np.int64] | None = None
 
 
+Literals = Callable[[Array, str], Array]
+"""What a constant's elements of a floating-point type enclose."""
+
+
+def as_written(array: Array, dtype: str) -> Array:
+    """A constant's elements themselves."""
+    return exact(array)
+
+
 Environment = dict[Value, Blocks | None]
 Runner = Callable[["Run", Function, Sequence[Blocks | None], Place], "list[Blocks | None]"]
 
@@ -76,9 +83,16 @@ class Run:
     """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
+    undefined: dict[str, None] = field(default_factory=dict)
+    """What has no defined value in this evaluation, with locations; of enclosures alone."""
+    literals: Literals = as_written
     work: float = 0.0
     largest: int = 0
     started: float = field(default_factory=time.thread_time)
+
+    def note(self, why: str, op: Op) -> None:
+        """Keep that something has no defined value."""
+        self.undefined[f"{why} at {op.location}"] = None
 
     def spend(self, elements: float) -> None:
         """Account for an array of so many elements that is about to be made. Raises `UnknownError`."""

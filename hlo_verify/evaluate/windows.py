@@ -11,12 +11,14 @@ from itertools import product
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import BALLS, INFINITY, MINUS_INFINITY, ONE, ZERO, is_zero, zeros
 from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, take
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import UFUNCS, monoid, promoted, widened
-from hlo_verify.evaluate.state import Place, Rule, Run, UnknownError
+from hlo_verify.evaluate.reductions import monoid, promoted, ufunc, widened
+from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Op
 
 
@@ -86,7 +88,7 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
     count = len(args) // 2
     args = promoted(op, args, op.operands, run)
     kind = monoid(op.regions[0]) if count == 1 else None
-    adds = kind == "add" and not args[1].values.any()
+    adds = kind == "add" and is_zero(args[1].values)
     slides = _slides(op, args[0].shape, op.types[0].shape, running=adds)
     sources = [_spread(a, [s for s in slides if s.running], run) for a in args[:count]]
     classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
@@ -114,7 +116,7 @@ def _alike(classes: ClassMap, s: Slide, run: Run) -> tuple[ClassMap, Slide]:
 
 def _separable(kind: str, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
     """A monoid's windows, one dimension after the other; the initial value stands in the padding."""
-    combine = UFUNCS[kind]
+    combine = ufunc(kind, values)
     neutral = _neutral(kind, values.dtype)
     plain = bool((first == neutral).all())
     whole = values
@@ -135,11 +137,16 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
     longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
     for w in range(1, width):
-        result = UFUNCS[kind](result, np.take(longer, s.source[:, w], axis=s.axis))
+        result = ufunc(kind, values)(result, np.take(longer, s.source[:, w], axis=s.axis))
     return result
 
 
+_NEUTRAL_BALLS = {"add": ZERO, "multiply": ONE, "maximum": MINUS_INFINITY, "minimum": INFINITY}
+
+
 def _neutral(kind: str, dtype: np.dtype) -> Array:
+    if dtype == BALLS:
+        return np.array(_NEUTRAL_BALLS[kind], object)
     if kind in ("add", "or"):
         return np.zeros((), dtype)
     if kind == "multiply":
@@ -205,7 +212,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
     """Every element of `source` is added where its window over `operand` has the element that `select` keeps."""
     operand, source, init = args
     kind = monoid(op.regions[1])
-    if kind != "add" or init.values.any():
+    if kind != "add" or not is_zero(init.values):
         raise UnknownError("that does more than add to zeros")
     slides = _slides(op, operand.shape, source.shape)
     operand = _spread(operand, slides, run)
@@ -220,7 +227,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
     run.spend(added.size)
     run.toil(added.size * len(offsets) * 3)
     for n, offset in enumerate(offsets):
-        found_values = _windows(values, np.zeros((), values.dtype), slides, offset)
+        found_values = _windows(values, zeros((), values.dtype), slides, offset)
         real = np.ones((1,) * values.ndim, np.bool_)
         for s, w in zip(slides, offset, strict=True):
             real = real & (s.source[:, w] >= 0).reshape(tuple(-1 if k == s.axis else 1 for k in range(values.ndim)))
@@ -231,7 +238,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
         change = real & ~keep
         best, where = np.where(change, found_values, best), np.where(change, n, where)
         known = known | real
-    result = np.zeros(values.shape, added.dtype)
+    result = zeros(values.shape, added.dtype)
     for n, offset in enumerate(offsets):
         chosen = (where == n) & known
         if chosen.any():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlo_verify.evaluate import Blocks, dense, evaluate
+from hlo_verify.evaluate.balls import UNDEFINED, is_real, is_unknown, number
 from hlo_verify.evaluate.blocks import of_devices
 from hlo_verify.passes.load import load
 from tests.ops.cases import CASES
@@ -26,6 +27,11 @@ UNKNOWN = frozenset(
 
 OTHERWISE = frozenset({"reduce_precision"})
 """Operations that mean something else in real arithmetic."""
+
+OPEN = frozenset(
+    "shift_left shift_right_arithmetic shift_right_logical divide remainder power convert sort atan2".split()
+)
+"""Operations that the specification gives no value for some operands, or for which the sign of a zero decides."""
 
 EXAMPLES = 8
 
@@ -70,11 +76,29 @@ def check(case: Case, arguments: list[Blocks], wanted: list[Array], name: str) -
         assert name in UNKNOWN or case.may_refuse, f"{found.unknown}\n{case.program.text}"
         return
     text = "\n".join([case.program.text, *(repr(whole(a, case)) for a in arguments)])
+    enclosed = evaluate(module, arguments, max(1, case.partitions * case.replicas), real=object)
+    assert not enclosed.unknown, f"{enclosed.unknown}\n{text}"
     for blocks, array in zip(found.results, wanted, strict=True):
         assert blocks is not None
         for axis, (classes, count) in enumerate(zip(blocks.classes, blocks.values.shape, strict=True)):
             assert len(classes) == 0 or set(classes) == set(range(count)), f"axis {axis}: {classes} of {count}"
         assert_same(np.asarray(whole(blocks, case)).astype(object), array, text)
+    for blocks, balls in zip(found.results, enclosed.results, strict=True):
+        assert blocks is not None and balls is not None
+        assert_enclosed(whole(blocks, case), whole(balls, case), name, text)
+
+
+def assert_enclosed(values: Array, balls: Array, name: str, text: str) -> None:
+    """Enclosures hold what floating point computes, but for rounding; they leave open what the specification does."""
+    assert values.shape == balls.shape, text
+    for value, ball in zip(values.reshape(-1), balls.reshape(-1), strict=True):
+        if ball is UNDEFINED or is_unknown(ball):
+            assert name in OPEN or not np.isfinite(value), f"{value} is {ball}\n{text}"
+            continue
+        near = number(ball)
+        assert np.isclose(value, near, rtol=1e-9, atol=1e-12, equal_nan=True), f"{value} is {ball}\n{text}"
+        if is_real(ball) and ball.is_finite():
+            assert abs(ball.rad()) <= 1e-9 * (1 + abs(near)), f"{ball}\n{text}"
 
 
 @pytest.mark.parametrize("name", sorted(set(CASES) - OTHERWISE))

@@ -1,0 +1,242 @@
+"""Elements as rigorous enclosures: what a floating-point element holds where `Run.real` is `BALLS`.
+
+A real number is a ball of Arb (FLINT): midpoint and radius, which holds the exact value. Infinities are exact. What is
+surely no number is `NAN`; what could not be enclosed is `UNKNOWN`, a ball that may stand for anything. An integer or a
+truth value is itself, or `UNDEFINED`, where a comparison of balls that overlap decides it, or where its value is
+nowhere defined (an integer divided by zero). Arrays of integers hold objects only where some element is undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from flint import acb, arb, ctx
+
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.unknown import UnknownError
+
+BALLS = np.dtype(object)
+"""The type of arrays of floating-point elements that are enclosures."""
+
+INFINITY, MINUS_INFINITY = arb("inf"), arb("-inf")
+UNKNOWN = arb("nan")
+ZERO, ONE, HALF = arb(0), arb(1), arb(0.5)
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Arithmetic on balls with so many bits, which is a setting of the whole process."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+class Special:
+    """A number that is none (`NAN`), or an infinity of unknown sign (`INFINITE`): 1/0, as zero has no sign here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def is_finite(self) -> bool:
+        return False
+
+    def is_exact(self) -> bool:
+        return True
+
+    def __neg__(self) -> Special:
+        return self
+
+    def _with(self, other: Any) -> Any:
+        """With a number in a sum, a product or a quotient: a sure NaN stays one, all else is not known."""
+        return self if self is NAN and not is_unknown(other) else UNKNOWN
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
+    __pow__ = __rpow__ = _with
+
+
+NAN, INFINITE = Special("nan"), Special("infinite")
+
+
+class Undefined:
+    """An integer or a truth value that is not known. Arithmetic with it gives it again, and it decides nothing."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __bool__(self) -> bool:
+        raise UnknownError("a decision that rests on a value which is not known or not defined")
+
+    def __int__(self) -> int:
+        raise UnknownError("an index that is not known or not defined")
+
+    __index__ = __int__
+
+    def _with(self, other: Any) -> Any:
+        return self
+
+    def __and__(self, other: Any) -> Any:
+        return False if other is False else self
+
+    def __or__(self, other: Any) -> Any:
+        return True if other is True else self
+
+    def __invert__(self) -> Any:
+        return self
+
+    __neg__ = __invert__
+    __rand__, __ror__ = __and__, __or__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __xor__ = __rxor__ = _with
+
+
+UNDEFINED = Undefined()
+
+
+def is_unknown(x: Any) -> bool:
+    """Whether nothing is known of a floating-point element."""
+    return isinstance(x, arb | acb) and not x.is_finite() and not _is_infinite(x)
+
+
+def _is_infinite(x: Any) -> bool:
+    return isinstance(x, arb) and x.is_exact() and not x.is_nan()
+
+
+def is_real(x: Any) -> bool:
+    """Whether an element is floating point, and no integer or truth value."""
+    return isinstance(x, arb | acb | Special)
+
+
+def _exact(x: Any) -> Any:
+    if isinstance(x, complex):
+        return acb(x.real, x.imag)
+    return NAN if x != x else arb(x)
+
+
+EXACT = np.frompyfunc(_exact, 1, 1)
+
+
+def _array(values: Any) -> Array:
+    return np.asarray(values, object)
+
+
+def exact(values: Any) -> Array:
+    """Floats, integers, truth values or complex numbers as balls of radius 0; undefined ones as unknown balls."""
+    values = np.asarray(values)
+    if values.dtype != object:
+        if values.dtype.kind in "biu":
+            return _array(EXACT(values.astype(object) if values.dtype != bool else values.astype(int)))
+        with np.errstate(all="ignore"):
+            return _array(EXACT(values.astype(complex if values.dtype.kind == "c" else float)))
+    return _array(np.frompyfunc(lambda x: x if is_real(x) else UNKNOWN if x is UNDEFINED else arb(x), 1, 1)(values))
+
+
+def rounded(values: Array) -> Array:
+    """Balls as the nearest floats; NaN for what is none or not known."""
+    found = np.asarray(np.frompyfunc(number, 1, 1)(values), object)
+    return found.astype(complex if any(isinstance(x, complex) for x in found.reshape(-1)) else float)
+
+
+def number(x: Any) -> Any:
+    """An element as a number of Python's."""
+    if isinstance(x, Special):
+        return float("nan") if x is NAN else float("inf")
+    if isinstance(x, acb):
+        return complex(float(x.real), float(x.imag))
+    return float(x) if isinstance(x, arb) else x
+
+
+def settled(values: Any, dtype: Any) -> Array:
+    """Integers or truth values in their own type, unless some are undefined."""
+    held: Array = np.asarray(values)
+    if held.dtype != object or missing(held).any():
+        return held
+    return np.asarray(held.astype(dtype))
+
+
+def missing(values: Array) -> Array:
+    """Which integers or truth values are undefined."""
+    if values.dtype != object:
+        return np.zeros((1,) * values.ndim, np.bool_)
+    return np.asarray(np.frompyfunc(lambda x: x is UNDEFINED, 1, 1)(values)).astype(np.bool_)
+
+
+def without(values: Array, gap: Array) -> Array:
+    """The values, with nothing known of those where there is a gap."""
+    if not gap.any():
+        return values
+    shape = np.broadcast_shapes(values.shape, gap.shape)
+    result = np.broadcast_to(values, shape).astype(object)
+    result[np.broadcast_to(gap, shape)] = UNKNOWN if is_real(result.reshape(-1)[0]) else UNDEFINED
+    return result
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two elements are equal, or what is known of them is the same."""
+    if a is b:
+        return True
+    if isinstance(a, acb) and isinstance(b, acb):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, arb) and isinstance(b, arb):
+        if a.is_nan() or b.is_nan():
+            return bool(a.is_nan() and b.is_nan())
+        return bool(a == b if a.is_exact() and b.is_exact() else a.mid() == b.mid() and a.rad() == b.rad())
+    return type(a) is type(b) and not isinstance(a, Special | Undefined | arb | acb) and bool(a == b)
+
+
+SAME = np.frompyfunc(same, 2, 1)
+
+
+def are_same(a: Array, b: Array) -> Array:
+    """Element by element, which balls hold the same."""
+    found: Array = np.asarray(SAME(a, b)).astype(np.bool_)
+    return found
+
+
+def _word(x: Any) -> int:
+    if isinstance(x, arb):
+        near = float(x)
+        left = float(x - near) if abs(near) < float("inf") else 0.0
+        return hash((near, left)) & (1 << 64) - 1 if near == near else 1
+    if isinstance(x, acb):
+        return _word(x.real) * 3 + _word(x.imag) & (1 << 64) - 1
+    return hash(x) & (1 << 64) - 1
+
+
+def words(values: Array) -> Array:
+    """A number for each element, the same for those that are the same."""
+    found: Array = np.asarray(np.frompyfunc(_word, 1, 1)(values)).astype(np.uint64)
+    return found
+
+
+def zeros(shape: Any, dtype: Any) -> Array:
+    """Zeros of a type; of balls, exact ones."""
+    result = np.zeros(shape, dtype)
+    if dtype == BALLS:
+        result.fill(ZERO)
+    return result
+
+
+def is_zero(values: Array) -> bool:
+    """Whether all elements are exactly zero."""
+    if values.dtype != object:
+        return not values.any()
+    return all(isinstance(x, arb) and x.is_zero() for x in values.reshape(-1))
+
+
+def certain_order(key: Array) -> Array:
+    """The stable order, ascending, of balls along the first axis. Raises `UnknownError` where they overlap."""
+    order = np.argsort(rounded(key), axis=0, kind="stable")
+    inorder = np.take_along_axis(key, order, axis=0)
+    pairs = zip(inorder[:-1].reshape(-1), inorder[1:].reshape(-1), strict=True)
+    for a, b in pairs:
+        if isinstance(a, Special) or isinstance(b, Special) or not (a < b or (same(a, b) and a.is_exact())):
+            raise UnknownError("an order of numbers that may be equal")
+    return order

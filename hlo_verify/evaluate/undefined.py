@@ -1,0 +1,248 @@
+"""Elementwise operations on enclosures, and on integers of which some are undefined.
+
+What the StableHLO specification leaves open is undefined: an integer divided by zero, the least integer divided by -1,
+a shift by the width or more, a number converted to an integer type that does not hold it, and a negative power of an
+integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from flint import acb
+
+from hlo_verify.evaluate import enclosures, functions
+from hlo_verify.evaluate.balls import NAN, UNDEFINED, ZERO, exact, is_unknown, missing, rounded, settled, without
+from hlo_verify.evaluate.integers import INTEGER
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer, storage, width, wrapped
+from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, trunc
+from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.ir import Op
+
+NO_SENSE = {
+    "divide": "an integer division by zero, or of the least integer by -1",
+    "remainder": "an integer division by zero, or of the least integer by -1",
+    "shift_left": "a shift by the width or more",
+    "shift_right_logical": "a shift by the width or more",
+    "shift_right_arithmetic": "a shift by the width or more",
+    "power": "a negative power of an integer",
+    "convert": "a number converted to an integer type that does not hold it",
+}
+"""What is undefined where an operation's result is, in words."""
+
+FLOAT64 = np.dtype(np.float64)
+"""The type that stands for reals where integers are worked on, which have none."""
+
+
+def apply(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`."""
+    name, result = functions.plain_name(op.name), op.types[0].dtype
+    rule = _TYPED.get(name)
+    if rule is not None:
+        return rule(op, kinds, args, note)
+    kind = kinds[0] if kinds else result
+    if kind == "i1":
+        return _of_truth(name, args)
+    if is_integer(kind):
+        return _of_integers(name, op, kind, args, note)
+    function = (enclosures.COMPLEX if is_complex(kind) else enclosures.REAL).get(name)
+    if function is None:
+        raise UnknownError(f"{op.name} of {kind}, which is not enclosed")
+    found = function(*args)
+    return settled(found, np.bool_) if result == "i1" else found
+
+
+def _of_truth(name: str, args: list[Array]) -> Array:
+    if all(a.dtype != object for a in args):
+        return functions.TRUTH[name](*args)
+    plain = functions.TRUTH[name]
+    if name == "not":
+        return np.asarray(np.frompyfunc(lambda a: UNDEFINED if a is UNDEFINED else not a, 1, 1)(args[0]), object)
+    if plain is np.logical_xor:
+        return settled(np.bitwise_xor(*(a.astype(object) for a in args)), np.bool_)
+    each = np.bitwise_or if plain is np.logical_or else np.bitwise_and
+    return settled(each(*(a.astype(object) for a in args)), np.bool_)
+
+
+def lifted(function: Callable[..., Array], kind: str, args: list[Array]) -> Array:
+    """A function of integers, undefined where an operand is."""
+    gaps = [missing(a) for a in args]
+    gap = np.logical_or.reduce(np.broadcast_arrays(*gaps)) if len(gaps) > 1 else gaps[0]
+    native = storage(kind, FLOAT64)
+    filled = [
+        np.where(g, native.type(1), a).astype(native) if a.dtype == object else a
+        for a, g in zip(args, gaps, strict=True)
+    ]
+    return without(function(*filled), gap)
+
+
+def _of_integers(name: str, op: Op, kind: str, args: list[Array], note: Callable[[str], None]) -> Array:
+    function = INTEGER.get(name)
+    if function is None:
+        raise UnknownError(f"{op.name} of {kind}")
+
+    def checked(*values: Array) -> Array:
+        found = wrapped(function(kind, *values), op.types[0].dtype, FLOAT64)
+        gap = _senseless(name, kind, values)
+        if gap.any():
+            note(NO_SENSE[name])
+        return without(found, gap)
+
+    return lifted(checked, kind, args)
+
+
+def _senseless(name: str, kind: str, values: tuple[Array, ...]) -> Array:
+    """Where an operation on integers has no defined result."""
+    if name in ("divide", "remainder"):
+        a, b = values
+        least = bounds(kind)[0]
+        return np.asarray((b == 0) | ((a == least) & (b == -1) if least else np.False_))
+    if name.startswith("shift_"):
+        return np.asarray((values[1] < 0) | (values[1] >= width(kind)))
+    if name == "power":
+        return np.asarray(values[1] < 0)
+    return np.zeros((), np.bool_)
+
+
+def _compare(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    direction = op.attributes["comparison_direction"]
+    if is_integer(kinds[0]) or kinds[0] == "i1":
+        return lifted(functions.COMPARISONS[direction], kinds[0], args)
+    is_total = op.attributes.get("compare_type") == "TOTALORDER"
+    return settled(enclosures.elementwise(enclosures.compared(direction, is_total), 2)(*args), np.bool_)
+
+
+def _select(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    return choose(*args)
+
+
+def choose(condition: Array, a: Array, b: Array) -> Array:
+    """`a` where the condition holds, else `b`."""
+    if condition.dtype == object:
+        found = np.asarray(np.frompyfunc(enclosures.chosen, 3, 1)(condition, a, b), object)
+    else:
+        found = np.where(condition, a, b)
+    native = next((x.dtype for x in (a, b) if x.dtype != object), None)
+    return settled(found, native) if native is not None else found
+
+
+def _clamp(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    low, x, high = args
+    if is_integer(kinds[0]) or kinds[0] == "i1":
+        return lifted(lambda a, b, c: np.minimum(np.maximum(b, a), c), kinds[0], [low, x, high])
+    return enclosures.REAL["minimum"](enclosures.REAL["maximum"](x, low), high)
+
+
+def _convert(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    return converted(args[0], kinds[0], op.types[0].dtype, note)
+
+
+def converted(values: Array, old: str, new: str, note: Callable[[str], None] = lambda _: None) -> Array:
+    """The element type changed: between floats, nothing is."""
+    if is_integer(old) or old == "i1":
+        if is_integer(new) or new == "i1":
+            return lifted(lambda a: a != 0 if new == "i1" else wrapped(a, new, FLOAT64), old, [values])
+        values = exact(values)
+        return np.asarray(np.frompyfunc(acb, 1, 1)(values), object) if is_complex(new) else values
+    if is_complex(old) and not is_complex(new):
+        values = np.asarray(np.frompyfunc(lambda z: z.real, 1, 1)(values), object)
+    if new == "i1":
+        return settled(enclosures.elementwise(enclosures.compared("NE", False), 2)(values, np.asarray(ZERO)), np.bool_)
+    if is_float(new):
+        return values
+    if is_complex(new):
+        return values if is_complex(old) else np.asarray(np.frompyfunc(_as_complex, 1, 1)(values), object)
+    least, most = bounds(new)
+    found = np.asarray(np.frompyfunc(lambda x: _whole(x, least, most, note), 1, 1)(values), object)
+    return settled(found, storage(new, FLOAT64))
+
+
+def _as_complex(x: Any) -> Any:
+    return UNKNOWN_COMPLEX if x is NAN or not x.is_finite() else acb(x)
+
+
+def _whole(x: Any, least: int, most: int, note: Callable[[str], None]) -> Any:
+    """A real number without its fraction, in an integer type with those bounds."""
+    if not x.is_finite():
+        if not is_unknown(x):
+            note(NO_SENSE["convert"])
+        return UNDEFINED
+    found = trunc(x).unique_fmpz()
+    if found is None:
+        return UNDEFINED
+    if not least <= int(found) <= most:
+        note(NO_SENSE["convert"])
+        return UNDEFINED
+    return int(found)
+
+
+def _reduce_precision(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    return args[0]
+
+
+def _part(which: str) -> Callable[..., Array]:
+    def part(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+        (a,) = args
+        if is_complex(kinds[0]):
+            return np.asarray(np.frompyfunc(lambda z: getattr(z, which), 1, 1)(a), object)
+        return a if which == "real" else np.full(a.shape, ZERO, object)
+
+    return part
+
+
+def _complex(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    def joined(a: Any, b: Any) -> Any:
+        return acb(a, b) if a.is_finite() and b.is_finite() else UNKNOWN_COMPLEX
+
+    return enclosures.elementwise(joined, 2)(*args)
+
+
+def _bits(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    """bitcast_convert between types of one width."""
+    old, new = kinds[0], op.types[0].dtype
+    if old == new:
+        return args[0]
+    if is_integer(old) and is_integer(new):
+        return lifted(lambda a: wrapped(a, new, FLOAT64), old, args)
+    return of_bits(to_bits(args[0], old), new)
+
+
+def to_bits(values: Array, kind: str) -> Array:
+    """The bits of elements. Raises `UnknownError` for what is not known exactly."""
+    if not is_integer(kind) and not all(x.is_exact() for x in values.reshape(-1)):
+        raise UnknownError("the bits of real numbers that are not known exactly")
+    if not is_integer(kind):
+        plain = rounded(values)
+        if not all(a is NAN or bool(a == b) for a, b in zip(values.reshape(-1), exact(plain).reshape(-1), strict=True)):
+            raise UnknownError(f"the bits of real numbers that are no {kind}")
+        values = plain
+    elif values.dtype == object:
+        values = values.astype(storage(kind, FLOAT64))
+    return functions.to_bits(values, kind)
+
+
+def of_bits(bits: Array, kind: str) -> Array:
+    """Elements with those bits."""
+    found = functions.of_bits(bits, kind, FLOAT64)
+    return found if is_integer(kind) else exact(found)
+
+
+def _next_after(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    raise UnknownError("next_after of real numbers")
+
+
+_TYPED: dict[str, Callable[[Op, list[str], list[Array], Callable[[str], None]], Array]] = {
+    "compare": _compare,
+    "select": _select,
+    "clamp": _clamp,
+    "convert": _convert,
+    "reduce_precision": _reduce_precision,
+    "real": _part("real"),
+    "imag": _part("imag"),
+    "complex": _complex,
+    "next_after": _next_after,
+    "bitcast_convert": _bits,
+}

@@ -1,0 +1,7 @@
+"""What evaluation cannot do."""
+
+from __future__ import annotations
+
+
+class UnknownError(Exception):
+    """An operation that cannot be evaluated exactly, or not within the limits: its results are unknown."""
