@@ -40,6 +40,7 @@ from hlo_verify.report import Stage
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, stood_in
 from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.substitution import seal
 from hlo_verify.terms.term import Guard, Read, Tensor, tensor
 
 Key = tuple[Any, ...]
@@ -310,7 +311,7 @@ class Sharing:
 
     def _seal(self, source: Tensor, stand: Tensor) -> None:
         if source.seal is None:
-            source.seal = stand
+            seal(source, stand)
         if source.kind == "term":
             self._cut_terms.add(source.bodies[0].skey)
 

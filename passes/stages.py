@@ -9,6 +9,7 @@ masks), the logical operation of the same origin says what is expected, its shar
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
+from hlo_verify.passes.frontier import Frontier
 from hlo_verify.passes.lineage import Lineage, lineage
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases, opening
@@ -25,16 +27,17 @@ from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 
 ATTEMPTS = 12
-"""The most candidates that one partitioned value is compared with."""
+"""The most candidates about the same tensors that one partitioned value is compared with, the nearest first."""
 
-FAILURES = 16
-"""After so many comparisons in a row without success, the module is taken to be wrong from there on."""
+FAILURES, WASTED = 16, 1000
+"""After so many comparisons in a row without success that took so many steps together, the module is taken to be wrong
+from there on; FEW_FAILURES and LITTLE_WASTED are enough for one that is known to be wrong somewhere."""
 
-FEW, WASTED = 4, 500
-"""For a module that is known to be wrong somewhere, so many are enough if they took so many steps together."""
+FEW_FAILURES, LITTLE_WASTED = 4, 500
 
 EFFORT = 8000
-"""The most steps of case distinction for all of a module's values and results together."""
+"""The most steps of case distinction for all of a module's values and results together, but for those that led to a cut
+point: these are as many as the module has layers."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another kind."""
@@ -46,6 +49,8 @@ class Step:
 
     op: Op
     values: tuple[Value, ...]
+    position: int = 0
+    """Its number among the operations of its module that were interpreted."""
 
 
 @dataclass(slots=True)
@@ -69,7 +74,10 @@ class Stages:
     """The uids of terms that were found to be shards by case distinction."""
     diagnosis: Any = None
     """What `diagnose` has worked out, for the findings about all results."""
-    _known: set[Tensor] = field(default_factory=set)
+    _known: dict[Tensor, int] = field(default_factory=dict)
+    """The tensors that the logical module computes with, each with the operation where it comes up first."""
+    _frontier: Frontier = field(default_factory=Frontier)
+    _positions: dict[Tensor, int] = field(default_factory=dict)
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
@@ -81,12 +89,13 @@ class Stages:
 
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the logical module."""
-        step = Step(op, tuple(values))
+        step = Step(op, tuple(values), len(self.logical))
         self.logical.append(step)
         self._advance()
         self._by_location.setdefault(op.location, []).append(step)
         for value in values:
-            self._learn(value.term)
+            for read in reads(value.term):
+                self._known.setdefault(read.tensor, step.position)
             self._shapes.add(value.term.skey)
         return values
 
@@ -100,15 +109,15 @@ class Stages:
             return True
         return not self.lost(term) and term.skey in self._shapes
 
-    def _learn(self, p: Poly) -> None:
-        for read in reads(p):
-            self._known.add(read.tensor)
-
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the partitioned module; its values, recognised where they need to be."""
         if self.decide:
             values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
-        self.partitioned.append(Step(op, tuple(values)))
+            for value in values:
+                self._frontier.pass_by(
+                    tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known
+                )
+        self.partitioned.append(Step(op, tuple(values), len(self.partitioned)))
         self._advance()
         return values
 
@@ -164,14 +173,6 @@ class Stages:
         where = lineage(step.values[n].shape, sharding, self.device)
         return step.values[n].at(where.indices), where
 
-    def candidates(self, op: Op) -> list[Step]:
-        """Logical operations of the same origin: of the same kind, or any for what ends a resharding."""
-        same = self.counterparts(op)
-        if op.name not in ENDS:
-            return same
-        others = reversed(self.counterparts(op, of_any_kind=True))
-        return [*same, *(step for step in others if step.op.name != op.name)]
-
     def counterparts(self, op: Op, *, of_any_kind: bool = False) -> list[Step]:
         """Logical operations of the same origin, and of the same kind if not of any."""
         steps = self._by_location.get(op.location, [])
@@ -179,7 +180,7 @@ class Stages:
 
     def _recognise(self, op: Op, value: Value) -> Value:
         tried = 0
-        for step in self.candidates(op):
+        for step in self._candidates(op, value):
             for n, whole in enumerate(step.values):
                 if len(whole.shape) != len(value.shape) or whole.type.dtype != value.type.dtype:
                     continue
@@ -187,39 +188,75 @@ class Stages:
                 if shard is None or shard[1].shape != value.shape or (value.term.uid, shard[0].uid) in self._refused:
                     continue
                 expected, where = shard
-                tried += 1
-                if tried > ATTEMPTS:
-                    return value
                 if value.term is expected:
                     return value
-                if self._has_given_up() or not self._plausible(value, expected, where):
-                    continue
-                left = self.effort.left
-                if cases.equal(value.term, expected, where.inside, self.effort):
-                    self._failures = self._wasted = 0
+                views = self._views(value.term, expected)
+                tried += bool(views)
+                if tried > ATTEMPTS or (views and self._has_given_up()):
+                    return value
+                if self._is_shard(views, where):
                     return self._cut(op, value, expected, where)
-                self._failures += 1
-                self._wasted += left - self.effort.left
                 self._refused.add((value.term.uid, expected.uid))
         return value
 
-    def _has_given_up(self) -> bool:
-        if self._failures > FAILURES:
-            return True
-        return self.known_wrong and self._failures > FEW and self._wasted > WASTED
+    def _candidates(self, op: Op, value: Value) -> Iterator[Step]:
+        """Logical operations of the same origin: of the same kind, then any for what ends a resharding.
 
-    def _plausible(self, value: Value, expected: Poly, where: Lineage) -> bool:
-        """Whether the two are about the same arguments and agree at a few points: a quick way to refuse."""
-        if opening.arguments(value.term) != opening.arguments(expected):
-            return False
+        The nearest first: what a value is made of is computed before it, in one layer of many from the same line.
+        """
+        same = self.counterparts(op)
+        after = bisect_left(same, self._position(value.term), key=lambda step: step.position)
+        yield from same[after:]
+        yield from reversed(same[:after])
+        if op.name in ENDS:
+            others = [step for step in self.counterparts(op, of_any_kind=True) if step.op.name != op.name]
+            after = bisect_left(others, self._position(value.term), key=lambda step: step.position)
+            yield from others[after:]
+            yield from reversed(others[:after])
+
+    def _position(self, p: Poly) -> int:
+        """The last of the logical module's operations where a tensor comes up that a term is made of."""
+        found = -1
+        for source in _tensors(p):
+            here = self._known.get(source, self._positions.get(source))
+            if here is None:
+                here = self._positions[source] = max(map(self._position, source.bodies), default=-1)
+            found = max(found, here)
+        return found
+
+    def _views(self, found: Poly, expected: Poly) -> list[tuple[Poly, Poly]]:
+        """Both terms as the questions to ask, where they are about the same tensors: first of what is between them and
+        the last tensors that devices were seen to hold, then of all of it."""
+        views = [(self._frontier.view(found), self._frontier.view(expected))]
+        if views[0] != (found, expected):
+            views.append((found, expected))
+        return [(a, b) for a, b in views if opening.arguments(a) == opening.arguments(b)]
+
+    def _is_shard(self, views: list[tuple[Poly, Poly]], where: Lineage) -> bool:
+        """Whether two terms, in one view or another, are found to be equal where an element exists."""
+        left = self.effort.left
+        for found, expected in views:
+            if self._plausible(found, expected, where) and cases.equal(found, expected, where.inside, self.effort):
+                self.effort.left = left
+                self._failures = self._wasted = 0
+                return True
+        self._failures += self.effort.left < left
+        self._wasted += left - self.effort.left
+        return False
+
+    def _has_given_up(self) -> bool:
+        most, wasted = (FEW_FAILURES, LITTLE_WASTED) if self.known_wrong else (FAILURES, WASTED)
+        return self._failures > most and self._wasted > wasted
+
+    def _plausible(self, found: Poly, expected: Poly, where: Lineage) -> bool:
+        """Whether two terms agree at a few points: a quick way to refuse."""
         generator = random.Random(0)
-        difference = algebra.multiply(where.inside, algebra.subtract(value.term, expected))
+        difference = algebra.multiply(where.inside, algebra.subtract(found, expected))
         if len(difference.items) > opening.TERMS:
             return False
+        variables = sorted((v for v in difference.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
         for _ in range(3):
-            point: dict[Var, Index] = {
-                v: expr.constant(generator.randrange(v.size)) for v in difference.free if v.size < expr.UNBOUNDED
-            }
+            point: dict[Var, Index] = {v: expr.constant(generator.randrange(v.size)) for v in variables}
             here = opening.opened(algebra.substitute(difference, point))
             decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
             if here is not ZERO and decided and self._differ(here):
@@ -239,3 +276,8 @@ class Stages:
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
         self.cuts.add(term.uid)
         return Value(value.type, term)
+
+
+def _tensors(p: Poly) -> set[Tensor]:
+    """The tensors that a term reads, in the arguments of functions too."""
+    return {read.tensor for read in reads(p)}

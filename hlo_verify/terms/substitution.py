@@ -92,17 +92,37 @@ def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
     given = {p: e for p, e, old in zip(source.params, places, atom.indices, strict=False) if old.items and not e.items}
     if not given or _deciding(source).isdisjoint(given):
         return None
-    there = Substitution(given).poly(source.bodies[0])
+    there = _opened(source, given)
     others = {p: e for p, e in zip(source.params, places, strict=False) if p not in given}
-    if all(p in there.free for p, e in others.items() if e.items):
+    if there.weight > HEAVY or all(p in there.free for p, e in others.items() if e.items):
         return None
     return Substitution(others).poly(there)
 
 
-_deciders: dict[Tensor, frozenset[Var]] = {}
+HEAVY = 1024
+"""A named term that is heavier than this where some places are given keeps its name: names within names, each opened at
+several places, would double what is left with every layer."""
 
-TABLES: tuple[dict[Any, Any], ...] = (_deciders,)
+_deciders: dict[Tensor, frozenset[Var]] = {}
+_there: dict[tuple[Tensor, tuple[tuple[Var, Index], ...]], Poly] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_deciders, _there)
 """Everything remembered here; see `memory`."""
+
+
+def _opened(source: Tensor, given: Mapping[Var, Index]) -> Poly:
+    """A named term where some of its parameters are given, worked out once."""
+    key = source, tuple(given.items())
+    found = _there.get(key)
+    if found is None:
+        found = _there[key] = Substitution(given).poly(source.bodies[0])
+    return found
+
+
+def seal(source: Tensor, stand: Tensor) -> None:
+    """Let a tensor stand for a definition from here on; what was opened before may have looked into it."""
+    source.seal = stand
+    _there.clear()
 
 
 def _deciding(source: Tensor) -> frozenset[Var]:

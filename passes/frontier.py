@@ -1,0 +1,63 @@
+"""What a walk over both modules has passed: logical tensors that devices hold, each taken for a tensor of its own.
+
+A value of the last layer is made of all the layers before it. Whether it is a shard of that layer's result does not
+depend on what these computed, as long as both sides read the same tensors of them:
+
+    devices      tanh(X7[16*d + i]*w[7] + [d < 3 or i < 15]*X7[16*d + i + 1])
+    logical      tanh(X7[i]*w[7] + [i < 63]*X7[i + 1])
+
+So X7, a definition that reaches back to the arguments, is taken for an argument here. What holds for any tensor in its
+place holds for this one. The reverse is not so: that X7 is nowhere negative, or 0 at its end, is not seen any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hlo_verify.index import expr
+from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE
+from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.term import Poly, Tensor, make_read, of_atom, tensor
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The tensors that stand for definitions, so far."""
+
+    _stands: dict[Tensor, Tensor] = field(default_factory=dict)
+    _open: set[Tensor] = field(default_factory=set)
+    """Definitions for which nothing may stand."""
+    _renaming: Renaming | None = None
+
+    def pass_by(self, definitions: Iterable[Tensor]) -> None:
+        """Let tensors stand for definitions from here on.
+
+        An argument is taken for a number wherever it is read, so a definition has to be one.
+        """
+        for source in definitions:
+            if source in self._stands or source in self._open:
+                continue
+            if not IF_UNKNOWN_MAY_BE.surely(of_atom(make_read(source, tuple(map(expr.of_var, source.params))))):
+                self._open.add(source)
+                continue
+            self._stands[source] = tensor("argument", source.name, source.dtype, ())
+            self._renaming = None
+
+    def view(self, p: Poly) -> Poly:
+        """The term about what stands for definitions."""
+        if self._renaming is None:
+            self._renaming = Renaming(self._stands, _Standing(self._stands))
+        return self._renaming.poly(p)
+
+
+class _Standing(Leaves):
+    """The tensors that terms are about, not looking into those for which others stand."""
+
+    def __init__(self, stands: dict[Tensor, Tensor]) -> None:
+        super().__init__()
+        self._stands = stands
+
+    def tensor(self, source: Tensor) -> frozenset[Tensor]:
+        """The leaves of a definition; any other tensor is one itself."""
+        return frozenset((source,)) if source in self._stands else super().tensor(source)
