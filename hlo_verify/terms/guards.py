@@ -64,27 +64,25 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
 
 
 def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
-    """Where both bounds are multiples of m and the low part stays below m, only the high part matters."""
+    """Where the form is m*high + low and low stays below m, a guard on the high part if the bounds ask no more.
+
+    A bound may lie where the form has no values: `3 <= 4*i + j` with j < 2 is `1 <= i`, and `2 <= 4*i + j <= 3` is false.
+    """
     if len(form.items) < 2:
         return _drop_low_of_digit(form, lo, hi)
     for m in sorted({abs(c) for _, c in form.items if abs(c) > 1}):
         low = [(a, c) for a, c in form.items if c % m]
         low_lo = sum(c * (a.lo if c > 0 else a.hi) for a, c in low)
         low_hi = sum(c * (a.hi if c > 0 else a.lo) for a, c in low)
-        if low and low_hi - low_lo < m:
-            # form = m*high + low with low in [low_lo, low_lo + m): compare high instead
-            new_lo = None if lo is None else -((low_hi - lo) // m)
-            new_hi = None if hi is None else (hi - low_lo) // m
-            exact_lo = lo is None or (lo - low_lo) % m == 0 or low_hi - low_lo == 0
-            exact_hi = hi is None or (hi - low_hi) % m == 0
-            if lo is not None and exact_lo:
-                new_lo = -(-(lo - low_lo) // m)
-                exact_lo = m * (new_lo - 1) + low_hi < lo
-            if hi is not None and exact_hi:
-                new_hi = (hi - low_hi) // m
-                exact_hi = m * (new_hi + 1) + low_lo > hi
-            if exact_lo and exact_hi:
-                return expr.build(0, [(a, c // m) for a, c in form.items if c % m == 0]), new_lo, new_hi
+        if not low or low_hi - low_lo >= m:
+            continue
+        least = None if lo is None else -((low_hi - lo) // m)  # of the high parts that have any value in the interval
+        greatest = None if hi is None else (hi - low_lo) // m
+        whole = (least is None or lo is None or m * least + low_lo >= lo) and (
+            greatest is None or hi is None or m * greatest + low_hi <= hi
+        )
+        if whole:
+            return expr.build(0, [(a, c // m) for a, c in form.items if c % m == 0]), least, greatest
     return None
 
 

@@ -125,7 +125,9 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             changed = changed or new is not atom
         elif isinstance(atom, Apply) and _has_cut(atom):
             freed = power_of(_uncut_atom(atom, forms), p)
-            if len(freed.items) == 1 and freed.items[0] != (((atom, p),), 1) and freed.items[0][1] == 1:
+            is_new = len(freed.items) == 1 and freed.items[0] != (((atom, p),), 1) and freed.items[0][1] == 1
+            # Building a function anew may order its arguments otherwise, and so for ever: the guards must matter.
+            if is_new and freed is not power_of(_uncut_atom(atom, {}), p):
                 rest = tuple(item for item in mono if item[0] is not atom)
                 return multiply_monomials(rest, freed.items[0][0])
         elif isinstance(atom, Guard) and is_cut(atom.form) and len(forms) > 1:

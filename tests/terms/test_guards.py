@@ -34,6 +34,20 @@ def test_what_only_the_high_part_of_a_variable_decides() -> None:
     assert guards.interval(v, 192, None) is not guards.interval(v, 193, None)
 
 
+def test_bounds_where_a_form_has_no_values() -> None:
+    """4*i + j with j < 2 is 0, 1, 4, 5, 8 or 9: any bound is one on i, or splits a pair."""
+    i, j = (expr.of_var(expr.var(name, "", size)) for name, size in (("i", 3), ("j", 2)))
+    form = expr.add(expr.scale(i, 4), j)
+    values = {4 * a + b for a in range(3) for b in range(2)}
+    for lo in range(-1, 12):
+        for hi in range(lo, 12):
+            held = {x for x in values if lo <= x <= hi}
+            found = guards.interval(form, lo, hi)
+            assert (found is ZERO) == (not held), (lo, hi)
+            if held and all((x ^ 1) in held for x in held):
+                assert found is guards.interval(i, min(held) // 4, max(held) // 4), (lo, hi)
+
+
 @many
 @given(draws=st.data())
 def test_intersection_and_complement(draws: st.DataObject) -> None:

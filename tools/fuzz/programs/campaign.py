@@ -25,6 +25,9 @@ CHUNK = 500
 REFUTED_OF = 40
 """One pair of so many is also refuted where it is not proved: that takes a hundred times as long as a small proof."""
 
+NOT_VALID = "not valid StableHLO"
+"""What mutation may make of a program: jaxlib's parser says so."""
+
 FALSE = ("false proof", "false proof (NaN)", "false refutation")
 
 
@@ -71,7 +74,8 @@ def examine(pair: Pair, refute: bool) -> tuple[str | None, Outcome, Judgement]:
         outcome = at_witness(pair, judgement, generator, outcome)
         names = {Truth.EQUAL: "false refutation", Truth.UNCLEAR: "undefined refutation"}
         return names.get(outcome.truth), outcome, judgement
-    if judgement.verdict == "crash" or (judgement.verdict == "error" and not pair.is_mutated):
+    refused = judgement.verdict == "error" and not (pair.is_mutated and NOT_VALID in judgement.reason)
+    if judgement.verdict == "crash" or refused:
         return judgement.verdict, outcome, judgement
     return None, outcome, judgement
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tools.fuzz.programs.placing import Layout, Mesh
-from tools.fuzz.programs.program import Builder, Kind, identity
+from tools.fuzz.programs.program import Block, Builder, Kind, identity
 
 RING = 4
 """A ring of more devices is not unrolled."""
@@ -65,8 +65,8 @@ class Wires:
             ways += ["scatter"]
         if kind.dtype != "i1" or combine in ("and", "or", "maximum", "minimum"):
             ways += ["gather"]
-        if count <= RING:
-            ways += ["ring"]
+        ways += ["ring"] if count <= RING else []
+        ways += ["loop"]
         way = self.random.choice(ways)
         if way == "by axis":
             for axis in self.random.sample(list(axes), 2):
@@ -85,6 +85,12 @@ class Wires:
             rows = self.shuffled(groups, inside=True)
             every = builder.op("all_gather", (one,), kind.shaped(count, *kind.shape), groups=rows, dim=0)
             return builder.reduce(every, [0], combine)
+        if way == "loop":
+            turn, body = self.turns(count - 1, [kind, kind])
+            part, total = body.block.arguments[1:]
+            part = self.inside(body).rotate(part, axes)
+            body.block.results = (*body.block.results, part, body.same(combine, total, part))
+            return builder.many("while", [self.zero(), a, a], [Kind((), "i32"), kind, kind], [turn, body.block])[2]
         if way == "ring":
             total = part = a
             for _ in range(count - 1):
@@ -92,6 +98,14 @@ class Wires:
                 total = builder.same(combine, total, part)
             return total
         return builder.op("all_reduce", (a,), kind, groups=self.shuffled(groups, inside=True), combine=combine)
+
+    def turns(self, count: int, kinds: Sequence[Kind]) -> tuple[Block, Builder]:
+        """The condition of a loop that takes so many turns, and its body, which counts."""
+        counter = Kind((), "i32")
+        test, body = (self.builder.region([counter, *kinds]) for _ in "tb")
+        test.block.results = (test.compare("LT", test.block.arguments[0], test.constant(count, counter)),)
+        body.block.results = (body.same("add", body.block.arguments[0], body.constant(1, counter)),)
+        return test.block, body
 
     def rotate(self, a: int, axes: Sequence[str], by: int = 1) -> int:
         """What the device before (by so many) along the axes holds."""
@@ -106,7 +120,7 @@ class Wires:
         shape = list(kind.shape)
         shape[dim] *= count
         wide, size = kind.shaped(*shape), kind.shape[dim]
-        way = self.random.choice(["plain", "plain", "plain", "sum", "ring", "by axis", "broadcasts"])
+        way = self.random.choice(["plain", "plain", "plain", "sum", "ring", "loop", "by axis", "broadcasts"])
         if way == "by axis" and len(axes) == 2:
             return self.all_gather(self.all_gather(a, dim, axes[1:]), dim, axes[:1])
         if way == "sum":
@@ -119,20 +133,32 @@ class Wires:
             found, part = builder.constant(0, wide), a
             number = self.coordinate(axes)
             for turn in range(count):
-                # after so many turns, the part of the device that is as many before
-                owner = builder.same("subtract", number, builder.constant(turn - count, Kind((), "i32")))
-                owner = builder.same("remainder", owner, builder.constant(count, Kind((), "i32")))
-                start = builder.same("multiply", owner, builder.constant(size, Kind((), "i32")))
-                starts = [start if k == dim else self.zero() for k in range(len(shape))]
-                found = builder.update(found, part, starts)
+                found = self.place(found, part, number, builder.constant(turn, Kind((), "i32")), dim, count)
                 part = self.rotate(part, axes) if turn < count - 1 else part
             return found
+        if way == "loop":
+            test, body = self.turns(count, [kind, wide])
+            turn, part, found = body.block.arguments
+            inside = self.inside(body)
+            found = inside.place(found, part, self.coordinate(axes), turn, dim, count)
+            body.block.results = (*body.block.results, inside.rotate(part, axes), found)
+            start = [self.zero(), a, builder.constant(0, wide)]
+            return builder.many("while", start, [Kind((), "i32"), kind, wide], [test, body.block])[2]
         groups = self.mesh.groups(axes)
         if way == "broadcasts" and count <= RING:
             rolled = [[row[k:] + row[:k] for row in groups] for k in range(count)]
             parts = [builder.same("collective_broadcast", a, groups=rows) for rows in rolled]
             return builder.concatenate(parts, dim)
         return builder.op("all_gather", (a,), wide, groups=self.shuffled(groups), dim=dim)
+
+    def place(self, found: int, part: int, number: int, turn: int, dim: int, count: int) -> int:
+        """After so many turns of a ring, the part of the device that is as many before, where it belongs."""
+        builder, shape = self.builder, self.builder.kind(part).shape
+        owner = builder.same("subtract", number, turn)
+        owner = builder.same("add", owner, builder.constant(count, Kind((), "i32")))
+        owner = builder.same("remainder", owner, builder.constant(count, Kind((), "i32")))
+        start = builder.same("multiply", owner, builder.constant(shape[dim], Kind((), "i32")))
+        return builder.update(found, part, [start if k == dim else self.zero() for k in range(len(shape))])
 
     def own(self, a: int, dim: int, axes: Sequence[str]) -> int:
         """A device's own shard of a dimension that it holds whole; past the end, zeros."""
@@ -187,6 +213,8 @@ def _stride(numbers: Sequence[int]) -> int:
 def move(wires: Wires, a: int, kind: Kind, old: Layout, new: Layout) -> int:
     """A value of a (whole) type from one layout to another, which has addends over no more axes than the old one."""
     mesh = wires.mesh
+    if 0 in kind.shape:  # nothing to move, and nothing that may be moved
+        return wires.builder.constant(0, new.local(mesh, kind))
     close = [axis for axis in old.partial if axis not in new.partial]
     if close:
         dims = [k for k, axes in enumerate(new.dims) if axes and axes[0] in close and not old.dims[k]]

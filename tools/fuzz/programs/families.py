@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.fuzz.programs.logical import Family
+from tools.fuzz.programs.maker import Family
 
 _PLAIN = {"unary": 1, "binary": 4, "convert": 1, "move": 3, "reduce": 3}
 
@@ -33,6 +33,9 @@ FAMILIES = {
     "branches": Family(("i32", "f32", "i1"), {"branch": 4, "binary": 2, "compare": 1, "reduce": 2, "while": 1}, (1, 3)),
     "effects": Family(
         ("i32", "f32"), {"effect": 3, "binary": 4, "while": 2, "branch": 1, "reduce": 1, "select": 1}, (2, 4)
+    ),
+    "layers": Family(
+        ("f32", "i32"), {"layers": 4, "binary": 4, "unary": 2, "move": 1, "reduce": 2, "dot": 1, "select": 1}, (1, 2)
     ),
     "special": Family(("f32",), {"special": 2, "binary": 4, "select": 2, "compare": 2, "reduce": 2, "move": 1}),
 }

@@ -11,11 +11,11 @@ import numpy as np
 from tools.fuzz.programs import text
 from tools.fuzz.programs.elementwise import Array
 from tools.fuzz.programs.families import FAMILIES
-from tools.fuzz.programs.logical import make, prune
+from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.mutation import mutate
 from tools.fuzz.programs.partition import partition, random_layout, random_mesh
 from tools.fuzz.programs.placing import Layout, Mesh, annotation, cut, whole
-from tools.fuzz.programs.program import Builder, Function
+from tools.fuzz.programs.program import Builder, Function, prune
 from tools.fuzz.programs.rewriting import rewrite
 
 MANUAL = 0.15

@@ -192,3 +192,37 @@ def identity(combine: str, dtype: str) -> Any:
     if combine == "and":
         return -1 if signed else high
     return high if combine == "minimum" else low
+
+
+def inlined(function: Function, block: Block, values: dict[int, int]) -> list[Node]:
+    """The operations of a block once more, with such values for those from outside; `values` gets the new ones."""
+    found = []
+    for node in block.nodes:
+        regions = []
+        for region in node.regions:
+            for argument in region.arguments:
+                values[argument] = function.fresh(function.kinds[argument])
+            nodes = inlined(function, region, values)
+            arguments = tuple(values[argument] for argument in region.arguments)
+            regions.append(Block(arguments, nodes, tuple(values.get(v, v) for v in region.results)))
+        for output in node.outputs:
+            values[output] = function.fresh(function.kinds[output])
+        inputs = tuple(values.get(value, value) for value in node.inputs)
+        outputs = tuple(values[value] for value in node.outputs)
+        found.append(Node(node.op, inputs, outputs, dict(node.attributes), tuple(regions)))
+    return found
+
+
+def prune(function: Function) -> None:
+    """Leave out what nothing depends on (effects and communication stay)."""
+    blocks = list(function.body.blocks())
+    while True:
+        used = {v for b in blocks for v in b.results} | {v for b in blocks for n in b.nodes for v in n.inputs}
+        gone = 0
+        for block in blocks:
+            kept = [n for n in block.nodes if used & set(n.outputs)]
+            gone += len(block.nodes) - len(kept)
+            block.nodes = kept
+        if not gone:
+            return
+        blocks = list(function.body.blocks())

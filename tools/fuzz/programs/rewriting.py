@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tools.fuzz.programs.program import Block, Builder, Function, Node
-from tools.fuzz.programs.spellings import REWRITES, Rewrite, inlined
+from tools.fuzz.programs.program import Block, Builder, Function, Node, inlined
+from tools.fuzz.programs.spellings import REWRITES, Rewrite
 
 
 def rewrite(function: Function, rng: random.Random, count: int) -> list[str]:

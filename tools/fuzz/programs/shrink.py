@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tools.fuzz.programs.logical import prune
 from tools.fuzz.programs.pair import Pair
-from tools.fuzz.programs.program import Block, Function, Node
+from tools.fuzz.programs.program import Block, Function, Node, prune
 from tools.fuzz.programs.rewriting import substitute
 
 ROUNDS = 20

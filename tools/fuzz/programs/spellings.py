@@ -6,29 +6,10 @@ import random
 from collections.abc import Callable
 
 from tools.fuzz.programs import arithmetic
-from tools.fuzz.programs.program import Block, Builder, Function, Kind, Node, identity
+from tools.fuzz.programs.program import Builder, Kind, Node, identity, inlined
 
 Rewrite = Callable[[Builder, Node, random.Random], int | None]
 """The value that takes the place of an operation's result, or None where there is none."""
-
-
-def inlined(function: Function, block: Block, values: dict[int, int]) -> list[Node]:
-    """The operations of a block once more, with such values for those from outside; `values` gets the new ones."""
-    found = []
-    for node in block.nodes:
-        regions = []
-        for region in node.regions:
-            for argument in region.arguments:
-                values[argument] = function.fresh(function.kinds[argument])
-            nodes = inlined(function, region, values)
-            arguments = tuple(values[argument] for argument in region.arguments)
-            regions.append(Block(arguments, nodes, tuple(values.get(v, v) for v in region.results)))
-        for output in node.outputs:
-            values[output] = function.fresh(function.kinds[output])
-        inputs = tuple(values.get(value, value) for value in node.inputs)
-        outputs = tuple(values[value] for value in node.outputs)
-        found.append(Node(node.op, inputs, outputs, dict(node.attributes), tuple(regions)))
-    return found
 
 
 def _dims_reversed(b: Builder, n: Node, rng: random.Random) -> int | None:

@@ -1,0 +1,102 @@
+"""Loops, branches and repeated layers of random operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tools.fuzz.programs.maker import DIRECTIONS, Family, Maker
+from tools.fuzz.programs.program import Block, Kind, inlined
+from tools.fuzz.programs.steps import TRUTH_BINARY
+
+CONTROL = frozenset(["while", "branch", "layers"])
+
+
+def _inside(maker: Maker, kinds: Sequence[Kind] = ()) -> Maker:
+    region = maker.builder.region(kinds)
+    family = Family(
+        maker.family.dtypes,
+        {k: v for k, v in maker.family.steps.items() if k not in CONTROL or maker.depth < 1} or {"binary": 1},
+    )
+    return Maker(
+        region, maker.random, family, maker.base, maker.steps, [*maker.values, *region.block.arguments], maker.depth + 1
+    )
+
+
+def loop(maker: Maker) -> list[int]:
+    """A loop that counts up by steps to a limit, and carries a value or two."""
+    rng, counter = maker.random, Kind((), "i32")
+    first, step = rng.choice([0, 0, 0, 1, 2]), rng.choice([1, 1, 1, 2])
+    limit = first + rng.randrange(1, 6)
+    carried = [a for a in (maker.some() for _ in range(rng.choice([1, 1, 2]))) if a is not None] or [
+        maker.of_type(maker.dtype(), maker.base)
+    ]
+    kinds = [counter, *map(maker.kind, carried)]
+    start = maker.builder.constant(first, counter)
+    test = maker.builder.region(kinds)
+    bound = test.constant(limit, counter)
+    test.block.results = (test.compare("LT", test.block.arguments[0], bound),)
+    body = _inside(maker, kinds)
+    number = body.builder.same("add", body.builder.block.arguments[0], body.builder.constant(step, counter))
+    if rng.random() < 0.6:
+        body.values.append(
+            body.builder.broadcast(
+                body.builder.convert(body.builder.block.arguments[0], body.dtype())
+                if body.family.dtypes[0] != "i1"
+                else body.builder.block.arguments[0],
+                maker.base,
+            )
+        )
+    for _ in range(rng.randrange(1, 3)):
+        body.step()
+    results = []
+    for argument, kind in zip(body.builder.block.arguments[1:], kinds[1:], strict=True):
+        late = [v for v in body.values if maker.kind(v) == kind and v not in maker.values and v != argument]
+        new = late[-1] if late else body.of_type(kind.dtype, kind.shape)
+        if rng.random() < 0.5:
+            name = rng.choice(TRUTH_BINARY if kind.dtype == "i1" else ["add", "add", "subtract", "maximum", "multiply"])
+            new = body.builder.same(name, argument, new)
+        results.append(new)
+    body.builder.block.results = (number, *results)
+    found = maker.builder.many("while", [start, *carried], kinds, [test.block, body.builder.block])
+    return list(found[1:])
+
+
+def branch(maker: Maker) -> list[int]:
+    kind = Kind(maker.base, maker.dtype())
+    count = maker.random.choice([2, 2, 3])
+    blocks: list[Block] = []
+    for _ in range(count):
+        inside = _inside(maker)
+        for _ in range(maker.random.randrange(1, 3)):
+            inside.step()
+        inside.builder.block.results = (inside.of_type(kind.dtype, kind.shape),)
+        blocks.append(inside.builder.block)
+    index = maker.index()
+    if count == 2 and maker.random.random() < 0.6:
+        test = maker.builder.compare(
+            maker.random.choice(DIRECTIONS), index, maker.builder.like(maker.number(maker.kind(index).dtype), index)
+        )
+        return list(maker.builder.many("if", [test], [kind], blocks))
+    return list(maker.builder.many("case", [maker.builder.convert(index, "i32")], [kind], blocks))
+
+
+def layers(maker: Maker) -> list[int]:
+    """Equal layers one after another, each with numbers of its own."""
+    kind = Kind(maker.base, maker.dtype())
+    first = maker.of_type(kind.dtype, kind.shape)
+    layer = _inside(maker, [kind, kind])
+    layer.values = list(layer.builder.block.arguments)
+    for _ in range(maker.random.randrange(2, 4)):
+        layer.step()
+    last = [v for v in layer.values[2:] if maker.kind(v) == kind]
+    result = last[-1] if last else layer.builder.same("maximum" if kind.dtype != "i1" else "and", *layer.values[:2])
+    layer.builder.block.results = (layer.builder.same("add", result, layer.values[1]),)
+    wanted = maker.random.randrange(2, 5)
+    others = [v for v in maker.values if maker.kind(v) == kind]
+    found = first
+    for _ in range(wanted):
+        own = maker.random.choice(others) if others else maker.builder.like(maker.number(kind.dtype), first)
+        values = dict(zip(layer.builder.block.arguments, (found, own), strict=True))
+        maker.builder.block.nodes += inlined(maker.builder.function, layer.builder.block, values)
+        found = values[layer.builder.block.results[0]]
+    return [found]
