@@ -134,7 +134,7 @@ def measure(devices: int, layers: int, program: str, repeat: int) -> Row:
         with partition(text) as job:
             halves = job.wait()
             operations = halves.partitioned.read_text().count(" = ")
-            verified = [_child(_VERIFY, 1, str(halves.logical), str(halves.partitioned)) for _ in range(repeat)]
+            verified = [_child(_VERIFY, 1, str(halves.annotated), str(halves.partitioned)) for _ in range(repeat)]
     return Row(
         devices=devices,
         layers=layers,

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hlo_verify import config, custom_calls
 from hlo_verify.depth import deeply
-from hlo_verify.diagnostics import Input, Internal
+from hlo_verify.diagnostics import Annotation, Input, Internal
 from hlo_verify.errors import InputError
 from hlo_verify.partition import Partitioned, partition
-from hlo_verify.report import Verdict
+from hlo_verify.report import Result, Verdict
 
 if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
+    from hlo_verify.passes.between import Question
     from hlo_verify.report import Report
     from hlo_verify.sharding import Sharding
 
@@ -49,6 +50,7 @@ def verify(
     logical: Source,
     partitioned: Source | list[Source] | tuple[Source, ...] | None = None,
     *,
+    annotated: Source | None = None,
     devices: int | None = None,
     shardings: str | Path | config.Shardings | None = None,
     results: str | Path | None = None,
@@ -63,8 +65,12 @@ def verify(
 
     A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered or
     traced JAX function, or an `ir.Module`. Without `partitioned`, `logical` carries shardings, and the XLA in jaxlib
-    partitions it; `keep` then names a folder for the two halves (`logical.hlo`, `partitioned.hlo`). Where every rank
-    has a graph of its own, `partitioned` is a list of them, in the order of the ranks.
+    partitions it; `keep` then names a folder for the module as it was given, as XLA annotated it and as XLA partitioned
+    it (`logical`, `annotated`, `partitioned`). Where every rank has a graph of its own, `partitioned` is a list of
+    them, in the order of the ranks.
+
+    Of a pair, `annotated` may be what the compiler's passes had made of `logical` when the partitioner was given it. It
+    helps the proof, and says where lies what `logical` leaves open; the verdict is about `logical` all the same.
 
     Arguments and results that neither module has a sharding for are placed by position and shape, as far as the proof
     goes through; `Report.inferred` says how.
@@ -87,10 +93,13 @@ def verify(
     if partitioned is None:
         if results is not None:
             raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
+        if annotated is not None:
+            raise InputError("annotated goes with a pair; of one module, XLA makes it", Input.USAGE)
         return _verify_one(logical, devices, given, keep, asked, progress)
     if keep is not None:
         raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
-    return _verify_pair(logical, partitioned, devices, (given, _demanded(results)), asked, progress)
+    between = None if annotated is None else _module(annotated, devices)
+    return _verify_pair(logical, partitioned, between, devices, (given, _demanded(results)), asked, progress)
 
 
 @deeply
@@ -130,26 +139,23 @@ def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
 def _verify_pair(
     logical: Source,
     partitioned: Source | list[Source] | tuple[Source, ...],
+    annotated: Module | None,
     devices: int | None,
     given: Sequence[config.Shardings | None],
     asked: _Asked,
     progress: Progress | None,
 ) -> Report:
-    from hlo_verify.passes.inference import infer
-
     whole = _module(logical, devices)
     parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
     for shardings in given:
         whole = whole if shardings is None else shardings.apply(whole)
-    inferred = infer(whole, parts)
 
-    def contents() -> tuple[bytes, bytes]:
-        if isinstance(partitioned, list | tuple) or inferred.partitioned is not parts:  # there are no such files
-            return inferred.logical.bytecode(), inferred.partitioned.bytecode()
+    def contents(question: Question) -> tuple[bytes, bytes]:
+        if isinstance(partitioned, list | tuple) or question.partitioned is not parts:  # there are no such files
+            return question.given.bytecode(), question.partitioned.bytecode()
         return _bytes(logical), _bytes(partitioned)
 
-    report = _decide(inferred.logical, inferred.partitioned, asked, contents, progress)
-    return inferred.judged(report)
+    return _between(whole, annotated, parts, asked, contents, progress)
 
 
 def _verify_one(
@@ -164,15 +170,19 @@ def _verify_one(
     with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load import load  # takes a second, and XLA works meanwhile
 
-        halves = job.wait(None if progress is None else lambda: progress(0, 0))
+        try:
+            whole = load(contents, devices=devices)
+        except InputError:
+            job.wait()  # the child says the same in more detail
+            raise
+        made = job.wait(None if progress is None else lambda: progress(0, 0))
+        files = (_bytes(contents), made.partitioned.read_bytes())
         if keep is not None:
-            _keep(halves, Path(keep))
-        whole, parts = load(halves.logical), load(halves.partitioned)
-        files = (halves.logical.read_bytes(), halves.partitioned.read_bytes())
-    path = str(contents) if isinstance(contents, Path) else ""
-    whole = _named(replace(whole, path=path), halves)
-    whole, left = _complete(whole if given is None else given.apply(whole), parts)
-    report = _decide(whole, parts, asked, lambda: files, progress)
+            _keep(files[0], made, Path(keep))
+        annotated, parts = load(made.annotated), load(made.partitioned)
+    whole = whole if given is None else given.apply(whole)
+    annotated, left = _complete(annotated, parts)
+    report = _between(whole, annotated, parts, asked, lambda _: files, progress)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
         report = replace(report, assumptions=(*report.assumptions, assumption))
@@ -194,47 +204,81 @@ class _Asked:
             raise InputError(f"cannot write {self.witness}: there is no such folder", Input.UNWRITABLE)
 
 
-def _decide(
-    logical: Module,
-    partitioned: Module,
+def _between(
+    whole: Module,
+    annotated: Module | None,
+    parts: Module,
     asked: _Asked,
-    contents: Callable[[], tuple[bytes, bytes]],
+    contents: Callable[[Question], tuple[bytes, bytes]],
     progress: Progress | None,
 ) -> Report:
-    from hlo_verify.passes.prove import prove
+    """Decide a pair, perhaps with the help of what the compiler made of the whole module on the way.
+
+    `contents` are the files of a witness, for the question that was asked in the end.
+    """
+    from hlo_verify.passes.between import Question
+    from hlo_verify.passes.demanded import Demanded, demanded
+    from hlo_verify.passes.inference import infer
+
+    demand = Demanded(whole, whole) if annotated is None else demanded(whole, annotated, parts)
+    inferred = infer(demand.given, parts)
+    is_same = inferred.partitioned is parts
+    helping = demand.placed_like(inferred.logical) if annotated is not None and is_same else None
+    question = Question(inferred.logical, inferred.partitioned, helping)
+    asked = replace(asked, refute=False, witness=None) if demand.missed else asked
+    report = _decide(question, asked, lambda: contents(question), progress)
+    report = replace(inferred.judged(report), left_open=demand.left)
+    return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
+
+
+def _missed(result: Result, missed: Mapping[int, str]) -> Result:
+    """The verdict for a result that cannot lie where it has to: whatever was found is not about that."""
+    reason = missed.get(result.index)
+    if reason is None:
+        return result
+    return Result(result.index, result.name, Verdict.UNKNOWN, reason, code=Annotation.WRONG_SHARD)
+
+
+def _decide(
+    question: Question, asked: _Asked, contents: Callable[[], tuple[bytes, bytes]], progress: Progress | None
+) -> Report:
+    from hlo_verify.passes.between import answer
 
     if asked.refute:
-        report = _refuted(logical, partitioned, asked.witness, contents, progress)
+        report, rests_on = _refuted(question, asked.witness, contents, progress)
     else:
-        report = prove(logical, partitioned, progress=progress)
+        answered = answer(question, progress=progress)
+        report, rests_on = answered.examination.report, answered.rests_on
     if asked.jobs and report.verdict is Verdict.PROVED:
-        report = _rechecked(report, logical, partitioned, asked.jobs, progress)
-    said = dict.fromkeys((*logical.notes, *partitioned.notes, *custom_calls.assumptions((logical, partitioned))))
+        report = _rechecked(report, rests_on, asked.jobs, progress)
+    modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
+    notes = (note for module in modules for note in module.notes)
+    said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
     return replace(report, assumptions=(*report.assumptions, *said))
 
 
 def _refuted(
-    logical: Module,
-    partitioned: Module,
+    question: Question,
     witness: Path | None,
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
-) -> Report:
-    """The proof, or the refutation of what is not proved."""
-    from hlo_verify.passes.prove import examine
+) -> tuple[Report, Sequence[tuple[Module, Module]]]:
+    """The proof and the pairs that it rests on, or the refutation of what is not proved."""
+    from hlo_verify.passes.between import answer
     from hlo_verify.passes.refute import refuter, save
 
-    with refuter(logical, partitioned) as refutes:
-        examination = examine(logical, partitioned, progress=progress, differing=refutes.differing)
+    with refuter(question.given, question.partitioned) as refutes:
+        answered = answer(question, progress=progress, differing=refutes.differing)
+        examination = answered.examination
         if examination.report.verdict is Verdict.PROVED:
-            return examination.report
+            return examination.report, answered.rests_on
         try:
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
-            return _interrupted(examination.report)
+            return _interrupted(examination.report), ()
     if witness is not None and refutation.counterexamples:
         save(witness, refutation.counterexamples[0], *contents())
-    return refutation.report
+    return refutation.report, ()
 
 
 def _interrupted(report: Report) -> Report:
@@ -244,11 +288,12 @@ def _interrupted(report: Report) -> Report:
     return replace(report, results=tuple(results))
 
 
-def _rechecked(report: Report, logical: Module, partitioned: Module, jobs: int, progress: Progress | None) -> Report:
+def _rechecked(report: Report, pairs: Sequence[tuple[Module, Module]], jobs: int, progress: Progress | None) -> Report:
     """The report of a proof with a second check of it, in so many processes."""
     from hlo_verify.passes.recheck import recheck
+    from hlo_verify.report import together
 
-    found = recheck(logical, partitioned, jobs=jobs, progress=progress)
+    found = together([recheck(*pair, jobs=jobs, progress=progress) for pair in pairs])
     results = report.results
     if found.disagreements:  # nothing is proved by a prover that is wrong somewhere
         reason = "internal error: a second check of the proof disagrees with it"
@@ -317,16 +362,6 @@ def _contents(source: Source) -> str | bytes | Path:
     )
 
 
-def _named(logical: Module, halves: Partitioned) -> Module:
-    """XLA's dump keeps no names of results; the module that was partitioned has them."""
-    same = len(halves.argument_names) == len(logical.argument_names) and len(halves.result_names) == len(
-        logical.result_names
-    )
-    if not same:
-        return logical
-    return replace(logical, argument_names=halves.argument_names, result_names=halves.result_names)
-
-
 def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
     """The module with what XLA left without a sharding replicated, and the names of such arguments.
 
@@ -358,10 +393,12 @@ def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
     return replace(logical, argument_shardings=arguments, result_shardings=results), left
 
 
-def _keep(halves: Partitioned, folder: Path) -> None:
+def _keep(given: bytes, made: Partitioned, folder: Path) -> None:
+    """Leave behind a module as it was given, annotated and partitioned."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(halves.logical, folder / "logical.hlo")
-        shutil.copyfile(halves.partitioned, folder / "partitioned.hlo")
+        (folder / "logical.mlir").write_bytes(given)
+        shutil.copyfile(made.annotated, folder / "annotated.hlo")
+        shutil.copyfile(made.partitioned, folder / "partitioned.hlo")
     except OSError as error:
-        raise InputError(f"cannot keep the two modules in {folder}: {error.strerror}", Input.UNWRITABLE) from error
+        raise InputError(f"cannot keep the modules in {folder}: {error.strerror}", Input.UNWRITABLE) from error

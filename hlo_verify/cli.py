@@ -50,6 +50,8 @@ class Job:
     logical: Path | None = None
     partitioned: Path | tuple[Path, ...] | None = None
     problem: str = ""
+    annotated: Path | None = None
+    """What the partitioner was given, where `logical` is earlier."""
     chain: Chain | None = None
     """What is verified pass by pass, instead of all these."""
 
@@ -269,7 +271,7 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
     from hlo_verify.dumps import find_pairs
 
     pairs, incomplete = find_pairs(paths[0])
-    jobs = [Job(pair.module, pair.logical, pair.partitioned) for pair in pairs]
+    jobs = [Job(pair.module, pair.logical, pair.partitioned, annotated=pair.annotated) for pair in pairs]
     return jobs + [Job(module, problem=problem) for module, problem in incomplete]
 
 
@@ -309,6 +311,11 @@ def _verify_all(
                 yield Failure(job.name, defects.diagnose(error))
 
 
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that there is something to say of."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
     if job.logical is None:
         raise InputError(job.problem, Input.NO_PAIR_IN_FOLDER)
@@ -321,7 +328,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         job.partitioned,
         devices=arguments.devices,
         shardings=arguments.shardings,
-        **({} if arguments.results is None else {"results": arguments.results}),
+        **_given(results=arguments.results, annotated=job.annotated),
         keep=arguments.keep,
         refute=arguments.refute,
         witness=arguments.witness,

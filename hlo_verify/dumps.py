@@ -6,7 +6,8 @@ XLA names a module between two passes
 
 where MODULE is `module_0003.jit_step` (on TPU with a `.cl_123` behind it), STEP counts the module's dumps, and
 the ending is `.txt`, `.hlo`, `.pb` or `.hlo.pb`, perhaps with `.gz`. A pass that changes nothing is not dumped, so the
-module before the partitioner may carry the name of an earlier pass.
+module before the partitioner may carry the name of an earlier pass. What it was given at first is in
+`MODULE/module.mlir` (StableHLO, as the program was lowered) and in `MODULE.before_optimizations` (the same as HLO).
 """
 
 from __future__ import annotations
@@ -46,11 +47,16 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A module before and after the SPMD partitioner."""
+    """A module as it came in, the earliest that there is of it, and behind the SPMD partitioner.
+
+    `annotated` is what the partitioner was given, where that is a later one: its passes simplified it and completed
+    its shardings.
+    """
 
     module: str
     logical: Path
     partitioned: Path
+    annotated: Path | None = None
 
 
 def dump_flags(folder: Path | str) -> str:
@@ -61,8 +67,8 @@ def dump_flags(folder: Path | str) -> str:
 def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     """Every pair in `folder`, ordered by module; and each module of which only one half is there, with a message.
 
-    A folder with one `logical.*` and one `partitioned.*` file, as `--keep` leaves it, is one pair. Raises
-    `InputError` where there is no pair.
+    A folder with one `logical.*` and one `partitioned.*` file, as `--keep` leaves it, is one pair, perhaps with an
+    `annotated.*`. Raises `InputError` where there is no pair.
     """
     names = list_files(folder)
     if not names:
@@ -76,7 +82,8 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
     pairs: list[Pair] = []
     incomplete: list[tuple[str, str]] = []
     for module in sorted(modules):
-        _pair_up(module, sorted(modules[module], key=lambda dump: dump.step), pairs, incomplete)
+        first = _as_given(folder, names, module)
+        _pair_up(module, first, sorted(modules[module], key=lambda dump: dump.step), pairs, incomplete)
     if not pairs:
         raise InputError(incomplete[0][1] if incomplete else _no_pairs(folder, names), Input.NO_PAIR_IN_FOLDER)
     return pairs, incomplete
@@ -107,7 +114,22 @@ def _kept_pair(folder: Path, names: list[str]) -> Pair | None:
     halves = [[n for n in names if n.startswith(f"{half}.")] for half in ("logical", "partitioned")]
     if [len(half) for half in halves] != [1, 1]:
         return None
-    return Pair(folder.resolve().name, folder / halves[0][0], folder / halves[1][0])
+    between = [n for n in names if n.startswith("annotated.")]
+    annotated = folder / between[0] if len(between) == 1 else None
+    return Pair(folder.resolve().name, folder / halves[0][0], folder / halves[1][0], annotated)
+
+
+def _as_given(folder: Path, names: Iterable[str], module: str) -> Path | None:
+    """A module before any pass of the compiler, if it was dumped."""
+    lowered = folder / module / "module.mlir"
+    if lowered.is_file():
+        return lowered
+    forms: list[tuple[str, Dump]] = []
+    for name in names:
+        ending = _ENDING.search(name)
+        if ending and name[: ending.start()] == f"{module}.before_optimizations":
+            forms.append((ending["form"], Dump(folder / name, module, 0, "", "")))
+    return _best_form(forms).path if forms else None
 
 
 def _best_form(candidates: list[tuple[str, Dump]]) -> Dump:
@@ -127,18 +149,25 @@ def _is_elided(path: Path) -> bool:
         return False  # the loader reports what is wrong with the file
 
 
-def _pair_up(module: str, dumps: list[Dump], pairs: list[Pair], incomplete: list[tuple[str, str]]) -> None:
+def _pair_up(
+    module: str, first: Path | None, dumps: list[Dump], pairs: list[Pair], incomplete: list[tuple[str, str]]
+) -> None:
     """Add the pairs of one module, whose dumps come in order of their steps: each dump after a partitioner with the
-    last one before it."""
+    last one before it, and with the module as it came in (`first`, or else the first dump; where it is partitioned
+    again, the first dump since)."""
     afters = [dump for dump in dumps if dump.after in PARTITIONERS]
+    since = -1
     for after in afters:
-        earlier = [dump for dump in dumps if dump.step < after.step]
+        earlier = [dump for dump in dumps if since < dump.step < after.step]
         befores = [d for d in earlier if d.before == after.after] or [d for d in earlier if d.after in PROPAGATIONS]
         if befores:
-            pairs.append(Pair(module, befores[-1].path, after.path))
+            given = first if first is not None and since < 0 else earlier[0].path
+            annotated = befores[-1].path
+            pairs.append(Pair(module, given, after.path, None if given == annotated else annotated))
         else:
             message = f"{after.path} is a module after the SPMD partitioner, but the one before it is missing"
             incomplete.append((module, f"{message}: dump both with {PASSES_FLAG}"))
+        since = after.step
     befores = [dump for dump in dumps if dump.before in PARTITIONERS]
     if befores and not afters:
         message = f"{befores[-1].path} is a module before the SPMD partitioner, but the one after it is missing"

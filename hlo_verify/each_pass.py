@@ -22,6 +22,7 @@ from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, operations
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
+from hlo_verify.passes.between import forms
 from hlo_verify.passes.folding import Folded
 from hlo_verify.passes.inference import infer
 from hlo_verify.passes.inferred import Inferred
@@ -29,9 +30,7 @@ from hlo_verify.passes.load import load
 from hlo_verify.passes.pair import device_count
 from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
-from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.sameness import EFFECTS, Programs
-from hlo_verify.passes.slim import has_loops, slim
 from hlo_verify.report import ChainReport, Report, Step, Verdict
 
 Progress = Callable[[int, int], None]
@@ -174,7 +173,7 @@ class _Walk:
         """How two modules are seen to be equal at once; empty if they are not."""
         if self._programs.of(earlier) == self._programs.of(module):
             return SAME
-        pairs = (self._pair(first, second) for first, second in _forms(earlier, module))
+        pairs = (self._pair(first, second) for first, second in forms(earlier, module))
         return ALIKE if any(pair is not None and _is_equal_at_once(pair) for pair in pairs) else ""
 
     def _unlike_those_before(self, readings: Sequence[Module]) -> tuple[Module, Found]:
@@ -243,16 +242,6 @@ class _Walk:
             if examination.report.verdict is Verdict.PROVED:
                 return examination.report
             return refutes.refute(examination).report
-
-
-def _forms(first: Module, second: Module) -> Iterator[tuple[Module, Module]]:
-    """Two modules in forms that are easier to compare, the easiest first; and as they are."""
-    wholes = rejoined(first), rejoined(second)
-    if has_loops(first) and has_loops(second):
-        yield slim(wholes[0]), slim(wholes[1])
-    yield wholes
-    if wholes[0] is not first or wholes[1] is not second:
-        yield first, second
 
 
 def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:

@@ -43,12 +43,10 @@ _FATAL = re.compile(r"F\d{4} ")
 
 @dataclass(frozen=True, slots=True)
 class Partitioned:
-    """The two halves as HLO text, and what only the module itself says: the names of arguments and results."""
+    """What the partitioner was given and what it made of it, as HLO text."""
 
-    logical: Path
+    annotated: Path
     partitioned: Path
-    argument_names: tuple[str, ...]
-    result_names: tuple[str, ...]
 
 
 @contextmanager
@@ -139,8 +137,7 @@ def _collect(folder: Path, status: int, what: str) -> Partitioned:
         error = _failure(failure) if failure.is_file() else _no_dump(folder, status)
         raise error if str(error).startswith(f"{what}: ") else error.within(what)
     pairs, _ = dumps.find_pairs(dump)
-    names = json.loads((folder / "names.json").read_text())
-    return Partitioned(pairs[0].logical, pairs[0].partitioned, tuple(names["arguments"]), tuple(names["results"]))
+    return Partitioned(pairs[0].annotated or pairs[0].logical, pairs[0].partitioned)
 
 
 def _failure(file: Path) -> InputError:

@@ -1,7 +1,7 @@
 """The child process of `hlo_verify.partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
 
-`python -m hlo_verify.partition_child FOLDER MODULE [DEVICES]` writes `names.json` to FOLDER before it compiles, and
-`error`, the code and message for the user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent)
+`python -m hlo_verify.partition_child FOLDER MODULE [DEVICES]` writes `error` to FOLDER, the code and message for the
+user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent)
 holds shardings to put on the module first. The parent ends it once XLA has dumped what it is after.
 """
 
@@ -51,8 +51,6 @@ def _partition(folder: Path, path: Path, devices: int | None) -> None:
     bytecode, shardy = _bytecode(source.module), uses_shardy(source.module)
     module = load.build(source, canonicalize.canonicalize(source.module), devices, str(path))
     _check(module)
-    names = {"arguments": module.argument_names, "results": module.result_names}
-    (folder / "names.json").write_text(json.dumps(names))
     _compile(bytecode, module, shardy)
 
 

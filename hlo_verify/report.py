@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -136,6 +137,24 @@ class Recheck:
     interrupted: bool = False
 
 
+def together(checks: Sequence[Recheck]) -> Recheck:
+    """One account of several checks."""
+    unchecked = Counter[str]()
+    for check in checks:
+        unchecked.update(dict(check.unchecked))
+    return Recheck(
+        sum(check.steps for check in checks),
+        sum(check.questions for check in checks),
+        sum(check.agreed for check in checks),
+        sum(check.by_solver for check in checks),
+        sum(check.bounded for check in checks),
+        tuple(unchecked.most_common()),
+        tuple(wrong for check in checks for wrong in check.disagreements),
+        sum(check.seconds for check in checks),
+        any(check.interrupted for check in checks),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything a renderer needs. `seconds` is wall time from loaded modules to verdict."""
@@ -154,6 +173,10 @@ class Report:
     """The same in one line, which a verdict has in its own."""
     recheck: Recheck | None = None
     """What a second check of the proof found, where one was asked for."""
+    compared: str = ""
+    """What was compared, where it is not just the two modules of a pair."""
+    left_open: tuple[str, ...] = ()
+    """Where the compiler put arguments and results of which the module does not say where they lie: taken as it is."""
 
     @property
     def verdict(self) -> Verdict:

@@ -90,21 +90,44 @@ def _examine(
     logical: Module, partitioned: Module, progress: Progress | None, differing: Differing | None
 ) -> Examination:
     started = time.perf_counter()
+    report = _at_once(logical, partitioned, progress)
+    left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
+    if not left:
+        return Examination(report, {})
+    placed = result_placements(logical, partitioned, report.devices)
+    wrong = frozenset(differing(left) if differing is not None else ())
+    outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong))
+    if wrong:
+        outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
+    results = _results(logical, partitioned, outcome, placed, wrong)
+    diagnosis: Diagnosis | None = outcome.stages.diagnosis
+    report = _report(logical, outcome, results, report.devices, started)
+    return Examination(report, {} if diagnosis is None else diagnosis.leads)
+
+
+def prove_at_once(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Report:
+    """What is equal by construction alone, which takes one walk; anything else is UNKNOWN, without a reason.
+
+    Raises `InputError` where the modules are no pair.
+    """
+    with verification():
+        return _at_once(logical, partitioned, progress)
+
+
+def _at_once(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
+    started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
     found = _prove_repeated(logical, partitioned, devices, placed)
     if found is not None:
-        return Examination(replace(found, seconds=time.perf_counter() - started), {})
+        return replace(found, seconds=time.perf_counter() - started)
     outcome = _walk(logical, partitioned, False, progress)
     results = _results(logical, partitioned, outcome, placed, None)
-    left = [result.index for result in results if result.verdict is not Verdict.PROVED]
-    if left:
-        wrong = frozenset(differing(left) if differing is not None else ())
-        outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong))
-        if wrong:
-            outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
-        results = _results(logical, partitioned, outcome, placed, wrong)
-    report = Report(
+    return _report(logical, outcome, results, devices, started)
+
+
+def _report(logical: Module, outcome: _Outcome, results: list[Result], devices: int, started: float) -> Report:
+    return Report(
         logical.name,
         tuple(results),
         ASSUMPTIONS,
@@ -113,8 +136,6 @@ def _examine(
         stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
     )
-    diagnosis: Diagnosis | None = outcome.stages.diagnosis
-    return Examination(report, {} if diagnosis is None else diagnosis.leads)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from hlo_verify.ir import Function, Module, Op, Value, used
+from hlo_verify.ir import Function, Module, Op, Value, operations, used
+from hlo_verify.sharding_text import is_tuple, leaves
 
 
 def has_loops(module: Module) -> bool:
-    return any(op.name == "while" for op in module.main.ops)
+    """Whether there is one, be it inside of a manual region or a branch."""
+    return any(op.name == "while" for op in operations(module.main))
 
 
 def slim(module: Module) -> Module:
@@ -59,8 +62,22 @@ def _loop(op: Op, same: dict[Value, Value], needed: set[Value]) -> Op:
         operands=tuple(op.operands[k] for k in kept),
         results=tuple(op.results[k] for k in kept),
         types=tuple(op.types[k] for k in kept),
+        attributes=_attributes(op, kept),
         regions=regions,
     )
+
+
+def _attributes(op: Op, kept: list[int]) -> dict[str, Any]:
+    """A loop's attributes, where its sharding says of no more than it carries."""
+    attributes = dict(op.attributes)
+    sharding = attributes.get("sharding")
+    if sharding is None or len(kept) == len(op.results):
+        return attributes
+    elements = leaves(sharding) if isinstance(sharding, str) and is_tuple(sharding) else ()
+    del attributes["sharding"]  # another spelling of it is left out: it is but a hint
+    if len(elements) == len(op.results):
+        attributes["sharding"] = f"{{{', '.join(elements[k] for k in kept)}}}"
+    return attributes
 
 
 def _kept(op: Op, needed: set[Value]) -> list[int]:

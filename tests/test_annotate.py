@@ -49,7 +49,7 @@ def test_a_module_without_shardings_is_partitioned_by_those_of_a_file(tmp_path: 
     report = hlo_verify.verify(_plain(), shardings=path, keep=tmp_path / "kept")
     assert (report.verdict, report.devices) == (hlo_verify.Verdict.PROVED, 8)
     given = read_shardings(path).apply(load(_plain()))
-    halves = [load(tmp_path / "kept" / f"{half}.hlo") for half in ("logical", "partitioned")]
+    halves = [load(tmp_path / "kept" / f"{half}.hlo") for half in ("annotated", "partitioned")]
     assert halves[1].main.argument_types[1].shape == (16, 16)
     for wanted, kept in zip(given.argument_shardings, halves[0].argument_shardings, strict=True):
         assert wanted is not None and kept is not None

@@ -79,9 +79,10 @@ def test_arguments_that_xla_left_without_a_sharding_are_named() -> None:
 def test_keep(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     hlo_verify.verify(lowered(), keep=folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["logical.hlo", "partitioned.hlo"]
-    report = hlo_verify.verify(folder / "logical.hlo", str(folder / "partitioned.hlo"))
-    assert report.verdict is hlo_verify.Verdict.PROVED
+    assert sorted(path.name for path in folder.iterdir()) == ["annotated.hlo", "logical.mlir", "partitioned.hlo"]
+    for logical in ("annotated.hlo", "logical.mlir"):
+        report = hlo_verify.verify(folder / logical, str(folder / "partitioned.hlo"))
+        assert report.verdict is hlo_verify.Verdict.PROVED
 
 
 def test_shardings_of_a_pair(tmp_path: Path) -> None:

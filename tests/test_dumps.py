@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_verify.dumps import find_pairs, parse_names
+from hlo_verify.dumps import Pair, find_pairs, parse_names
 from hlo_verify.errors import InputError
 
 SHARDY_CPU = (
@@ -43,13 +43,32 @@ def fill(folder: Path, *names: str) -> Path:
 @pytest.mark.parametrize("names", [SHARDY_CPU, GSPMD_GPU, TPU])
 def test_the_names_of_each_compiler_are_paired(tmp_path: Path, names: tuple[str, str]) -> None:
     [pair], incomplete = find_pairs(fill(tmp_path, *names, *NOISE))
-    assert (pair.logical.name, pair.partitioned.name) == names
+    assert around(pair) == names
     assert incomplete == []
+
+
+def around(pair: Pair) -> tuple[str, str]:
+    """What the partitioner was given and what it made of it."""
+    return (pair.annotated or pair.logical).name, pair.partitioned.name
+
+
+def test_the_logical_side_is_the_earliest_that_there_is(tmp_path: Path) -> None:
+    """As the program was lowered; else before XLA's passes; else the first dump that there is."""
+    fill(tmp_path, *SHARDY_CPU, *NOISE)
+    lowered = tmp_path / "module_0000.jit_loss" / "module.mlir"
+    lowered.parent.mkdir()
+    lowered.write_text("module {}")
+    for earliest in (lowered, tmp_path / NOISE[0], tmp_path / NOISE[1]):
+        [pair], _ = find_pairs(tmp_path)
+        assert (pair.logical, around(pair)) == (earliest, SHARDY_CPU)
+        earliest.unlink()
+    [pair], _ = find_pairs(tmp_path)
+    assert (pair.logical.name, pair.annotated) == (SHARDY_CPU[0], None)
 
 
 def test_pairs_are_matched_by_module_and_ordered(tmp_path: Path) -> None:
     pairs, incomplete = find_pairs(fill(tmp_path, *TPU, *SHARDY_CPU, *GSPMD_GPU, *NOISE))
-    assert [(p.logical.name, p.partitioned.name) for p in pairs] == [SHARDY_CPU, TPU, GSPMD_GPU]
+    assert list(map(around, pairs)) == [SHARDY_CPU, TPU, GSPMD_GPU]
     assert [p.module for p in pairs] == [
         "module_0000.jit_loss",
         "module_0011.jit_train_step.cl_813921542",
@@ -61,7 +80,7 @@ def test_pairs_are_matched_by_module_and_ordered(tmp_path: Path) -> None:
 def test_a_module_partitioned_twice_gives_two_pairs(tmp_path: Path) -> None:
     again = [name.replace("0001.spmd", "0007.spmd").replace("0002.spmd", "0009.spmd") for name in SHARDY_CPU]
     pairs, _ = find_pairs(fill(tmp_path, *SHARDY_CPU, *again))
-    assert [(p.logical.name, p.partitioned.name) for p in pairs] == [SHARDY_CPU, tuple(again)]
+    assert [(p.logical.name, p.partitioned.name, p.annotated) for p in pairs] == [(*SHARDY_CPU, None), (*again, None)]
 
 
 def test_steps_are_numbers_not_text(tmp_path: Path) -> None:
@@ -92,7 +111,9 @@ def test_text_is_preferred_unless_its_constants_are_left_out(tmp_path: Path, gzi
 
 def test_what_keep_leaves_is_a_pair(tmp_path: Path) -> None:
     [pair], _ = find_pairs(fill(tmp_path, "logical.hlo", "partitioned.hlo"))
-    assert (pair.logical.name, pair.partitioned.name) == ("logical.hlo", "partitioned.hlo")
+    assert (pair.logical.name, pair.annotated, pair.partitioned.name) == ("logical.hlo", None, "partitioned.hlo")
+    [pair], _ = find_pairs(fill(tmp_path, "annotated.hlo"))
+    assert (pair.logical.name, pair.annotated) == ("logical.hlo", tmp_path / "annotated.hlo")
 
 
 def test_half_a_pair_is_reported_and_the_others_are_found(tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
+    if report.compared:
+        yield f"Compared: {report.compared}"
+    if report.left_open:
+        yield "Left open by the module, so taken from XLA:"
+        yield from (f"  {line}" for line in report.left_open)
     if report.inferred:
         yield "Inferred, since no module says it:"
         yield from (f"  {line}" for line in report.inferred)

@@ -71,3 +71,15 @@ def test_what_is_left() -> None:
 def test_a_result_that_stays_what_it_was() -> None:
     module = slim(load(program(TURNS[3], 2)))
     assert module.main.results == (module.main.arguments[1],)
+
+
+def test_a_sharding_says_of_what_is_still_carried() -> None:
+    """One sharding for each value; a list of another length is none of the loop's."""
+    shardings = ["{replicated}", *("{devices=[2]<=[2]}" for _ in range(4))]
+    text = program("%j, %s, %b, %c, %d", 1).replace(
+        f"%d = %y) : {CARRIED}\n",
+        f'%d = %y) : {CARRIED}\n attributes {{mhlo.sharding = "{{{", ".join(shardings)}}}"}}\n',
+    )
+    assert "attributes" in text
+    (op,) = [op for op in slim(load(text)).main.ops if op.name == "while"]
+    assert op.attributes["sharding"] == "{{replicated}, {devices=[2]<=[2]}}"

@@ -34,6 +34,12 @@ def test_what_was_inferred_is_told_line_by_line() -> None:
     )
 
 
+def test_what_was_compared_and_left_open_is_told() -> None:
+    lines = ("result y, which XLA returns: whole on every device",)
+    text = render([replace(report(P), compared="one with another", left_open=lines)], Style(), several=False)
+    assert "Compared: one with another\nLeft open by the module, so taken from XLA:\n  result y, which" in text
+
+
 def test_unknown_says_where_and_what_differs() -> None:
     assert render([report(P, U)], Style(), several=False) == (
         "PROVED   result[0]\n"

@@ -1,0 +1,147 @@
+"""A proof about the module that a user gave, with the help of what XLA made of it on the way.
+
+Three modules: as it was given; as XLA annotated it (converted to HLO, simplified, shardings completed), which is what
+the partitioner was handed; and partitioned. The question is about the first and the last. They are compared as they
+are, and that is enough for most programs. Where it is not, the annotated module helps: the partitioner kept its
+operations, their places in the source and the shardings in between, which a proof by cases needs. Then two things are
+proved: the annotated module computes what the given one does, both as a whole; and the partitioned one computes what
+the annotated one does. Equality is transitive. What conversion or propagation changed breaks the first of these.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hlo_verify.errors import InputError
+from hlo_verify.ir import Module
+from hlo_verify.passes.beside import knows_devices, pair_of_wholes
+from hlo_verify.passes.prove import Differing, Examination, Progress, examine, prove_at_once
+from hlo_verify.passes.rejoin import rejoined
+from hlo_verify.passes.slim import has_loops, slim
+from hlo_verify.report import Report, Result, Verdict
+
+DIRECTLY = "{given} with the partitioned one"
+IN_TWO_STEPS = "{given} with what XLA annotated, and that with the partitioned one"
+EARLIER = (
+    "; the partitioned module is proved to compute what XLA annotated, so that what is not followed happened before: "
+    "conversion, simplification or sharding propagation"
+)
+
+Modules = tuple[Module, Module]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Whether the partitioned module computes what the given one does. The annotated one, if any, only helps."""
+
+    given: Module
+    partitioned: Module
+    annotated: Module | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """An examination of the given module against the partitioned one, and the pairs that a proof rests on."""
+
+    examination: Examination
+    rests_on: tuple[Modules, ...]
+
+
+def answer(question: Question, *, progress: Progress | None = None, differing: Differing | None = None) -> Answer:
+    """Decide each result. `differing` is as for `examine`, about the given module.
+
+    Raises `InputError` where the modules are no pair.
+    """
+    if question.annotated is None:
+        pair = question.given, question.partitioned
+        return Answer(examine(*pair, progress=progress, differing=differing), (pair,))
+    started = time.perf_counter()
+    found, compared = _by_way_of(question.annotated, question, progress, differing)
+    file = f" ({Path(question.given.path).name})" if question.given.path else ""
+    compared = compared.format(given=f"the module as it was given{file}")
+    report = replace(found.examination.report, compared=compared, seconds=time.perf_counter() - started)
+    return replace(found, examination=replace(found.examination, report=report))
+
+
+def _by_way_of(
+    annotated: Module, question: Question, progress: Progress | None, differing: Differing | None
+) -> tuple[Answer, str]:
+    """The answer with the help of the annotated module, and in words what was compared."""
+    given, partitioned = question.given, question.partitioned
+    direct = first_proof(given, partitioned, progress)
+    if direct is not None:
+        report, pair = direct
+        return Answer(Examination(report, {}), (pair,)), DIRECTLY
+    linked, whole = _linked(given, annotated)
+    behind = examine(annotated, partitioned, progress=progress, differing=differing) if linked else None
+    if behind is not None and whole is not None and behind.report.verdict is Verdict.PROVED:
+        return Answer(behind, (whole, (annotated, partitioned))), IN_TWO_STEPS
+    examined = examine(given, partitioned, progress=progress, differing=differing)
+    if behind is not None:
+        examined = _with_proofs(examined, linked & _proved(behind.report))
+    elif examined.report.verdict is not Verdict.PROVED and first_proof(annotated, partitioned) is not None:
+        examined = _because_of_earlier_passes(examined)
+    return Answer(examined, ((given, partitioned),)), DIRECTLY
+
+
+def first_proof(
+    logical: Module, partitioned: Module, progress: Progress | None = None
+) -> tuple[Report, Modules] | None:
+    """The proof by construction of two modules in whichever form has one, and that form. None where none has."""
+    for pair in forms(logical, partitioned):
+        report = prove_at_once(*pair, progress=progress)
+        if report.verdict is Verdict.PROVED:
+            return report, pair
+    return None
+
+
+def forms(first: Module, second: Module) -> Iterator[Modules]:
+    """Two modules in forms that are easier to compare, the easiest first; and as they are."""
+    wholes = rejoined(first), rejoined(second)
+    if has_loops(first) and has_loops(second):
+        yield slim(wholes[0]), slim(wholes[1])
+    yield wholes
+    if wholes[0] is not first or wholes[1] is not second:
+        yield first, second
+
+
+def _linked(given: Module, annotated: Module) -> tuple[frozenset[int], Modules | None]:
+    """The results of which the annotated module is seen to compute what the given one does; if all, the pair too."""
+    if knows_devices(given) or knows_devices(annotated):
+        return frozenset(), None
+    found: frozenset[int] = frozenset()
+    for first, second in forms(given, annotated):
+        pair = pair_of_wholes(first, second)
+        try:
+            report = prove_at_once(*pair)
+        except InputError:  # they have other arguments or results
+            return frozenset(), None
+        if report.verdict is Verdict.PROVED:
+            return _proved(report), pair
+        found |= _proved(report)
+    return found, None
+
+
+def _proved(report: Report) -> frozenset[int]:
+    return frozenset(result.index for result in report.results if result.verdict is Verdict.PROVED)
+
+
+def _with_proofs(examination: Examination, proved: frozenset[int]) -> Examination:
+    """The examination with more results proved."""
+    results = (
+        Result(result.index, result.name, Verdict.PROVED) if result.index in proved else result
+        for result in examination.report.results
+    )
+    return replace(examination, report=replace(examination.report, results=tuple(results)))
+
+
+def _because_of_earlier_passes(examination: Examination) -> Examination:
+    """The examination where every reason says that the partitioner is not what the proof does not follow."""
+    results = (
+        result if result.verdict is Verdict.PROVED else replace(result, reason=result.reason + EARLIER)
+        for result in examination.report.results
+    )
+    return replace(examination, report=replace(examination.report, results=tuple(results)))

@@ -1,0 +1,179 @@
+"""What is asked is what the user wrote: XLA's own account of the program, later in its pipeline, proves nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify.partition import partition
+from hlo_verify.report import Report, Verdict
+
+MESH = AbstractMesh((4,), ("x",))
+
+
+def on(*axes: str | None) -> NamedSharding:
+    return NamedSharding(MESH, P(*axes))
+
+
+def text(function: Any, *arguments: tuple[int, ...], places: tuple[Any, Any]) -> str:
+    """The StableHLO of a function of so large arguments, with the shardings of arguments and results."""
+    jitted = jax.jit(function, in_shardings=places[0], out_shardings=places[1])
+    shapes = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in arguments)
+    return str(jitted.trace(*shapes).lower(lowering_platforms=("cpu",)).as_text(debug_info=True))
+
+
+def matmul(x: jax.Array, w: jax.Array) -> jax.Array:
+    """Proved as it stands."""
+    return jnp.tanh(x @ w - 3.0) * 5.0 - x
+
+
+def convolve(x: jax.Array, w: jax.Array) -> jax.Array:
+    """Proved by way of what XLA annotated: devices exchange their borders."""
+    y = jax.lax.conv_general_dilated(x, w, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+    return jnp.tanh(y - 3.0) * 5.0 - x
+
+
+def turns(x: jax.Array, w: jax.Array) -> jax.Array:
+    """Proved without what the loop carries for nothing."""
+
+    def body(carried: jax.Array, _: None) -> tuple[jax.Array, None]:
+        return jnp.tanh(carried @ w - 3.0) * 5.0 - carried, None
+
+    return jax.lax.scan(body, x, None, length=4)[0]
+
+
+PROGRAMS = {
+    "directly": text(matmul, (8, 8), (8, 8), places=((on("x"), on()), on("x"))),
+    "in two steps": text(convolve, (1, 16, 4), (3, 4, 4), places=((on(None, "x"), on()), on(None, "x"))),
+    "a loop": text(turns, (8, 8), (8, 8), places=((on("x"), on()), on("x"))),
+}
+MISCOMPILES = {
+    "another constant": ("constant(3)", "constant(2)"),
+    "another operation": ("tanh(", "sine("),
+    "a lost operation": ("tanh(", "copy("),
+    "another sign": ("subtract(", "add("),
+}
+"""What a pass before the partitioner might do to a program: in the text of both modules behind it."""
+
+
+def compiled(program: str) -> tuple[str, str]:
+    """What XLA annotated, and what it partitioned."""
+    with partition(program) as job:
+        made = job.wait()
+        return made.annotated.read_text(), made.partitioned.read_text()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_went_wrong_before_the_partitioner_is_found(name: str) -> None:
+    given, (annotated, partitioned) = PROGRAMS[name], compiled(PROGRAMS[name])
+    right = hlo_verify.verify(given, partitioned, annotated=annotated)
+    assert right.verdict is Verdict.PROVED
+    assert ("what XLA annotated" in right.compared) == (name == "in two steps")
+    for before, after in MISCOMPILES.values():
+        wrong = [half.replace(before, after) for half in (annotated, partitioned)]
+        assert wrong[0] != annotated and wrong[1] != partitioned
+        assert hlo_verify.verify(*wrong, refute=False).verdict is Verdict.PROVED, "they are a pair"
+        assert hlo_verify.verify(given, wrong[1], annotated=wrong[0]).verdict is Verdict.REFUTED
+
+
+def test_a_wrong_account_of_the_program_alone_changes_nothing() -> None:
+    """It only helps: what is proved of a right partitioned module never leans on an annotated one that is wrong."""
+    for name, given in PROGRAMS.items():
+        annotated, partitioned = compiled(given)
+        report = hlo_verify.verify(given, partitioned, annotated=annotated.replace("tanh(", "sine("), refute=False)
+        assert (report.verdict is Verdict.PROVED) == (name != "in two steps")
+
+
+# Where arguments and results lie
+
+SHARDS = """\
+module @jit_f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<8x8xf32> ARGUMENT) -> (tensor<8x8xf32> RESULT) {
+    %0 = stablehlo.tanh %arg0 : tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+"""
+ROWS, COLUMNS = "{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}"
+BACKWARDS, WHOLE = "{devices=[4,1]3,2,1,0}", "{replicated}"
+
+
+def placed(argument: str, result: str) -> str:
+    """The program with these shardings; without one where the text is empty."""
+    said = {"ARGUMENT": argument, "RESULT": result}
+    program = SHARDS
+    for word, sharding in said.items():
+        program = program.replace(word, f'{{mhlo.sharding = "{sharding}"}}' if sharding else "")
+    return program
+
+
+def asked(stated: str, made: str) -> Report:
+    """The verdict for a program, where XLA compiled one with other shardings."""
+    annotated, partitioned = compiled(made)
+    return hlo_verify.verify(stated, partitioned, annotated=annotated)
+
+
+@pytest.mark.parametrize(
+    ("stated", "made"),
+    [((ROWS, a), (ROWS, b)) for a in (ROWS, COLUMNS, BACKWARDS, WHOLE) for b in (ROWS, COLUMNS, BACKWARDS) if a != b]
+    + [((a, ROWS), (b, ROWS)) for a in (ROWS, COLUMNS, BACKWARDS, WHOLE) for b in (ROWS, COLUMNS) if a != b],
+)
+def test_the_shardings_that_the_user_states_are_demanded(stated: tuple[str, str], made: tuple[str, str]) -> None:
+    report = asked(placed(*stated), placed(*made))
+    assert report.verdict is Verdict.REFUTED or "the module states that" in report.results[0].reason
+    assert report.verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(("argument", "result"), [(ROWS, COLUMNS), (BACKWARDS, ROWS), (ROWS, WHOLE)])
+def test_what_is_left_open_is_taken_from_the_compiler_and_said(argument: str, result: str) -> None:
+    made = placed(argument, result)
+    report = asked(placed(argument, ""), made)
+    assert report.verdict is Verdict.PROVED
+    (said,) = report.left_open
+    assert said.startswith("result result[0], which XLA returns: ")
+    report = asked(placed("", result), made)
+    assert report.verdict is Verdict.PROVED
+    assert report.left_open[0].startswith("argument arg0, which XLA takes: ")
+    assert asked(made, made).left_open == ()
+
+
+SHARDY = """\
+module @jit_f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+      -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, RESULT>}) {
+    %0 = stablehlo.tanh %arg0 : tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stated", "made", "verdict"),
+    [
+        ('[{"x", ?}, {}]', '[{"x", "y"}, {}]', Verdict.PROVED),
+        ('[{"x", ?}, {?}]', '[{"x"}, {"y"}]', Verdict.PROVED),
+        ("[{?}, {?}]", '[{}, {"y", "x"}]', Verdict.PROVED),
+        ('[{"y", ?}, {}]', '[{"x", "y"}, {}]', Verdict.UNKNOWN),
+        ('[{"y", ?}, {}]', '[{"x"}, {}]', Verdict.REFUTED),
+    ],
+)
+def test_an_open_dimension_may_be_split_further(stated: str, made: str, verdict: Verdict) -> None:
+    report = asked(SHARDY.replace("RESULT", stated), SHARDY.replace("RESULT", made))
+    assert report.verdict is verdict
+    assert bool(report.left_open) == (verdict is Verdict.PROVED)
+
+
+def test_the_report_says_what_was_compared(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(PROGRAMS["directly"])
+    report = hlo_verify.verify(tmp_path / "m.mlir")
+    assert report.verdict is Verdict.PROVED
+    assert report.compared == "the module as it was given (m.mlir) with the partitioned one"
