@@ -90,6 +90,7 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
     traced: dict[Any, Function] = {}
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
+        from hlo_verify.op_families import is_new_each_time
         from hlo_verify.ops.values import UnsupportedError, fingerprint
 
         if op.attributes.get("has_side_effect"):
@@ -99,6 +100,8 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
         if key not in traced:
             traced[key] = _trace(target, meaning, name, kinds, op)
         body = traced[key]
+        if is_new_each_time(body):
+            raise UnsupportedError(f"custom_call to {target}, whose meaning draws numbers or memory", Unsupported.USE)
         # The body's values are numbered by themselves, and no operation of either module is among its own.
         return context.run(body, args, replace(context, environment={}, observe=None))
 

@@ -21,6 +21,7 @@ from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, operations
+from hlo_verify.op_families import EFFECTS
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.between import forms
 from hlo_verify.passes.folding import Folded
@@ -30,7 +31,7 @@ from hlo_verify.passes.load import load
 from hlo_verify.passes.pair import device_count
 from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
-from hlo_verify.passes.sameness import EFFECTS, Programs
+from hlo_verify.passes.sameness import Programs
 from hlo_verify.report import ChainReport, Report, Step, Verdict
 
 Progress = Callable[[int, int], None]

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 Value = int
 """An SSA value: its number is unique within a module."""
 
-COLLECTIVES = frozenset(
-    "all_reduce reduce_scatter all_gather all_to_all collective_permute collective_broadcast".split()
-)
-"""The names of operations that communicate."""
-
-
 TILES = "hlo_verify.tiles"
 """The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
 

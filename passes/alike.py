@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.ir import COLLECTIVES
 from hlo_verify.ir import Value as Name
-from hlo_verify.passes.fault import MOVES, Fault
+from hlo_verify.op_families import COLLECTIVES, RESHAPES
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.lost import Values
 
@@ -75,7 +75,7 @@ class Alike:
     def bare(self, flow: Flow, name: Name) -> Name:
         """The value, but for shape and order, and the region that it comes from."""
         name = flow.origin(name)
-        while name in flow and flow.op(name).name in MOVES | {"sdy.manual_computation"} and flow.sources(name):
+        while name in flow and flow.op(name).name in RESHAPES | {"sdy.manual_computation"} and flow.sources(name):
             name = flow.sources(name)[0]
         return name
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hlo_verify.ir import COLLECTIVES, Function, Module, Op, TensorType, Value, fresh_in, operations
+from hlo_verify.ir import Function, Module, Op, TensorType, Value, fresh_in, operations
 from hlo_verify.mesh import AxisReference, Mesh
+from hlo_verify.op_families import Family, family
 from hlo_verify.sharding import Sharding, place, replicated
 
 _AXIS = "device"
-_DEVICES = COLLECTIVES | {"mhlo.all_to_all", "partition_id", "replica_id", "sdy.manual_computation"}
-_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape", "ragged_all_to_all")
+_OF_DEVICES = Family.COLLECTIVE | Family.NUMBERS_DEVICES | Family.MANUAL
 
 
 def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Module, Module]:
@@ -111,8 +111,6 @@ def _reshape(operand: Value, result: Value, kind: TensorType) -> Op:
 def knows_devices(module: Module) -> bool:
     """Whether some operation of a module depends on which device it runs on, or how many there are."""
     return any(
-        op.name in _DEVICES
-        or str(op.attributes.get("call_target_name")) in _BORDERS
-        or "manual" in str(op.attributes.get("sharding"))
+        (family(op.name, op.attributes) or Family.PLAIN) & _OF_DEVICES or "manual" in str(op.attributes.get("sharding"))
         for op in operations(module.main)
     )

@@ -18,7 +18,8 @@ from itertools import islice
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
-from hlo_verify.passes.fault import MOVES, REDUCTIONS, Fault
+from hlo_verify.op_families import CUTS, FILLS, REDUCTIONS, RESHAPES
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.loop_faults import LoopFaults
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.omissions import FAR, Omissions
@@ -26,12 +27,6 @@ from hlo_verify.passes.operands import Operands
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.algebra import INTEGER_RANGES
-
-FILLS = frozenset({"constant", "iota", "pad"})
-"""Operations that the partitioner makes numbers with."""
-
-TAKES = frozenset({"slice", "dynamic_slice", "pad", "concatenate"})
-"""Operations with which the partitioner puts pieces together."""
 
 
 @dataclass(slots=True)
@@ -103,7 +98,7 @@ class Blame:
     def _masked(self, name: Name, lost: list[Name]) -> Name | None:
         """What masks a value that only says where elements are: XLA takes more than it needs, and drops the rest."""
         flow = self.values.flow
-        if self.values.by_hand or flow.op(name).name not in TAKES:
+        if self.values.by_hand or flow.op(name).name not in CUTS:
             return None
         users = [user for user in lost if name in flow.sources(user)]
         return users[0] if len(users) == 1 and flow.op(users[0]).name == "select" else None
@@ -121,7 +116,7 @@ class Blame:
             return at in inside or self._is_of_another(at) or not counterparts(flow.op(at))
 
         before = [at for at in flow.back(lost[-1], goes_on) if at not in inside and self._is_of_another(at)]
-        computed = [at for at in before if flow.op(at).name not in MOVES | FILLS]
+        computed = [at for at in before if flow.op(at).name not in RESHAPES | FILLS]
         numbers = [at for at in computed if flow.value(at).term.constant is not None]
         if not numbers:
             return None

@@ -12,6 +12,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Op, TensorType, Value
 from hlo_verify.jaxlib_api import ir, sdy
 from hlo_verify.mesh import Mesh, read_mesh
+from hlo_verify.op_families import BORDERS
 from hlo_verify.passes.attributes import Attributes
 from hlo_verify.passes.locations import Locations
 from hlo_verify.passes.operations import RULES
@@ -93,7 +94,7 @@ class Builder:
             types += flat
             results += env[result]
         attributes = self.attributes.of(operation)
-        if attributes.get("call_target_name") in _BORDERS:
+        if attributes.get("call_target_name") in BORDERS:  # their operands' shardings count too
             attributes["operand_sharding"] = self.sharding_of(operation.operands[0])
         regions = tuple(self.region(region, env) for region in operation.regions)
         if "called_computations" in attributes:
@@ -295,9 +296,6 @@ def _select_element(builder: Builder, operation: Any, env: Environment, ops: lis
 def _drop(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
     """No results and no effect on values."""
 
-
-_BORDERS = ("SPMDFullToShardShape", "SPMDShardToFullShape")
-"""Custom calls whose meaning depends on the sharding of their operand as well."""
 
 _TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
 

@@ -10,20 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Mismatch
-from hlo_verify.ir import COLLECTIVES, Location, Op
+from hlo_verify.ir import Location, Op
 from hlo_verify.ir import Value as Name
+from hlo_verify.op_families import COLLECTIVES, REDUCTIONS, RESHAPES, SCALES, SLICES
 from hlo_verify.passes.alike import Alike
 from hlo_verify.passes.contents import is_computed
-from hlo_verify.passes.fault import MOVES, REDUCTIONS, Fault
-from hlo_verify.passes.kinds import SCALES
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.offsets import Offsets
 
 SUMS = frozenset({"add", "subtract", "convert", "reshape", "broadcast_in_dim"})
 """Operations that a sum over devices may be taken after as well as before."""
-
-SLICES = frozenset({"slice", "dynamic_slice"})
-"""Operations that take a part."""
 
 DEEP = 12
 """How many operations back two values are compared."""
@@ -168,7 +165,7 @@ class ByHand:
             op = flow.op(name)
             if op.name in COLLECTIVES and op.regions == () and fault.partial is not None:
                 return replace(fault, name=name, location=flow.line(name))
-            if fault.partial is not None and op.name not in MOVES:
+            if fault.partial is not None and op.name not in RESHAPES:
                 return None
             gathered |= op.name == "all_gather"  # that alone puts nothing in a wrong place
             if op.name in COLLECTIVES and op.name != "all_gather":
@@ -186,10 +183,10 @@ class ByHand:
     def _moved(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Only the shape is other than that of what a collective moved: it moved it elsewhere."""
         flow = self.values.flow
-        if flow.op(fault.name).name not in MOVES or fault.partial is not None:
+        if flow.op(fault.name).name not in RESHAPES or fault.partial is not None:
             return None
         at = fault.name
-        while flow.op(at).name in MOVES and flow.sources(at):
+        while flow.op(at).name in RESHAPES and flow.sources(at):
             at = flow.sources(at)[0]
         op = flow.op(at)
         if op.name in COLLECTIVES - REDUCTIONS:

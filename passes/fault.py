@@ -8,18 +8,13 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
+from hlo_verify.op_families import RESHAPES
 from hlo_verify.passes.flow import Flow
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 
-REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
-"""Collectives that complete a partial value."""
-
-MOVES = frozenset({"reshape", "broadcast_in_dim", "transpose", "convert"})
-"""Operations that give a value another shape or order; the partitioner puts them in between."""
-
 IN_BETWEEN = 8
-"""So many of them in a row are seen through."""
+"""So many operations in a row that give a value another shape or order are seen through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +42,6 @@ class Fault:
 def moved(flow: Flow, name: Name) -> list[Name]:
     """The value, and those that it is only another shape or order of."""
     found = [name]
-    while flow.op(found[-1]).name in MOVES and flow.sources(found[-1]) and len(found) < IN_BETWEEN:
+    while flow.op(found[-1]).name in RESHAPES and flow.sources(found[-1]) and len(found) < IN_BETWEEN:
         found.append(flow.sources(found[-1])[0])
     return found

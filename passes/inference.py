@@ -23,8 +23,8 @@ from math import prod
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
+from hlo_verify.op_families import REDUCTIONS, RESHAPES
 from hlo_verify.ops.values import ARITHMETIC
-from hlo_verify.passes.fault import MOVES, REDUCTIONS
 from hlo_verify.passes.inferred import Inferred, said, under
 from hlo_verify.passes.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.passes.placements import groups_of, placements, sums, with_addends
@@ -209,6 +209,6 @@ def _added_up(partitioned: Module) -> list[int]:
                 at = todo.pop()
                 if at in number:
                     found[number[at]] = None
-                elif at in made and made[at].name in MOVES | {"add", "subtract"}:
+                elif at in made and made[at].name in RESHAPES | {"add", "subtract"}:
                     todo.extend(made[at].operands)
     return list(found)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.ir import Op
+from hlo_verify.op_families import FORWARDS, MOVES, REDUCTIONS, SCALES
 from hlo_verify.passes.contents import indices, tensors
 from hlo_verify.passes.differences import Difference
-from hlo_verify.passes.fault import REDUCTIONS, Fault
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.shards import Match
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import Guard, Monomial, Poly, Read
-
-SCALES = frozenset({"multiply", "divide"})
-"""Operations that a constant factor is lost with."""
-
-MOVES = frozenset("all_gather all_to_all concatenate pad reshape reverse slice transpose".split())
-"""Operations that only say where elements are."""
-
-SENDS = frozenset({"collective_permute", "collective_broadcast"})
-"""Collectives by which an element comes from the wrong place only where it comes from the wrong device."""
 
 _REDUCERS = {"add": "sum", "maximum": "max", "minimum": "min"}
 
@@ -93,7 +85,7 @@ def at(op: Op, found: Poly, expected: Poly, said: Difference) -> Mismatch:
 
 def elsewhere(op: Op) -> Mismatch:
     """The kind where an operation's value consists of the right elements, but not of those that belong there."""
-    return Mismatch.WRONG_DEVICES if op.name in SENDS else Mismatch.WRONG_PLACE
+    return Mismatch.WRONG_DEVICES if op.name in FORWARDS else Mismatch.WRONG_PLACE
 
 
 def _is_moved(found: Poly, expected: Poly) -> bool:

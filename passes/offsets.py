@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.ir import COLLECTIVES, Location
+from hlo_verify.ir import Location
 from hlo_verify.ir import Value as Name
+from hlo_verify.op_families import COLLECTIVES, LOOKUPS, RESHAPES, SCALES
 from hlo_verify.passes.contents import indices, is_computed
-from hlo_verify.passes.fault import MOVES, Fault
-from hlo_verify.passes.kinds import SCALES
+from hlo_verify.passes.fault import Fault
 from hlo_verify.passes.lost import Values
 from hlo_verify.terms import algebra
 from hlo_verify.terms.algebra import INTEGER_RANGES
-
-LOOKUPS = frozenset({"gather", "dynamic_slice"})
-"""Operations that read where computed indices say."""
 
 NUMBERS = "devices have different numbers here"
 
@@ -91,7 +88,7 @@ class Offsets:
         bare = {name}
         for at in (result for step in self.values.stages.partitioned for result in step.op.results):
             if at in flow and not bare.isdisjoint(flow.sources(at)):
-                (bare.add if flow.op(at).name in MOVES else found.append)(at)
+                (bare.add if flow.op(at).name in RESHAPES else found.append)(at)
         return found
 
     def depends(self, name: Name) -> bool:

@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 
 from hlo_verify.index import expr
 from hlo_verify.ir import Value as Name
+from hlo_verify.op_families import INDEXED, RESHAPES
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.contents import form
-from hlo_verify.passes.fault import MOVES, moved
+from hlo_verify.passes.fault import moved
 from hlo_verify.passes.lost import Values
 from hlo_verify.passes.stages import Step
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly
-
-LOOKUPS = frozenset({"gather", "scatter", "dynamic_slice", "dynamic_update_slice"})
-"""Operations whose indices a device computes in its own way."""
 
 DEEP = 8
 """How many operations back operands are compared."""
@@ -46,7 +44,7 @@ class Operands:
             theirs = logical.origin(theirs)
             if mine not in flow or theirs not in logical or not self._is_another(mine, logical.value(theirs)):
                 continue
-            if flow.op(name).name in LOOKUPS:
+            if flow.op(name).name in INDEXED:
                 return name  # where a device looks is its own affair
             makers = self._makers(mine, theirs)
             if makers is not None and self._is_meant(makers[0], makers[1]):
@@ -112,6 +110,6 @@ class Operands:
         """The operations of one kind that compute two values, but for their shape and order."""
         for a in moved(self.values.flow, mine):
             for b in moved(self.values.logical, theirs):
-                if self.values.flow.op(a).name == self.values.logical.op(b).name not in MOVES:
+                if self.values.flow.op(a).name == self.values.logical.op(b).name not in RESHAPES:
                     return a, b
         return None

@@ -6,6 +6,7 @@ gives its name, which differs for legacy forms. No later pass needs to know a de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,6 +77,15 @@ def _collective(name: str, attributes: Attributes, operands: Types, results: Typ
     return name
 
 
+def _collective_of_tuple(name: str, attributes: Attributes, operands: Types, results: Types) -> str:
+    """mhlo's own form, whose channel is read as text; one that says otherwise is left as it is."""
+    handle = re.search(r"handle = (\d+)", str(attributes.get("channel_handle")))
+    if handle is not None:
+        del attributes["channel_handle"]
+        attributes["channel_id"] = int(handle[1])
+    return name
+
+
 def _dot(name: str, attributes: Attributes, operands: Types, results: Types) -> str:
     attributes["dot_dimension_numbers"] = {
         "lhs_batching_dimensions": (),
@@ -118,6 +128,7 @@ RULES: dict[str, Callable[[str, Attributes, Types, Types], str]] = {
     "all_gather": _collective,
     "all_reduce": _collective,
     "all_to_all": _collective,
+    "mhlo.all_to_all": _collective_of_tuple,
     "collective_broadcast": _collective,
     "collective_permute": _collective,
     "reduce_scatter": _collective,

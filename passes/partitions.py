@@ -14,8 +14,9 @@ import numpy as np
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import COLLECTIVES, Function, Op, Value
+from hlo_verify.ir import Function, Op, Value
 from hlo_verify.mesh import Mesh
+from hlo_verify.op_families import BY_PARTITION, COLLECTIVES
 from hlo_verify.sharding import device_counts
 
 
@@ -120,7 +121,7 @@ def _from_collective(op: Op) -> Iterator[Evidence]:
         return
     if op.attributes.get("use_global_device_ids"):
         of = "processes"
-    elif op.attributes["channel_id"] > 0 and op.name in ("all_to_all", "collective_broadcast", "collective_permute"):
+    elif op.attributes.get("channel_id", 0) > 0 and op.name in BY_PARTITION:
         of = "partitions"
     else:
         of = "replicas"

@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify.ir import COLLECTIVES, Module
+from hlo_verify.ir import Module
+from hlo_verify.op_families import COLLECTIVES
 from hlo_verify.sharding import Sharding, replicated
 
 Groups = npt.NDArray[np.int64]

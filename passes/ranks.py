@@ -12,14 +12,12 @@ from typing import Any
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import COLLECTIVES, Module
+from hlo_verify.ir import Module
 from hlo_verify.jaxlib_api import ir
+from hlo_verify.op_families import COMMUNICATES, family
 from hlo_verify.passes.canonicalize import canonicalize
 from hlo_verify.passes.expand import operations as inside
 from hlo_verify.passes.load import Source, build
-
-COMMUNICATE = {f"stablehlo.{name}" for name in (*COLLECTIVES, "send", "recv")}
-"""Operations that all devices take part in: these have to be the same for all ranks, with all that is around them."""
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -58,14 +56,21 @@ class _Merge:
         self.names = names
         self.number = number
         """The operation that gives the number of a device."""
+        self.tables = [
+            {f.attributes["sym_name"].value: f for f in module.body.operations if f.operation.name == "func.func"}
+            for module in modules
+        ]
 
     def functions(self) -> None:
-        tables = [{f.attributes["sym_name"].value: f for f in module.body.operations} for module in self.modules]
-        for name in tables[0]:
-            for n, table in enumerate(tables):
+        meshes = [[str(op) for op in m.body.operations if op.operation.name != "func.func"] for m in self.modules]
+        for n, each in enumerate(meshes):
+            if each != meshes[0]:
+                raise self._other(n, "it has other meshes")
+        for name in self.tables[0]:
+            for n, table in enumerate(self.tables):
                 if name not in table:
                     raise self._other(n, f"it has no function @{name}")
-            self._blocks([table[name].regions[0].blocks[0] for table in tables])
+            self._blocks([table[name].regions[0].blocks[0] for table in self.tables])
 
     def _blocks(self, blocks: Sequence[Any]) -> None:
         lists = [list(block.operations) for block in blocks]
@@ -104,9 +109,9 @@ class _Merge:
     def _check_alone(self, n: int, operations: Sequence[Any]) -> None:
         """Refuse an operation that differs in rank `n` where devices would not do the same at the same time, or where
         its regions use values from outside."""
-        for operation in operations:
+        for operation, table in zip(operations, self.tables, strict=True):
             within = list(inside(operation))
-            if any(each.name in COMMUNICATE for each in (operation, *within)):
+            if _communicates(operation, table):
                 raise self._other(n, f"{_short(operation)} communicates otherwise")
             known = {value for each in within for value in each.results}
             blocks = (block for each in (operation, *within) for region in each.regions for block in region.blocks)
@@ -141,6 +146,40 @@ class _Merge:
             "and attributes alone",
             Input.NOT_A_PAIR,
         )
+
+
+def _communicates(operation: Any, table: Mapping[str, Any]) -> bool:
+    """Whether all devices take part in an operation, in one inside of it, or in one of a function that these call: it
+    has to be the same for all ranks, with all that is around it.
+
+    Of a call of which nothing is known the choice by the device makes a result that nothing is known of either.
+    """
+    todo, called = [operation], set[str]()
+    while todo:
+        outer = todo.pop()
+        for each in (outer, *inside(outer)):
+            known = family(each.name.removeprefix("stablehlo."), _about(each))
+            if known is not None and known & COMMUNICATES:
+                return True
+            new = [name for name in _called(each) if name in table and name not in called]
+            called.update(new)
+            todo += [table[name].operation for name in new]
+    return False
+
+
+def _about(operation: Any) -> dict[str, Any]:
+    """The attributes of a custom call that say what it is."""
+    attributes = {each.name: each.attr for each in _attributes(operation)}
+    named = ("call_target_name", "backend_config", "has_side_effect")
+    said = {name: attributes[name] for name in named if name in attributes}
+    return {name: value.value if hasattr(value, "value") else str(value) for name, value in said.items()}
+
+
+def _called(operation: Any) -> list[str]:
+    """The functions that an operation names."""
+    given = [each.attr for each in _attributes(operation)]
+    given += [inner for each in given if isinstance(each, ir.ArrayAttr) for inner in each]
+    return [each.value for each in given if isinstance(each, ir.FlatSymbolRefAttr)]
 
 
 def _said(operation: Any, numbers: Mapping[Any, int]) -> Any:

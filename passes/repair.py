@@ -23,11 +23,11 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.ir import Fresh, Function, Module, Op, TensorType
 from hlo_verify.ir import Value as Name
+from hlo_verify.op_families import COLLECTIVES
 from hlo_verify.passes.axes import Axis, Groups, axes_of, groups_along
 from hlo_verify.passes.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.pair import Pair
 
-COLLECTIVES = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"})
 """Operations that communicate."""
 
 LARGE = 64
@@ -70,7 +70,7 @@ class Repairs:
             return
         kind = self.partitioned.types[name]
         what = f"{op.name} at {op.location}"
-        if op.name in COLLECTIVES:
+        if op.name in COLLECTIVES and len(op.results) == 1:
             yield from self._other_communication(op, what)
         if op.name == "select":
             yield from self._either(op)

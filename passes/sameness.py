@@ -8,16 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from hlo_verify.ir import Function, Module, Op, Value, operations
+from hlo_verify.op_families import CONTROL, EFFECTS
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.repetition import Keys
 
-_REPEATABLE = SHAREABLE | frozenset(
-    "while case if optimization_barrier after_all fft cholesky triangular_solve".split()
-)
+_REPEATABLE = SHAREABLE | CONTROL | {"optimization_barrier", "after_all", "fft", "cholesky", "triangular_solve"}
 """Operations that do the same each time, if what is inside of them does."""
-
-EFFECTS = frozenset({"send", "recv", "infeed", "outfeed"})
-"""Operations that do something beside giving results, in some order."""
 
 _ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})
 """Attributes that mean nothing on repeatable operations."""

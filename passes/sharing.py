@@ -31,7 +31,7 @@ from typing import Any
 from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ir import Function, Op, captured
 from hlo_verify.ir import Value as Name
-from hlo_verify.ops import CONTROL
+from hlo_verify.op_families import CONTROL
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.notation import Notation

@@ -10,15 +10,8 @@ from hlo_verify.evaluate.blocks import Blocks, compact
 from hlo_verify.evaluate.movement import chosen
 from hlo_verify.evaluate.state import Place, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op
-
-COMMUNICATING = frozenset(
-    "all_reduce reduce_scatter all_gather all_to_all mhlo.all_to_all collective_permute collective_broadcast".split()
-)
-
-
-def communicates(function: Function) -> bool:
-    return any(op.name in COMMUNICATING or any(map(communicates, op.regions)) for op in function.ops)
+from hlo_verify.ir import Op
+from hlo_verify.op_families import communicates
 
 
 def _known(values: Sequence[Blocks | None]) -> list[Blocks]:

@@ -28,6 +28,7 @@ from hlo_verify.evaluate.numbers import held, storage
 from hlo_verify.evaluate.state import Limits, Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
+from hlo_verify.op_families import BORDERS
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -140,7 +141,7 @@ def mesh_devices(function: Function) -> int | None:
     for op in function.ops:
         if op.name == "sdy.manual_computation" and op.attributes["mesh"] is not None:
             return int(op.attributes["mesh"].size)
-        if op.name == "custom_call" and str(op.attributes.get("call_target_name")) in manual.BORDERS:
+        if op.name == "custom_call" and str(op.attributes.get("call_target_name")) in BORDERS:
             return manual.annotated_devices(op)
         for region in op.regions:
             found = mesh_devices(region)

@@ -21,9 +21,8 @@ from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Op
 from hlo_verify.mesh import AxisReference
+from hlo_verify.op_families import BORDERS, IDENTITIES
 from hlo_verify.sharding import Sharding, automatic, device_counts, parse_local
-
-BORDERS = frozenset({"SPMDFullToShardShape", "SPMDShardToFullShape"})
 
 
 def entered(a: Blocks, shape: tuple[int, ...], cut: Cut, run: Run) -> Blocks:
@@ -150,12 +149,6 @@ def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
     if inwards:
         return [entered(a, local, cut, run)]
     return [compact(joined(a, whole, cut, run), run.maps)]
-
-
-IDENTITIES = frozenset(
-    "Sharding LayoutConstraint MoveToHost MoveToDevice annotate_device_placement xla.sdy.FuncResultSharding "
-    "xla.sdy.PropagationBarrier".split()
-)
 
 
 def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

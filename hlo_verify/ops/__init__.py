@@ -77,6 +77,3 @@ SHAREABLE = frozenset(
 ) | frozenset(name for family in (indexing, scatter, collectives, control) for name in family.RULES)
 """Operations whose results depend on their operands, types, attributes and regions alone; of `CONTROL` only where the
 logical module has no loop that a loop could be matched with."""
-
-CONTROL = frozenset(control.RULES)
-"""Operations that may be loops or hold some."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import COLLECTIVES, Function, Op
+from hlo_verify.ir import Op
+from hlo_verify.op_families import communicates
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
 from hlo_verify.ops.induction import logical_loop, matched_loop
 from hlo_verify.ops.running import Closing
@@ -77,10 +78,6 @@ def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list
     return values
 
 
-def _communicates(function: Function) -> bool:
-    return any(op.name in COLLECTIVES or any(map(_communicates, op.regions)) for op in function.ops)
-
-
 def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
     """A selection among the branches' results; the last branch for an index out of range."""
     (index,) = args[:1]
@@ -92,8 +89,10 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(count - 1)]
         last = guards.interval(e, 0, count - 2)
         tests.append(algebra.logical_not(last))
-    if context.device is not None and context.device in index.term.free and any(map(_communicates, op.regions)):
-        raise UnsupportedError("a branch with collectives that only some devices take", Unsupported.BRANCH)
+    if context.device is not None and context.device in index.term.free and any(map(communicates, op.regions)):
+        raise UnsupportedError(
+            "a branch in which devices may communicate, and that only some of them take", Unsupported.BRANCH
+        )
     outcomes = [
         context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
         for region in op.regions

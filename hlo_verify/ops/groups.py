@@ -16,6 +16,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Op
+from hlo_verify.op_families import BY_PARTITION
 from hlo_verify.ops.values import Context, UnsupportedError
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly
@@ -53,7 +54,7 @@ def process_groups(op: Op, context: Context, ordered: bool = True) -> list[list[
     partitions, replicas = context.partitions, context.replicas
     if op.attributes.get("use_global_device_ids"):
         groups = rows or [list(range(partitions * replicas))]
-    elif channel(op) > 0 and op.name in ("collective_broadcast", "all_to_all", "mhlo.all_to_all"):  # cross_partition
+    elif channel(op) > 0 and op.name in BY_PARTITION:  # cross_partition
         rows = rows or [list(range(partitions))]
         groups = [[r * partitions + p for p in row] for r in range(replicas) for row in rows]
     elif channel(op) > 0:  # cross_replica_and_partition

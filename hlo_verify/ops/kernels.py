@@ -8,12 +8,11 @@ not taken for one; of others it is not known whether they do. Who knows more say
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Op
+from hlo_verify.op_families import says_that_it_communicates
 from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
 from hlo_verify.terms.definitions import define
@@ -27,9 +26,9 @@ class Presumed:
     rule: Rule
 
 
-def _kernels(target: str, language: str, communicates: Callable[[str], bool] = lambda _: False) -> Presumed:
+def _kernels(target: str, language: str) -> Presumed:
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        if communicates(_text(op.attributes.get("backend_config"))):
+        if says_that_it_communicates(op.attributes):
             raise UnsupportedError(
                 f"custom_call to {target}, a {language} kernel that communicates with other devices",
                 Unsupported.CUSTOM_CALL,
@@ -69,17 +68,8 @@ def _memory(op: Op, args: list[Value], context: Context) -> list[Value]:
     ]
 
 
-def _text(config: Any) -> str:
-    return config if isinstance(config, str) else repr(config)
-
-
-def _mosaic_communicates(config: str) -> bool:
-    """What `jax._src.tpu_custom_call.CustomCallBackendConfig.to_json` writes for kernels with remote copies."""
-    return "has_communication" in config or "collective_id" in config
-
-
 PRESUMED = {
-    "tpu_custom_call": _kernels("tpu_custom_call", "Pallas TPU", _mosaic_communicates),
+    "tpu_custom_call": _kernels("tpu_custom_call", "Pallas TPU"),
     "__gpu$xla.gpu.triton": _kernels("__gpu$xla.gpu.triton", "Triton"),
     "triton_kernel_call": _kernels("triton_kernel_call", "Triton"),
     "AwsNeuronCustomNativeKernel": _kernels("AwsNeuronCustomNativeKernel", "NKI"),

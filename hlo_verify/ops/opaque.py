@@ -12,6 +12,7 @@ from typing import Any
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ir import TILES, Op
+from hlo_verify.op_families import IDENTITIES
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
     Context,
@@ -212,11 +213,6 @@ def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
         )
     return top_k(op, args, direction == "GT")
 
-
-IDENTITIES = (
-    "Sharding LayoutConstraint MoveToHost MoveToDevice annotate_device_placement xla.sdy.FuncResultSharding "
-    "xla.sdy.PropagationBarrier"
-).split()
 
 for _target in IDENTITIES:
     register_custom_call(_target, _identity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlo_verify.op_families import IDENTITIES
 from hlo_verify.passes.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.solver.plain import (
     ONE,
@@ -145,7 +146,7 @@ def _identity(site: Site) -> Expr:
 
 
 def _custom_call(site: Site) -> Expr:
-    if site.attribute("call_target_name") in ("Sharding", "LayoutConstraint", "MoveToHost", "MoveToDevice"):
+    if site.attribute("call_target_name") in IDENTITIES:
         return _identity(site)
     raise UnwrittenError(f"custom_call to {site.attribute('call_target_name')}")
 

@@ -79,6 +79,7 @@ ALLOWED = (
     "hlo_verify.ir",
     "hlo_verify.sharding",
     "hlo_verify.mesh",
+    "hlo_verify.op_families",
     "hlo_verify.errors",
     "hlo_verify.diagnostics",
     "numpy",

@@ -63,7 +63,7 @@ def test_nothing_is_kept_unless_it_is_asked_for(seen: list[str], context: Contex
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda c: replace(c, iterations=[expr.constant(1)]), id="an iteration of a loop around"),
+        pytest.param(lambda c: replace(c, iterations=(expr.constant(1),)), id="an iteration of a loop around"),
         pytest.param(lambda c: replace(c, device=expr.var("d", "", 2)), id="a device"),
         pytest.param(lambda c: replace(c, unsupported={}), id="a list of what is not understood"),
         pytest.param(lambda c: replace(c, observe=None), id="an observer"),
