@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from hlo_verify import config, custom_calls
+from hlo_verify import config, conversion, custom_calls
 from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Annotation, Input, Internal
 from hlo_verify.errors import InputError
@@ -19,7 +19,6 @@ from hlo_verify.report import Result, Verdict
 if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
     from hlo_verify.passes.between import Question
-    from hlo_verify.passes.inferred import Inferred
     from hlo_verify.report import Report
     from hlo_verify.sharding import Sharding
 
@@ -168,6 +167,7 @@ def _verify_one(
     progress: Progress | None,
 ) -> Report:
     contents = _contents(source)
+    conversion.start()
     with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load import load  # takes a second, and XLA works meanwhile
 
@@ -227,8 +227,8 @@ def _between(
     helping = demand.placed_like(inferred.logical) if annotated is not None and is_same else None
     question = Question(inferred.logical, inferred.partitioned, helping)
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
-    report = _decide(question, inferred, asked, lambda: contents(question), progress)
-    report = replace(report, left_open=demand.left)
+    report = _decide(question, asked, lambda: contents(question), progress)
+    report = replace(inferred.judged(report), left_open=demand.left)
     return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
 
 
@@ -241,19 +241,15 @@ def _missed(result: Result, missed: Mapping[int, str]) -> Result:
 
 
 def _decide(
-    question: Question,
-    inferred: Inferred,
-    asked: _Asked,
-    contents: Callable[[], tuple[bytes, bytes]],
-    progress: Progress | None,
+    question: Question, asked: _Asked, contents: Callable[[], tuple[bytes, bytes]], progress: Progress | None
 ) -> Report:
     from hlo_verify.passes.between import answer
 
     if asked.refute:
-        report, rests_on = _refuted(question, inferred, asked.witness, contents, progress)
+        report, rests_on = _refuted(question, asked.witness, contents, progress)
     else:
         answered = answer(question, progress=progress)
-        report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
+        report, rests_on = answered.examination.report, answered.rests_on
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, progress)
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
@@ -264,7 +260,6 @@ def _decide(
 
 def _refuted(
     question: Question,
-    inferred: Inferred,
     witness: Path | None,
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
@@ -277,17 +272,14 @@ def _refuted(
         answered = answer(question, progress=progress, differing=refutes.differing)
         examination = answered.examination
         if examination.report.verdict is Verdict.PROVED:
-            return inferred.judged(examination.report), answered.rests_on
+            return examination.report, answered.rests_on
         try:
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
-            return inferred.judged(_interrupted(examination.report)), ()
-    report = inferred.judged(refutation.report, refutation.counterexamples)
-    refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
-    kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
-    if witness is not None and kept:
-        save(witness, kept[0], *contents())
-    return report, ()
+            return _interrupted(examination.report), ()
+    if witness is not None and refutation.counterexamples:
+        save(witness, refutation.counterexamples[0], *contents())
+    return refutation.report, ()
 
 
 def _interrupted(report: Report) -> Report:
@@ -327,9 +319,15 @@ def _bytes(source: Source) -> bytes:
 
 def _module(source: Source, devices: int | None) -> Module:
     from hlo_verify.ir import Module
-    from hlo_verify.passes.load import load
 
-    return source if isinstance(source, Module) else load(_contents(source), devices=devices)
+    if isinstance(source, Module):
+        return source
+    contents = _contents(source)
+    if isinstance(contents, Path) and conversion.needed(contents):
+        conversion.start()
+    from hlo_verify.passes.load import load  # takes half a second, and the process starts meanwhile
+
+    return load(contents, devices=devices)
 
 
 def _demanded(path: str | Path | None) -> config.Shardings | None:

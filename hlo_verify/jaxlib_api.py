@@ -9,35 +9,28 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-KNOWN_GOOD = "jaxlib 0.10.2 (Python 3.11) and jaxlib 0.12.0.1 (Python 3.12 and newer)"
+from hlo_verify.jaxlib_hlo import (
+    KNOWN_GOOD,
+    hlo_text_to_proto,
+    jaxlib_version,
+    proto_again,
+    proto_to_stablehlo,
+    proto_to_text,
+    unsuitable,
+)
 
 try:
     from jax._src.interpreters.mlir import make_ir_context as _make_ir_context
-    from jaxlib._hlo import HloModule as _HloModule
     from jaxlib._hlo import HloSharding as _HloSharding
-    from jaxlib._hlo import hlo_module_from_text as _hlo_module_from_text
-    from jaxlib._jax.mlir import hlo_to_stablehlo as _hlo_to_stablehlo
     from jaxlib.mlir import ir as _ir
     from jaxlib.mlir.dialects import sdy as _sdy
     from jaxlib.mlir.dialects import stablehlo as _stablehlo
-    from jaxlib.version import __version__ as _version
 
-    _hlo_module_from_proto = _HloModule.from_serialized_hlo_module_proto
-    _hlo_module_to_proto = _HloModule.as_serialized_hlo_module_proto
     _named_to_tiled = _HloSharding.v3_to_v2_sharding
     _deserialize_portable_artifact = _stablehlo.deserialize_portable_artifact
     _ = _sdy.TensorShardingAttr, _sdy.MeshAttr, _stablehlo.ReplicaGroupMeshAxesAttr
 except (ImportError, AttributeError) as error:
-    try:
-        from importlib.metadata import version
-
-        _found = f"jax {version('jax')} with jaxlib {version('jaxlib')}"
-    except Exception:
-        _found = "no jaxlib at all"
-    raise ImportError(
-        f"hlo-verify reads modules through private entry points of jaxlib, and one of them is missing here ({error}).\n"
-        f"Found {_found}; known to work: {KNOWN_GOOD}. Install one of those."
-    ) from error
+    raise unsuitable(error) from error
 
 # The bindings' own types change from version to version: nothing here is checked against them.
 ir: Any = _ir
@@ -50,19 +43,18 @@ __all__ = [
     "hlo_sharding",
     "hlo_text_to_proto",
     "ir",
+    "is_artifact",
     "jaxlib_version",
     "make_context",
     "parse_module",
+    "proto_again",
     "proto_to_stablehlo",
     "proto_to_text",
+    "read_bytecode",
     "sdy",
     "shared_context",
     "stablehlo",
 ]
-
-
-def jaxlib_version() -> str:
-    return str(_version)
 
 
 def make_context() -> Any:
@@ -82,6 +74,17 @@ def parse_module(source: str | bytes, context: Any) -> Any:
         return ir.Module.parse(source)
 
 
+def is_artifact(bytecode: bytes) -> bool:
+    """Whether MLIR bytecode is a StableHLO portable artifact, by the name of what wrote it."""
+    return bytecode[5:].startswith(b"StableHLO")
+
+
+def read_bytecode(bytecode: bytes, context: Any) -> Any:
+    """An MLIR module from bytecode, or from a StableHLO portable artifact. Raises `ir.MLIRError` or ValueError."""
+    read = artifact_to_module if is_artifact(bytecode) else parse_module
+    return read(bytecode, context)
+
+
 def artifact_to_module(artifact: bytes, context: Any) -> Any:
     """An MLIR module from a StableHLO portable artifact. Raises ValueError."""
     messages: list[str] = []
@@ -97,25 +100,6 @@ def artifact_to_module(artifact: bytes, context: Any) -> Any:
         raise ValueError("; ".join(messages) or str(error)) from error
     finally:
         handler.detach()
-
-
-def hlo_text_to_proto(text: str) -> bytes:
-    """A serialized HloModuleProto from HLO text. Raises an exception of jaxlib's."""
-    return bytes(_hlo_module_to_proto(_hlo_module_from_text(text)))
-
-
-def proto_to_text(proto: bytes) -> str:
-    """HLO text from a serialized HloModuleProto. Raises an exception of jaxlib's."""
-    return str(_hlo_module_from_proto(proto).to_string())
-
-
-def proto_to_stablehlo(proto: bytes) -> bytes:
-    """StableHLO bytecode from a serialized HloModuleProto; entry tuples come out flat.
-
-    Shardings and source locations survive, the numbers of replicas and partitions do not.
-    Raises an exception of jaxlib's.
-    """
-    return bytes(_hlo_to_stablehlo(proto))
 
 
 def hlo_sharding(text: str) -> Any:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hlo_verify import jaxlib_api, sharding_text
+from hlo_verify import conversion, jaxlib_api, sharding_text
 from hlo_verify.collector import without_collector
+from hlo_verify.conversion import ConversionError
 from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
@@ -177,15 +178,17 @@ def read_mlir(source: str | bytes) -> Source:
 
 def read_bytecode(contents: bytes) -> Source:
     """MLIR bytecode, or a portable artifact, which is bytecode of the versioned dialect."""
-    producer = contents[5:64].split(b"\0", 1)[0]
-    if not producer.startswith(b"StableHLO"):
-        return read_mlir(contents)
     try:
-        return Source(jaxlib_api.artifact_to_module(contents, jaxlib_api.make_context()))
+        conversion.check_bytecode(contents)
+        return Source(jaxlib_api.read_bytecode(contents, jaxlib_api.make_context()))
+    except InputError:
+        raise
     except Exception as error:
+        artifact = jaxlib_api.is_artifact(contents)
+        what = "not a StableHLO portable artifact" if artifact else "not valid StableHLO"
         raise InputError(
-            f"the StableHLO portable artifact ({producer.decode('ascii', 'replace')}) cannot be read by "
-            f"jaxlib {jaxlib_api.jaxlib_version()}: {_first_lines(error)}; is the file complete?",
+            f"{what} that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; is the file complete, "
+            "and was it written by a version that this jaxlib can read?",
             Input.DAMAGED,
         ) from error
 
@@ -205,8 +208,8 @@ def read_hlo_text(text: str) -> Source:
     header = text[: text.find("\n")]
     sharding_text.check_all(text)
     try:
-        serialized = jaxlib_api.hlo_text_to_proto(text)
-    except Exception as error:
+        serialized = conversion.text_to_proto(text)
+    except ConversionError as error:
         raise InputError(
             f"not valid HLO text (jaxlib {jaxlib_api.jaxlib_version()}): {_first_lines(error)}; is the file complete? "
             "Text of another XLA version may not parse: dump protos instead (--xla_dump_hlo_as_proto)",
@@ -249,11 +252,13 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             serialized = proto.name_device_orders(serialized)
         serialized = call_layouts.demand_layouts(group_lists.write_out(serialized))
         try:
-            bytecode = jaxlib_api.proto_to_stablehlo(serialized)
-        except Exception as error:
+            bytecode = conversion.proto_to_stablehlo(serialized)
+        except ConversionError as error:
             if "frontend attributes" not in str(error):
                 raise
-            bytecode = jaxlib_api.proto_to_stablehlo(proto.without_parameter_frontend_attributes(serialized))
+            bytecode = conversion.proto_to_stablehlo(proto.without_parameter_frontend_attributes(serialized))
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(
             f"not a module that jaxlib {jaxlib_api.jaxlib_version()} can read: {_first_lines(error)}; "
@@ -261,7 +266,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             Input.DAMAGED,
         ) from error
     source = read_mlir(bytecode)
-    if physical.BITCAST in given and physical.is_plain(jaxlib_api.proto_to_text(given) if text is None else text):
+    if physical.BITCAST in given and physical.is_plain(conversion.proto_to_text(given) if text is None else text):
         physical.write_out(source.module)
     return source
 

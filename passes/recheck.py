@@ -25,8 +25,8 @@ from hlo_verify.passes.walk import begin, start_anew, verification
 from hlo_verify.report import Disagreement, Recheck
 from hlo_verify.solver.names import Names
 from hlo_verify.solver.plain import BudgetError, times
-from hlo_verify.solver.workers import Lost, Pool
 from hlo_verify.terms.term import Poly
+from hlo_verify.workers import Lost, Pool
 
 
 def record(logical: Module, partitioned: Module) -> Recorder:

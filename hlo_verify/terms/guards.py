@@ -66,7 +66,8 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
 def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
     """Where the form is m*high + low and low stays below m, a guard on the high part if the bounds ask no more.
 
-    A bound may lie where the form has no values: `3 <= 4*i + j` with j < 2 is `1 <= i`, and `2 <= 4*i + j <= 3` is false.
+    A bound may lie where the form has no values: `3 <= 4*i + j` with j < 2 is `1 <= i`, and `2 <= 4*i + j <= 3` is
+    false.
     """
     if len(form.items) < 2:
         return _drop_low_of_digit(form, lo, hi)

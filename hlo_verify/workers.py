@@ -12,18 +12,20 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 import resource
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -33,6 +35,9 @@ TASKS = 200
 
 STARTING = 60.0
 """The most seconds that a worker may take to start."""
+
+_WORDS = 400
+"""Characters of last words: XLA prints whole instructions."""
 
 STARTS = 3
 """After so many workers in a row that ended before they were ready, no more are started."""
@@ -49,6 +54,7 @@ class Lost:
 class _Worker:
     process: subprocess.Popen[bytes]
     pipe: Connection
+    errors: IO[bytes] | None
     deadline: float
     ready: bool = False
     done: int = 0
@@ -68,6 +74,8 @@ class Pool(Generic[Task, Result]):
     seconds: float
     memory: int
     tasks: int = TASKS
+    quiet: bool = False
+    """Whether what workers write to stderr stays off the terminal; the last words of one that died are its reason."""
     _workers: list[_Worker] = field(default_factory=list)
     _failed: int = 0
     """How many workers in a row have not started."""
@@ -79,6 +87,11 @@ class Pool(Generic[Task, Result]):
         for worker in self._workers:
             self._end(worker)
         self._workers.clear()
+
+    def start(self) -> None:
+        """Start a worker, if there is none, without waiting for it."""
+        if not self._workers:
+            self._start()
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -127,17 +140,19 @@ class Pool(Generic[Task, Result]):
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a worker that is stopped does not stop its parent
             here.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", int(self.seconds) + 1, 0))
         program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({there.fileno()})"
+        errors = tempfile.TemporaryFile() if self.quiet else None  # noqa: SIM115 (as long as the worker lives)
         with here, there:
             process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 pass_fds=(there.fileno(),),
                 stdin=subprocess.DEVNULL,
+                stderr=errors,
                 start_new_session=True,  # an interrupt from the terminal is for the parent, which ends its workers
             )
             pipe = Connection(here.detach())
         with contextlib.suppress(OSError):
             pipe.send((self.function, self.seconds, self.memory))
-        return _Worker(process, pipe, time.monotonic() + STARTING)
+        return _Worker(process, pipe, errors, time.monotonic() + STARTING)
 
     def _give(self, worker: _Worker, number: int, contents: bytes) -> None:
         worker.task, worker.deadline = number, time.monotonic() + self.seconds
@@ -191,7 +206,8 @@ class Pool(Generic[Task, Result]):
             code = worker.process.poll()
             if code is None:
                 return "went silent"
-            return f"was ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
+            return how + _last_words(worker.errors)
         if time.monotonic() >= worker.deadline:
             return f"took more than {self.seconds:g} s" if worker.ready else f"took more than {STARTING:g} s"
         return None
@@ -200,6 +216,21 @@ class Pool(Generic[Task, Result]):
         worker.process.kill()
         worker.process.wait()
         worker.pipe.close()
+        if worker.errors is not None:
+            worker.errors.close()
+
+
+_FATAL = re.compile(r"F\d{4} |terminate called|\s+what\(\)")
+"""How XLA, and C++, say why they end a process."""
+
+
+def _last_words(errors: IO[bytes] | None) -> str:
+    if errors is None:
+        return ""
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").splitlines()
+    fatal = " | ".join(line.strip() for line in lines if _FATAL.match(line))
+    return f": {fatal[:_WORDS]}" if fatal else ""
 
 
 def serve(descriptor: int) -> None:

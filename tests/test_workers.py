@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hlo_verify.solver.workers import Lost, Pool
+from hlo_verify.workers import Lost, Pool
 
 MEMORY = 1 << 28
 
