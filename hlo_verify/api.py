@@ -19,6 +19,7 @@ from hlo_verify.report import Result, Verdict
 if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
     from hlo_verify.passes.between import Question
+    from hlo_verify.passes.inferred import Inferred
     from hlo_verify.report import Report
     from hlo_verify.sharding import Sharding
 
@@ -227,8 +228,8 @@ def _between(
     helping = demand.placed_like(inferred.logical) if annotated is not None and is_same else None
     question = Question(inferred.logical, inferred.partitioned, helping)
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
-    report = _decide(question, asked, lambda: contents(question), progress)
-    report = replace(inferred.judged(report), left_open=demand.left)
+    report = _decide(question, inferred, asked, lambda: contents(question), progress)
+    report = replace(report, left_open=demand.left)
     return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
 
 
@@ -241,15 +242,19 @@ def _missed(result: Result, missed: Mapping[int, str]) -> Result:
 
 
 def _decide(
-    question: Question, asked: _Asked, contents: Callable[[], tuple[bytes, bytes]], progress: Progress | None
+    question: Question,
+    inferred: Inferred,
+    asked: _Asked,
+    contents: Callable[[], tuple[bytes, bytes]],
+    progress: Progress | None,
 ) -> Report:
     from hlo_verify.passes.between import answer
 
     if asked.refute:
-        report, rests_on = _refuted(question, asked.witness, contents, progress)
+        report, rests_on = _refuted(question, inferred, asked.witness, contents, progress)
     else:
         answered = answer(question, progress=progress)
-        report, rests_on = answered.examination.report, answered.rests_on
+        report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, progress)
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
@@ -260,6 +265,7 @@ def _decide(
 
 def _refuted(
     question: Question,
+    inferred: Inferred,
     witness: Path | None,
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
@@ -272,14 +278,17 @@ def _refuted(
         answered = answer(question, progress=progress, differing=refutes.differing)
         examination = answered.examination
         if examination.report.verdict is Verdict.PROVED:
-            return examination.report, answered.rests_on
+            return inferred.judged(examination.report), answered.rests_on
         try:
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
-            return _interrupted(examination.report), ()
-    if witness is not None and refutation.counterexamples:
-        save(witness, refutation.counterexamples[0], *contents())
-    return refutation.report, ()
+            return inferred.judged(_interrupted(examination.report)), ()
+    report = inferred.judged(refutation.report, refutation.counterexamples)
+    refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
+    kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
+    if witness is not None and kept:
+        save(witness, kept[0], *contents())
+    return report, ()
 
 
 def _interrupted(report: Report) -> Report:

@@ -194,7 +194,7 @@ class _Walk:
             alone = self._logical is None and self._proved is None
             return Found(Verdict.UNKNOWN, reason=NOTHING if alone else REPLICAS if self._is_partitioned else BY_DEVICE)
         earlier = _file(self._logical or self._proved)
-        report = pair.judged(self._decided(pair.logical, pair.partitioned))
+        report = self._decided(pair)
         if report.verdict is Verdict.PROVED:
             how = LOGICAL if self._is_partitioned else PROVED_AGAIN
             guessed = f" with {report.under} (inferred)" if report.under else ""
@@ -234,15 +234,17 @@ class _Walk:
             return None
         return pair_of_programs(first, second, devices)
 
-    def _decided(self, logical: Module, partitioned: Module) -> Report:
+    def _decided(self, pair: Inferred) -> Report:
         """A proof; or else a refutation, where the module before is known to be right or wrong."""
+        modules = (pair.logical, pair.partitioned)
         if not self._refute or self._found.verdict is Verdict.UNKNOWN:
-            return prove(logical, partitioned)
-        with refuter(logical, partitioned) as refutes:
-            examination = examine(logical, partitioned, differing=refutes.differing)
+            return pair.judged(prove(*modules))
+        with refuter(*modules) as refutes:
+            examination = examine(*modules, differing=refutes.differing)
             if examination.report.verdict is Verdict.PROVED:
-                return examination.report
-            return refutes.refute(examination).report
+                return pair.judged(examination.report)
+            refutation = refutes.refute(examination)
+            return pair.judged(refutation.report, refutation.counterexamples)
 
 
 def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:

@@ -188,6 +188,8 @@ class Report:
         """The verdict with the placements that were inferred, under which alone a proof holds; empty if none were."""
         if self.verdict is Verdict.PROVED and self.under:
             return f"{self.verdict} with {self.under} (inferred)"
+        if self.verdict is Verdict.REFUTED and self.under:
+            return f"{self.verdict} under every placement that the shapes allow"
         return ""
 
     @property

@@ -25,6 +25,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.op_families import REDUCTIONS, RESHAPES
 from hlo_verify.ops.values import ARITHMETIC
+from hlo_verify.passes.allowed import Guessed
 from hlo_verify.passes.inferred import Inferred, said, under
 from hlo_verify.passes.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.passes.placements import groups_of, placements, sums, with_addends
@@ -83,16 +84,18 @@ def infer(logical: Module, partitioned: Module) -> Inferred:
         if found.seen.is_all:
             break
     assert best is not None
-    return _settled(best, arguments, results)
+    return _settled(best, Guessed(logical, partitioned, frozenset(arguments), frozenset(results)))
 
 
-def _settled(best: _Attempt, arguments: Collection[int], results: Collection[int]) -> Inferred:
+def _settled(best: _Attempt, guessed: Guessed) -> Inferred:
     """What is inferred in the end: results lie where they are equal by concatenation, but are no sums of addends."""
     otherwise = best.seen.otherwise
     logical = _placed(best.logical, {}, {n: way for n, way in otherwise.items() if way.addends is None})
     unreduced = {n: way for n, way in otherwise.items() if way.addends is not None}
-    those = [n for n, origin in enumerate(best.origins) if origin in arguments]
-    return Inferred(logical, best.partitioned, said(logical, those, results), under(logical, those, results), unreduced)
+    those = [n for n, origin in enumerate(best.origins) if origin in guessed.arguments]
+    results = sorted(guessed.results)
+    lines, line = said(logical, those, results), under(logical, those, results)
+    return Inferred(logical, best.partitioned, lines, line, unreduced, guessed, best.origins)
 
 
 def _ways(logical: Module, partitioned: Module, results: Mapping[int, Sequence[Sharding]]) -> Ways:

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from hlo_verify.annotate import hlo_text
 from hlo_verify.diagnostics import Annotation
 from hlo_verify.ir import Module, TensorType
+from hlo_verify.passes.allowed import Budget, Guessed, Tried
 from hlo_verify.passes.placements import lies, placed
+from hlo_verify.passes.trial import Counterexample
 from hlo_verify.report import Report, Result, Verdict
-from hlo_verify.sharding import Sharding
+from hlo_verify.sharding import Sharding, unreduced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,27 +36,76 @@ class Inferred:
     """The same in one line, as a verdict's own line has it."""
     unreduced: Mapping[int, Sharding] = field(default_factory=dict)
     """Results that are right as sums of what devices hold, which nobody asked for."""
+    guessed: Guessed | None = None
+    """What is not stated; None where all is."""
+    origins: tuple[int, ...] = ()
+    """Which stated argument each of the logical module's arguments is, or a part of."""
 
-    def judged(self, report: Report) -> Report:
-        """The report with what was inferred, which may not make verdicts of everything."""
-        results = tuple(self._judged(result) for result in report.results)
+    def judged(self, report: Report, found: Sequence[Counterexample] = ()) -> Report:
+        """The report with what was inferred, which may not make verdicts of everything; `found` refutes its results."""
+        if self.guessed is None:
+            return report
+        tried = self._tried(report, found)
+        results = tuple(self._judged(result, tried) for result in report.results)
         return replace(report, results=results, inferred=self.said, under=self.under)
 
-    def _judged(self, result: Result) -> Result:
-        sharding = self.unreduced.get(result.index)
-        if sharding is None or result.verdict is Verdict.PROVED:
+    def _tried(self, report: Report, found: Sequence[Counterexample]) -> Tried:
+        """What becomes of refuted results however arguments and results lie."""
+        assert self.guessed is not None
+        budget = Budget()
+        refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
+        wrong = {n for n in refuted if not self.guessed.bears_on(n)}
+        sums: set[int] = set()
+        for each in found:
+            left = refuted & each.differences.keys() - wrong - self.unreduced.keys()
+            zero = [not np.any(blocks.values) for blocks in each.trial.inputs]
+            others = {origin for origin, is_zero in zip(self.origins, zero, strict=True) if not is_zero}
+            tried = self.guessed.tried(left, set(self.origins) - others, budget) if left else Tried()
+            wrong |= tried.wrong
+            sums |= tried.sums
+        return Tried(frozenset(wrong), frozenset(sums))
+
+    def _judged(self, result: Result, tried: Tried) -> Result:
+        n = result.index
+        if result.verdict is Verdict.PROVED or n in tried.wrong:
             return result
+        if n in tried.sums:
+            kind, sharding = self.logical.result_types[n], self.logical.result_shardings[n]
+            assert sharding is not None
+            return _left_open(result, unreduced(kind.rank, sharding.devices), ", as far as inputs were tried")
+        if n in self.unreduced:
+            return _left_open(result, self.unreduced[n])
+        return self._withdrawn(result) if result.verdict is Verdict.REFUTED else result
+
+    def _withdrawn(self, result: Result) -> Result:
+        """A result that is refuted only where everything lies as was inferred."""
+        assert result.witness is not None
+        nearest = f"; {result.reason}" if result.reason else ""
         return replace(
             result,
             verdict=Verdict.UNKNOWN,
             reason=(
-                f"comes out unreduced: the logical result is the sum of what {sharding.addend_count} devices hold, and "
-                "nothing says that it should be; if no all_reduce was forgotten, give --results FILE with "
-                f'[results] {result.index} = "{_asked(sharding)}"'
+                f"differs with {self.under}, which was inferred: {result.witness.point}{nearest}. Nothing says that "
+                "this is what is meant: state it with --shardings FILE"
             ),
-            code=Annotation.UNREDUCED_RESULT,
+            code=Annotation.GUESSED_PLACEMENT,
             witness=None,
         )
+
+
+def _left_open(result: Result, sharding: Sharding, so_far: str = "") -> Result:
+    """A result that comes out as a sum that nobody completes; `so_far` says by what that is known."""
+    return replace(
+        result,
+        verdict=Verdict.UNKNOWN,
+        reason=(
+            f"comes out unreduced: the logical result is the sum of what {sharding.addend_count} devices hold{so_far}, "
+            "and nothing says that it should be; if no all_reduce was forgotten, give --results FILE with "
+            f'[results] {result.index} = "{_asked(sharding)}"'
+        ),
+        code=Annotation.UNREDUCED_RESULT,
+        witness=None,
+    )
 
 
 def _asked(sharding: Sharding) -> str:

@@ -7,18 +7,12 @@ one by one, and to put them together itself: then every argument lies as argumen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 from hlo_verify.ir import Module, TensorType, Value
-from hlo_verify.jaxlib_api import ir
-from hlo_verify.passes.canonicalize import canonicalize
-from hlo_verify.passes.load import Source, build
-
-WHOLE = "main.whole"
-"""What the function is called that takes the argument in one."""
+from hlo_verify.passes.front import Taken, Writer, as_they_are, put_in_front
 
 
 def segments(logical: Module, partitioned: Module, n: int, k: int) -> Iterator[tuple[int, ...]]:
@@ -56,65 +50,17 @@ def _breaks(module: Module, size: int) -> set[tuple[int, ...]]:
 
 def taken_apart(module: Module, n: int, k: int, sizes: Sequence[int]) -> Module:
     """The module with argument `n` replaced by arguments that are its parts of those sizes along dimension `k`."""
-    mlir = ir.Module.parse(module.bytecode(), module.mlir.context)
-    name = module.argument_names[n]
-    ends = [0]
-    for size in sizes:
-        ends.append(ends[-1] + size)
-    before = ":, " * k
-    names = [f"{name}[{before}{a}:{b}]" for a, b in pairwise(ends)]
-    _wrap(mlir, n, k, sizes, names)
-    made = build(
-        Source(mlir, module.partitions, module.replicas, module.notes), canonicalize(mlir, module.path), None, ""
-    )
-    placed = (*module.argument_shardings[:n], *[None] * len(sizes), *module.argument_shardings[n + 1 :])
-    return replace(
-        made,
-        argument_names=(*module.argument_names[:n], *names, *module.argument_names[n + 1 :]),
-        argument_shardings=placed,
-        result_names=module.result_names,
-        result_shardings=module.result_shardings,
-        name=module.name,
-        path=module.path,
-    )
+    ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+    shape = module.main.argument_types[n].shape
+    parts = [
+        Taken(n, f"{module.argument_names[n]}[{':, ' * k}{a}:{b}]", (*shape[:k], b - a, *shape[k + 1 :]))
+        for a, b in pairwise(ends)
+    ]
+    takes = as_they_are(module)
+    takes[n : n + 1] = parts
 
+    def enter(writer: Writer, given: list[Any]) -> list[Any]:
+        joined = writer.joined(given[n : n + len(sizes)], k, shape)
+        return [*given[:n], joined, *given[n + len(sizes) :]]
 
-def _wrap(mlir: Any, n: int, k: int, sizes: Sequence[int], names: Sequence[str]) -> None:
-    """Put a function in front of @main that takes the parts of its argument `n` and calls it."""
-    with mlir.context, mlir.operation.location:
-        (main,) = [f for f in mlir.body.operations if f.attributes["sym_name"].value == "main"]
-        number = sum(f.attributes["sym_name"].value.startswith(WHOLE) for f in mlir.body.operations)
-        whole = f"{WHOLE}.{number}"
-        main.attributes["sym_name"] = ir.StringAttr.get(whole)
-        main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        kind = main.attributes["function_type"].value
-        arguments = list(main.regions[0].blocks[0].arguments)
-        tensor = arguments[n].type
-        shape = list(tensor.shape)
-        parts = [ir.RankedTensorType.get([*shape[:k], size, *shape[k + 1 :]], tensor.element_type) for size in sizes]
-        types = [*[a.type for a in arguments[:n]], *parts, *[a.type for a in arguments[n + 1 :]]]
-        places = [a.location for a in arguments]
-        places[n : n + 1] = [ir.Location.name(name) for name in names]
-        with main.location, ir.InsertionPoint(main):
-            attributes = {
-                "sym_name": ir.StringAttr.get("main"),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, list(kind.results))),
-            }
-            if "res_attrs" in main.attributes:
-                attributes["res_attrs"] = main.attributes["res_attrs"]
-            if "arg_attrs" in main.attributes:
-                own = list(main.attributes["arg_attrs"])
-                own[n : n + 1] = [ir.DictAttr.get({})] * len(sizes)
-                attributes["arg_attrs"] = ir.ArrayAttr.get(own)
-            wrapper = ir.Operation.create("func.func", [], [], attributes, regions=1)
-        block = wrapper.regions[0].blocks.append(*types, arg_locs=places)
-        with main.location, ir.InsertionPoint(block):
-            given = list(block.arguments)
-            dimension = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), k)
-            joined = ir.Operation.create(
-                "stablehlo.concatenate", [tensor], given[n : n + len(sizes)], {"dimension": dimension}
-            )
-            operands = [*given[:n], joined.result, *given[n + len(sizes) :]]
-            callee = {"callee": ir.FlatSymbolRefAttr.get(whole)}
-            call = ir.Operation.create("func.call", list(kind.results), operands, callee)
-            ir.Operation.create("func.return", [], list(call.results))
+    return put_in_front(module, takes, enter)

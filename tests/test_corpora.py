@@ -109,7 +109,11 @@ def test_a_rank_of_neurons_that_is_wrong(old: str, new: str, says: str) -> None:
     wrong = re.sub(old, new, text, count=1)
     assert wrong != text
     report = hlo_verify.verify(folder / "llama_tp1_golden_result_0.hlo.gz", wrong)
-    assert report.verdict is hlo_verify.Verdict.REFUTED
+    if says:
+        assert report.verdict is hlo_verify.Verdict.REFUTED
+        return
+    assert report.verdict is hlo_verify.Verdict.UNKNOWN  # it may be right with a head's elements in another order
+    assert Annotation.GUESSED_PLACEMENT in {result.code for result in report.results}
 
 
 def test_live_miscompiles() -> None:

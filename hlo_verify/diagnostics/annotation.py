@@ -156,3 +156,19 @@ class Annotation(Code):
         file with the line that the message shows as `--results FILE` (docs/shardings.md), under `[results]`.
         """,
     )
+
+    GUESSED_PLACEMENT = (
+        "HV111",
+        """a result differs under placements that were inferred
+
+        No module says where some arguments or results lie; they were placed by their shapes, and placed like that the
+        result differs. Under another placement that the shapes allow it may be right: with copies where padding was
+        taken, with addends where the whole was, with devices in another order. Not all of them were refuted.
+
+        Example: a bias that each of two devices adds before an all_reduce counts twice where it is whole on both, and
+        once where one device holds zeros.
+
+        What to do: say where the arguments lie, with `--shardings FILE` (docs/shardings.md): then the result is REFUTED
+        or PROVED. The report shows how it differs where everything lies as the message says.
+        """,
+    )

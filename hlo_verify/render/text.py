@@ -216,7 +216,7 @@ def _summary(report: Report, style: Style) -> str:
         f"{_plural(len(report.stages), 'stage')} ({shared} shared)" if shared else _plural(len(report.stages), "stage")
     )
     devices = _plural(report.devices, "device")
-    guessed = ", placements inferred" if report.headline else ""
+    guessed = ", placements inferred" if report.headline and report.verdict is Verdict.PROVED else ""
     return f"{style.verdict(overall([report]))}  {what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}"
 
 

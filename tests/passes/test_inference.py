@@ -179,9 +179,11 @@ def test_who_communicates_tells_who_holds_what(groups: str) -> None:
 
 
 def test_nobody_communicates() -> None:
+    """It is right where two devices hold zeros of both weights, and the result is left unreduced."""
     whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
     part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X, "[[0], [1], [2], [3]]")), 4)
-    assert report(whole, part).verdict is REFUTED
+    found = report(whole, part)
+    assert found.verdict is UNKNOWN and found.results[0].code is Annotation.GUESSED_PLACEMENT
 
 
 @pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]"])
@@ -212,7 +214,7 @@ def test_what_is_given_is_not_inferred() -> None:
     whole = module([SHAPES[0][0], given, SHAPES[0][2]], [("%y", X)], layer(8, ""), 1)
     part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X)), 2)
     found = report(whole.replace("num_partitions = 1", "num_partitions = 2"), part)
-    assert found.verdict is REFUTED, "the halves of the second weight are in the other order"
+    assert found.verdict is UNKNOWN, "it would be right with the halves of the second weight in the other order too"
     assert not any("arg1" in line for line in found.inferred)
 
 
