@@ -11,7 +11,7 @@ from enum import Flag, auto
 from typing import Any
 
 from hlo_verify.custom_calls import registered
-from hlo_verify.ir import Function, Op
+from hlo_verify.ir import Function, Op, operations
 
 
 class Family(Flag):
@@ -207,6 +207,16 @@ def communicates(function: Function) -> bool:
 def _communicates(op: Op) -> bool:
     known = family(op.name, op.attributes)
     return known is None or bool(known & COMMUNICATES) or any(map(communicates, op.regions))
+
+
+def is_one_expression(function: Function) -> bool:
+    """Whether a function may be run for all elements at once, with a term for them all: what a loop carries, or what is
+    new each time, would be one tensor for all of them."""
+    for op in operations(function):
+        known = family(op.name, op.attributes)
+        if known is None or known & (COMMUNICATES | Family.NEW | Family.MANUAL) or op.name == "while":
+            return False
+    return True
 
 
 def is_new_each_time(function: Function) -> bool:

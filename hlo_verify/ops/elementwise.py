@@ -7,6 +7,7 @@ its range shows that nothing wrapped, and is an uninterpreted function of the ma
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -14,6 +15,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ir import Op
+from hlo_verify.op_families import is_one_expression
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -325,8 +327,16 @@ def _map(op: Op, args: list[Value], context: Context) -> list[Value]:
     region = op.regions[0]
     if any(kind.shape for inner in region.ops for kind in inner.types):
         raise UnsupportedError("map of a region that makes tensors", Unsupported.REGION)
+    if not is_one_expression(region):
+        raise UnsupportedError(
+            "map of a region with loops, communication or values that are new each time", Unsupported.REGION
+        )
     scalars = [Value(kind, v.term) for kind, v in zip(region.argument_types, args, strict=True)]
-    return result(op, context.run(region, scalars, context)[0].term)
+    inner = replace(context, unsupported={})
+    (value,) = context.run(region, scalars, inner)
+    for unknown in inner.unsupported.values():
+        raise UnsupportedError(f"map of a region that is not understood ({unknown.message})", Unsupported.REGION)
+    return result(op, value.term)
 
 
 RULES: dict[str, Rule] = {

@@ -9,7 +9,7 @@ or whose next value does not agree with it, and the rest is checked again, until
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.index import expr
@@ -65,29 +65,39 @@ class LoopBook:
 
 
 def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
-    """Inside a manual region, what a loop carries depends on the device; where the initial values and an iteration
-    depend on some digits of its number alone, so does that, by induction."""
-    place = len(context.loops.loops)
-    if context.device is None:
-        return _shared(place, _named_loop(op, args, context, shape, ()), context)
-    device = context.device
+    """What is carried in a manual region depends on the device; and outside of one, of what a region left different on
+    each device. Where the initial values and an iteration depend on some digits of its number alone, so does that, by
+    induction."""
+    place, device = len(context.loops.loops), context.device or context.mesh
+    if device is None:
+        return _shared(place, _named_loop(op, args, context, shape, expr.constant(0), ()), context)
+    whole = expr.of_var(device)
     initial = [value.term for value in args]
+    varying = set(range(len(args))) if context.device is not None else _varying(initial, device)
     part = devices.projection(initial, device)
     while True:
-        results = _named_loop(op, args, context, shape, (part,))
+        results = _named_loop(op, args, context, shape, part, varying)
         terms = [*initial, *(value.term for value in context.loops.loops[place].after)]
-        if part is expr.of_var(device) or devices.depends_only_on(terms, device, part):
+        more = _varying(terms[len(args) :], device) - varying
+        if not more and (part is whole or devices.depends_only_on(terms, device, part)):
             return _shared(place, results, context)
         del context.loops.loops[place:]
+        varying |= more
         wider = devices.projection(terms, device)
-        part = expr.of_var(device) if wider is part else wider
+        part = whole if wider is part and not more else wider
 
 
-def _named_loop(op: Op, args: list[Value], context: Context, shape: Shape, device: tuple[Index, ...]) -> list[Value]:
-    """The loop's results, with names for what it carries: tensors indexed by `device` and the counters around."""
+def _varying(terms: Sequence[Poly], device: Var) -> set[int]:
+    return {k for k, term in enumerate(terms) if device in term.free}
+
+
+def _named_loop(
+    op: Op, args: list[Value], context: Context, shape: Shape, device: Index, varying: Collection[int]
+) -> list[Value]:
+    """The loop's results, with names for what it carries: tensors indexed by the counters around, and by `device` for
+    those that vary with it."""
     t = expr.fresh("t", shape.trips)
     now = expr.of_var(t)
-    outer = (*device, *context.iterations)
     state, final = [], []
     for k, (kind, value) in enumerate(zip(op.types, args, strict=True)):
         if k in shape.invariant:
@@ -98,6 +108,7 @@ def _named_loop(op: Op, args: list[Value], context: Context, shape: Shape, devic
             final.append(counter_at(shape, k, expr.constant(shape.trips), kind))
         else:
             name = f"loop{len(context.loops.loops)}"
+            outer = (*((device,) if k in varying else ()), *context.iterations)
             carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
             result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
             state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))

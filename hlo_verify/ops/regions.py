@@ -9,6 +9,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.op_families import is_one_expression
 from hlo_verify.ops.elementwise import disjunction, product
 from hlo_verify.ops.values import (
     Context,
@@ -112,6 +113,8 @@ def _plain_monoid(region: Function) -> str | None:
 def added(region: Function, others: Sequence[Value], context: Context) -> list[Poly] | None:
     """What a region adds to each of its first arguments, of which there are as many as results, where the rest are
     `others`; None if that is not all it does."""
+    if not is_one_expression(region):
+        return None
     symbols = _symbols(region)[: len(region.results)]
     inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
     values = context.run(region, [*symbols, *others], inner)

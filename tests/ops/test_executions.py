@@ -319,3 +319,68 @@ unrolled."""
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_one_execution_is_one(draw: Draw, place: Callable[[Draw, bool], Place]) -> None:
     assert verdict(place(draw, True), False) is Verdict.PROVED
+
+
+SCALARS = {
+    "unknown call": "%z = stablehlo.custom_call @mystery(%e) : (tensor<f32>) -> tensor<f32>",
+    "memory": "%z = stablehlo.custom_call @AllocateBuffer() : () -> tensor<f32>",
+    "loop": loop(100, {"x": "e"}, "      %x1 = stablehlo.tanh %x : TYPE\n", ["x1"]).replace("TYPE", "tensor<f32>")
+    + "    %z = stablehlo.negate %w#1 : tensor<f32>",
+}
+"""Ways to compute a number from `%e` that are new each time, or that tensors inside stand for."""
+
+
+@pytest.mark.parametrize("drawn_by_whole", [False, True], ids=["partitioned", "logical"])
+@pytest.mark.parametrize("lines", SCALARS.values(), ids=SCALARS)
+def test_each_element_is_an_execution(lines: str, drawn_by_whole: bool) -> None:
+    drawn = f"""
+    %r = "stablehlo.map"(%a) <{{dimensions = array<i64: 0>}}> ({{
+    ^bb0(%e: tensor<f32>):
+    {lines}
+      stablehlo.return %z : tensor<f32>
+    }}) : (TYPE) -> TYPE
+    %q = stablehlo.reverse %r, dims = [0] : TYPE
+"""
+    place = Place(drawn + add("z", "r", "q", "subtract") + add("b", "a", "z") + "    %y = stablehlo.tanh %b : TYPE\n")
+    assert verdict(place, drawn_by_whole) is not Verdict.PROVED
+
+
+REGIONS = {
+    "sort": """
+    %y = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+    ^bb0(%e: tensor<f32>, %f: tensor<f32>):
+    LINES
+      %p = stablehlo.compare LT, %z, %f : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }) : (TYPE) -> TYPE""",
+    "reduce": """
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (TYPE, tensor<f32>) -> tensor<f32>
+    reducer(%e: tensor<f32>, %f: tensor<f32>) {
+    LINES
+      %g = stablehlo.add %f, %z : tensor<f32>
+      stablehlo.return %g : tensor<f32>
+    }
+    %y = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> TYPE""",
+    "scatter": """
+    %zero = stablehlo.constant dense<0.0> : TYPE
+    %at = stablehlo.constant dense<0> : tensor<4x1xi32>
+    %y = "stablehlo.scatter"(%zero, %at, %a) <{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%f: tensor<f32>, %e: tensor<f32>):
+    LINES
+      %g = stablehlo.add %f, %z : tensor<f32>
+      stablehlo.return %g : tensor<f32>
+    }) : (TYPE, tensor<4x1xi32>, TYPE) -> TYPE""",
+}
+
+
+@pytest.mark.parametrize("draw", ["unknown call", "memory"])
+@pytest.mark.parametrize("region", REGIONS.values(), ids=REGIONS)
+def test_a_region_that_draws_is_no_function(region: str, draw: str) -> None:
+    """Even the same program draws other values when it is run again."""
+    body = region.replace("LINES", SCALARS[draw]).replace("TYPE", PART) + f"\n    return %y : {PART}"
+    both = [
+        module(f"%a: {PART}{placed}", f"{PART}{placed}", body, devices=2) for placed in (" " + on("{replicated}"), "")
+    ]
+    assert hlo_verify.verify(*both, refute=False).verdict is Verdict.UNKNOWN
