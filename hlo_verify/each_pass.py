@@ -17,14 +17,15 @@ from typing import NamedTuple
 
 from hlo_verify import chains, config, custom_calls, defects
 from hlo_verify.depth import deeply
-from hlo_verify.diagnostics import Diagnostic, Severity
+from hlo_verify.diagnostics import Diagnostic, Severity, Solver
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, operations
 from hlo_verify.op_families import EFFECTS
+from hlo_verify.passes.amplified import Amplified, amplified
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.between import forms
-from hlo_verify.passes.folding import Folded
+from hlo_verify.passes.folding import Folded, Reading
 from hlo_verify.passes.inference import infer
 from hlo_verify.passes.inferred import Inferred
 from hlo_verify.passes.load import load
@@ -102,6 +103,8 @@ class _Walk:
         self._report: Report | None = None
         self._notes: dict[str, None] = {}
         self._device_count = 1
+        self._far: Amplified | None = None
+        """Where the module that is being decided amplifies the roundings of constants, if that is all that is amiss."""
 
     def run(self, progress: Progress | None) -> ChainReport:
         started = time.perf_counter()
@@ -146,29 +149,37 @@ class _Walk:
 
     def _decide(self, given: Module) -> Found:
         before = self._last or self._logical
-        readings = [given] if before is None else list(self._folded.readings(before, given))
+        readings = [Reading(given)] if before is None else list(self._folded.readings(before, given))
+        self._far = None
         if self._last is None and not self._is_partitioned:
             module, found = given, Found(Verdict.PROVED, BEGINNING)
         else:
-            module, found = self._like_one_before(given, readings) or self._unlike_those_before(readings)
+            module, found = self._like_one_before(given, readings) or self._unlike_those_before(given, readings)
         self._last = module
         if found.verdict is Verdict.PROVED:
             self._proved = module
             self._notes.update(dict.fromkeys((*module.notes, *custom_calls.assumptions((module,)), *_beside(module))))
         return found
 
-    def _like_one_before(self, given: Module, readings: Sequence[Module]) -> tuple[Module, Found] | None:
+    def _like_one_before(self, given: Module, readings: Sequence[Reading]) -> tuple[Module, Found] | None:
         """A module that is equal to the last one, or else to the last proved, with the verdict that they share."""
         if self._last is not None:
-            for module in readings:
-                how = self._likeness(self._last, module)
-                if how:
-                    return module, self._found._replace(how=how, compared_with=_file(self._last))
+            for reading in readings:
+                how = self._likeness(self._last, reading.module)
+                if how and (how == SAME or self._is_covered(reading)):
+                    return reading.module, self._found._replace(how=how, compared_with=_file(self._last))
         if self._proved is not None and self._proved is not self._last:
-            for module in self._folded.readings(self._proved, given):
-                if self._likeness(self._proved, module):
-                    return module, Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
+            for reading in self._folded.readings(self._proved, given):
+                if self._likeness(self._proved, reading.module) and self._is_covered(reading):
+                    return reading.module, Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         return None
+
+    def _is_covered(self, reading: Reading) -> bool:
+        """Whether the roundings of constants that a reading allows stay roundings; if not, it is noted how far."""
+        pair = self._pair(reading.module, reading.module) if reading.meant else None
+        far = None if pair is None else amplified(*pair, reading.meant)
+        self._far = self._far or far
+        return far is None
 
     def _likeness(self, earlier: Module, module: Module) -> str:
         """How two modules are seen to be equal at once; empty if they are not."""
@@ -177,10 +188,17 @@ class _Walk:
         pairs = (self._pair(first, second) for first, second in forms(earlier, module))
         return ALIKE if any(pair is not None and _is_equal_at_once(pair) for pair in pairs) else ""
 
-    def _unlike_those_before(self, readings: Sequence[Module]) -> tuple[Module, Found]:
+    def _unlike_those_before(self, given: Module, readings: Sequence[Reading]) -> tuple[Module, Found]:
         """A module that may be another program than the last, as it is best read, with its verdict."""
-        module = next(filter(self._is_like_its_reference, readings), readings[0])
-        return module, self._with_an_earlier_one(module)
+        if self._far is not None:
+            readings = [Reading(given)]  # and if it is not equal as it stands, it is known why
+        liked = next((each for each in readings if self._is_like_its_reference(each.module)), None)
+        reading = liked or readings[0]
+        if liked is not None or self._far is None:
+            found = self._with_an_earlier_one(reading.module)
+            if found.verdict is not Verdict.PROVED or self._is_covered(reading):
+                return reading.module, found
+        return given, Found(Verdict.UNKNOWN, reason=str(self._far), code=Solver.AMPLIFIED.value)
 
     def _is_like_its_reference(self, module: Module) -> bool:
         """Whether a module is at once seen to equal its reference."""

@@ -11,13 +11,16 @@ the annotated one does. Equality is transitive. What conversion or propagation c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hlo_verify.diagnostics import Code, Solver
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module
-from hlo_verify.passes.beside import knows_devices, pair_of_wholes
+from hlo_verify.passes.amplified import Amplified, amplified
+from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
+from hlo_verify.passes.folding import Folded
 from hlo_verify.passes.prove import Differing, Examination, Progress, examine, prove_at_once
 from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.slim import has_loops, slim
@@ -73,29 +76,87 @@ def _by_way_of(
     given, partitioned = question.given, question.partitioned
     direct = first_proof(given, partitioned, progress)
     if direct is not None:
-        report, pair = direct
-        return Answer(Examination(report, {}), (pair,)), DIRECTLY
-    linked, whole = _linked(given, annotated)
+        return direct.answer(), DIRECTLY
+    linked, link, far = _linked(given, annotated)
     behind = examine(annotated, partitioned, progress=progress, differing=differing) if linked else None
-    if behind is not None and whole is not None and behind.report.verdict is Verdict.PROVED:
-        return Answer(behind, (whole, (annotated, partitioned))), IN_TWO_STEPS
+    if behind is not None and link is not None and behind.report.verdict is Verdict.PROVED:
+        return link.followed_by(behind, (annotated, partitioned)), IN_TWO_STEPS
+    if partitioned.replicas == 1:
+        direct, farther = _proof_of_a_reading(given, partitioned, _as_they_are, _as_programs)
+        if direct is not None:
+            return direct.answer(), DIRECTLY
+        far = far or farther
     examined = examine(given, partitioned, progress=progress, differing=differing)
     if behind is not None:
         examined = _with_proofs(examined, linked & _proved(behind.report))
-    elif examined.report.verdict is not Verdict.PROVED and first_proof(annotated, partitioned) is not None:
-        examined = _because_of_earlier_passes(examined)
+    if examined.report.verdict is not Verdict.PROVED and far is not None:
+        examined = _with_reason(examined, f"; {far}", Solver.AMPLIFIED)
+    elif examined.report.verdict is not Verdict.PROVED and not linked:
+        earlier = first_proof(annotated, partitioned) is not None
+        examined = _with_reason(examined, EARLIER) if earlier else examined
     return Answer(examined, ((given, partitioned),)), DIRECTLY
 
 
-def first_proof(
-    logical: Module, partitioned: Module, progress: Progress | None = None
-) -> tuple[Report, Modules] | None:
-    """The proof by construction of two modules in whichever form has one, and that form. None where none has."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """The proof by construction of two modules, and the form that it is about."""
+
+    report: Report
+    pair: Modules
+
+    def answer(self) -> Answer:
+        return Answer(Examination(self.report, {}), (self.pair,))
+
+    def followed_by(self, examination: Examination, pair: Modules) -> Answer:
+        """This proof and that of a second pair, as one."""
+        said = dict.fromkeys((*examination.report.assumptions, *self.report.assumptions))
+        report = replace(examination.report, assumptions=tuple(said))
+        return Answer(replace(examination, report=report), (self.pair, pair))
+
+
+def first_proof(logical: Module, partitioned: Module, progress: Progress | None = None) -> Proof | None:
+    """The proof of two modules in whichever form has one; None where none has."""
     for pair in forms(logical, partitioned):
         report = prove_at_once(*pair, progress=progress)
         if report.verdict is Verdict.PROVED:
-            return report, pair
+            return Proof(report, pair)
     return None
+
+
+def _proof_of_a_reading(
+    first: Module,
+    second: Module,
+    paired: Callable[[Module, Module], Modules],
+    alone: Callable[[Module], Modules],
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where constants of the second module are what the first computes them from, but for a rounding that
+    stays one; or where it does not. `paired` makes a pair of the two, `alone` one in which the second is looked at."""
+    far: Amplified | None = None
+    for reading in Folded().readings(first, second):
+        if not reading.meant:
+            continue
+        proof = next(filter(None, (first_proof(*paired(*pair)) for pair in forms(first, reading.module))), None)
+        if proof is None:
+            continue
+        found = amplified(*alone(reading.module), reading.meant)
+        if found is None:
+            said = (*proof.report.assumptions, *reading.said)
+            return replace(proof, report=replace(proof.report, assumptions=said)), None
+        far = far or found
+    return None, far
+
+
+def _as_they_are(first: Module, second: Module) -> Modules:
+    return first, second
+
+
+def _as_programs(module: Module) -> Modules:
+    """What devices run, as the logical module of a pair."""
+    return pair_of_programs(module, module, module.partitions or 1)
+
+
+def _as_a_whole(module: Module) -> Modules:
+    return pair_of_wholes(module, module)
 
 
 def forms(first: Module, second: Module) -> Iterator[Modules]:
@@ -108,21 +169,23 @@ def forms(first: Module, second: Module) -> Iterator[Modules]:
         yield first, second
 
 
-def _linked(given: Module, annotated: Module) -> tuple[frozenset[int], Modules | None]:
-    """The results of which the annotated module is seen to compute what the given one does; if all, the pair too."""
-    if knows_devices(given) or knows_devices(annotated):
-        return frozenset(), None
+def _linked(given: Module, annotated: Module) -> tuple[frozenset[int], Proof | None, Amplified | None]:
+    """The results of which the annotated module is seen to compute what the given one does, and the proof of all; or
+    how far roundings of its constants are amplified."""
     found: frozenset[int] = frozenset()
-    for first, second in forms(given, annotated):
-        pair = pair_of_wholes(first, second)
-        try:
+    if knows_devices(given) or knows_devices(annotated):
+        return found, None, None
+    try:
+        for first, second in forms(given, annotated):
+            pair = pair_of_wholes(first, second)
             report = prove_at_once(*pair)
-        except InputError:  # they have other arguments or results
-            return frozenset(), None
-        if report.verdict is Verdict.PROVED:
-            return _proved(report), pair
-        found |= _proved(report)
-    return found, None
+            found |= _proved(report)
+            if report.verdict is Verdict.PROVED:
+                return found, Proof(report, pair), None
+        proof, far = _proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole)
+    except InputError:  # they have other arguments or results
+        return frozenset(), None, None
+    return (found if proof is None else _proved(proof.report)), proof, far
 
 
 def _proved(report: Report) -> frozenset[int]:
@@ -138,10 +201,12 @@ def _with_proofs(examination: Examination, proved: frozenset[int]) -> Examinatio
     return replace(examination, report=replace(examination.report, results=tuple(results)))
 
 
-def _because_of_earlier_passes(examination: Examination) -> Examination:
-    """The examination where every reason says that the partitioner is not what the proof does not follow."""
+def _with_reason(examination: Examination, reason: str, code: Code | None = None) -> Examination:
+    """The examination with one more reason for what is not proved."""
     results = (
-        result if result.verdict is Verdict.PROVED else replace(result, reason=result.reason + EARLIER)
+        result
+        if result.verdict is Verdict.PROVED
+        else replace(result, reason=result.reason + reason, code=code or result.code)
         for result in examination.report.results
     )
     return replace(examination, report=replace(examination.report, results=tuple(results)))

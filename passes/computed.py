@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -41,6 +42,11 @@ class Computed:
         """How many operations, each with a rounding, made it."""
         return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
 
+    @property
+    def meaning(self) -> str:
+        """The number and what it is computed from, in words."""
+        return f"{float(self.rounded):.9g} is {self}"
+
     def __str__(self) -> str:
         if not self.operands:
             return f"{float(self.rounded):.9g}"
@@ -56,6 +62,15 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
 }
+_UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] = {
+    "sqrt": (np.sqrt, Decimal.sqrt),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / x.sqrt()),
+}
+"""Functions of positive numbers: as an element type has them, and in as many digits as are asked for."""
+
+DIGITS = 60
+"""So many digits of an irrational number stand for all: what is compared with it is a rounding to 53 bits at most."""
+
 _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimization_barrier"})
 """Operations that leave the one number of a splat as it is."""
@@ -124,10 +139,25 @@ def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
     given = tuple(x for x in operands if x is not None)
     if op.name in SAME and len(given) == 1:
         return given[0]
+    if op.name == "convert" and op.types[0].dtype == given[0].dtype:
+        return given[0]
     if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
         rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])
         return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
+    if op.name in _UNARY:
+        return _function(op.name, given[0])
     return next(_apply(op.name, given), None)
+
+
+def _function(name: str, operand: Computed) -> Computed | None:
+    """A function of a positive number."""
+    if operand.exact <= 0 or operand.roundings >= ROUNDINGS:
+        return None
+    compute, exactly = _UNARY[name]
+    with localcontext(prec=DIGITS):
+        exact = Fraction(exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator)))
+    rounded = _scalar(operand.dtype)(compute(operand.rounded))
+    return Computed(operand.dtype, rounded, exact, name, (operand,)) if np.isfinite(float(rounded)) else None
 
 
 def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:

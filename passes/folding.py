@@ -4,13 +4,14 @@ XLA's passes fold `2 * 0.1` into the constant that is nearest to it, and `x / 3`
 these differ from the program before by a rounding. Where a constant is new in a module, and is what the module before
 computes from constants alone, or would by joining two operations on constants or by turning a division into a product,
 rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. Nothing
-else is: a constant that is off by more than such roundings stays what it is.
+else is: a constant that is off by more than such roundings stays what it is. Whether these roundings stay roundings in
+what the module goes on to compute, `amplified` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,26 @@ from hlo_verify.passes.computed import SAME, Computed, Key, computed, is_near, j
 from hlo_verify.passes.elements import DTYPES
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A module with constants written out as what they were computed from, and the values that stand for these."""
+
+    module: Module
+    meant: Mapping[Value, Computed] = field(default_factory=dict)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What it takes for granted."""
+        return tuple(dict.fromkeys(f"the constant {found.meaning}, rounded" for found in self.meant.values()))
+
+
 class Folded:
     """What the constants of a chain's modules were computed from, as far as it is known."""
 
     def __init__(self) -> None:
         self._known: dict[Key, Computed] = {}
 
-    def readings(self, before: Module, after: Module) -> Iterator[Module]:
+    def readings(self, before: Module, after: Module) -> Iterator[Reading]:
         """`after` with constants that it does not share with `before` as `before` computes them.
 
         A constant may be there before and have been folded as well, and the two may have become one since. So first it
@@ -114,28 +128,36 @@ def _uses(function: Function) -> Uses:
     return uses
 
 
-def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Module:
+def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Reading:
     if not meant:
-        return module
-    said = dict.fromkeys(f"the constant {float(found.rounded):.9g} is {found}, rounded" for found in meant.values())
+        return Reading(module)
     by_user: dict[Value, list[tuple[Use, Computed]]] = {}
     for use, found in meant.items():
         by_user.setdefault(use.user, []).append((use, found))
-    main = _rewritten(module.main, by_user, fresh_in(module.main))
-    return replace(module, main=main, notes=(*module.notes, *said))
+    stand_for: dict[Value, Computed] = {}
+    main = _rewritten(module.main, by_user, fresh_in(module.main), stand_for)
+    reading = Reading(replace(module, main=main), stand_for)
+    return replace(reading, module=replace(reading.module, notes=(*module.notes, *reading.said)))
 
 
 # Writing it out
 
 
-def _rewritten(function: Function, meant: Mapping[Value, Iterable[tuple[Use, Computed]]], fresh: Fresh) -> Function:
+def _rewritten(
+    function: Function,
+    meant: Mapping[Value, Iterable[tuple[Use, Computed]]],
+    fresh: Fresh,
+    stand_for: dict[Value, Computed],
+) -> Function:
+    """The function with the computations of numbers in place of them; `stand_for` is told their results."""
     ops: list[Op] = []
     for op in function.ops:
         operands = list(op.operands)
         for use, found in meant.get(op.results[0], ()) if op.results else ():
             ops += _written_out(found, use.kind, op, fresh)
             operands[use.number] = ops[-1].results[0]
-        regions = tuple(_rewritten(region, meant, fresh) for region in op.regions)
+            stand_for[ops[-1].results[0]] = found
+        regions = tuple(_rewritten(region, meant, fresh, stand_for) for region in op.regions)
         ops.append(replace(op, operands=tuple(operands), regions=regions))
     return replace(function, ops=tuple(ops))
 

@@ -208,3 +208,43 @@ def test_a_folder_without_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--each-pass", str(tmp_path / "nowhere")]) == 2
     assert f"HV401]: there is no folder {tmp_path / 'nowhere'}" in capsys.readouterr().err
+
+
+THIRD = "0.333333343"
+
+
+def written(folder: Path, *bodies: str) -> ChainReport:
+    """A chain of three-line programs in HLO, verified: each is an expression that ends in %y."""
+    folder.mkdir()
+    for n, body in enumerate(bodies):
+        text = "HloModule m\n\nENTRY main {\n  %x = f32[4] parameter(0)\n" + body + "\n}\n"
+        (folder / f"module_0000.m.{n:04}.simplification.after_pass-{n}.before_pass-{n + 1}.txt").write_text(text)
+    return verified(folder)
+
+
+def lines(*operations: str) -> str:
+    return "\n".join(f"  {operation}" for operation in operations)
+
+
+def splat(name: str, value: str) -> str:
+    return f"%{name}.0 = f32[] constant({value})\n  %{name} = f32[4] broadcast(%{name}.0), dimensions={{}}"
+
+
+def test_a_rounding_that_is_amplified_is_not_taken_for_a_rounding(tmp_path: Path) -> None:
+    """(x / 3 * 3 - x) * 1e9 is 0; with x / 3 folded into a product it is 29.8 x."""
+    rest = (
+        splat("three", "3"), splat("many", "1e9"), "%t = f32[4] multiply(%s, %three)", "%u = f32[4] subtract(%t, %x)",
+        "ROOT %y = f32[4] multiply(%u, %many)",
+    )  # fmt: skip
+    divided = lines(splat("c", "3"), "%s = f32[4] divide(%x, %c)", *rest)
+    folded = lines(splat("c", THIRD), "%s = f32[4] multiply(%x, %c)", *rest)
+    found = written(tmp_path / "bad", divided, folded, lines(splat("y.1", "0"), "ROOT %y = f32[4] copy(%y.1)"))
+    assert [step.verdict for step in found.steps] == [Verdict.PROVED, Verdict.UNKNOWN, Verdict.PROVED]
+    assert found.steps[1].code == "HV310"
+    assert f"the constant {THIRD} is 1 / 3, rounded; in the result of subtract" in found.steps[1].reason
+    assert not any("1 / 3" in assumption for assumption in found.assumptions)
+    end = "ROOT %y = f32[4] add(%s, %x)"
+    divided, folded = (text.replace(lines(*rest), lines(end)) for text in (divided, folded))
+    found = written(tmp_path / "good", divided, folded)
+    assert found.verdict is Verdict.PROVED
+    assert f"the constant {THIRD} is 1 / 3, rounded" in found.assumptions

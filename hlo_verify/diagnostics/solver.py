@@ -70,3 +70,18 @@ class Solver(Code):
         What to do: verify a smaller part of the program, or the program at a size that the mesh divides.
         """,
     )
+
+    AMPLIFIED = (
+        "HV310",
+        """the rounding of a constant grows, and no longer accounts for the difference
+
+        The modules are equal if a constant stands for the expression that a pass computed it from. It is that
+        expression but for a rounding, which is allowed as long as it stays one. Here a sum of which little is left, or
+        a decision that depends on constants alone, makes of that rounding something that counts:
+        `x * 0.33333334 * 3 - x` is 0 with 1/3, and nothing but the rounding as it stands.
+
+        In practice: a difference that a program takes of numbers that are equal but for rounding, scaled up afterwards.
+
+        What to do: look at the operation that the reason names; compute the difference without the cancellation.
+        """,
+    )
