@@ -13,8 +13,10 @@ from hlo_verify import config, conversion, custom_calls
 from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Annotation, Input, Internal
 from hlo_verify.errors import InputError
+from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.partition import Partitioned, partition
 from hlo_verify.report import Result, Verdict
+from hlo_verify.session import Session
 
 if TYPE_CHECKING:
     from hlo_verify.ir import Module, TensorType
@@ -61,6 +63,9 @@ def verify(
     progress: Progress | None = None,
     recheck: bool = False,
     jobs: int = 1,
+    limits: Limits | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = TIME_LIMIT,
 ) -> Report:
     """Prove that `partitioned` computes what `logical` does, on every device, for all inputs, or that it does not.
 
@@ -86,11 +91,21 @@ def verify(
     With `recheck`, every step of a proof is checked a second time by a solver, in `jobs` worker processes; see
     `Report.recheck`. A verdict does not depend on it.
 
+    `limits` is what it may take, counted in steps: those of an `effort` ("low", "normal" or "high") unless it is given.
+    After `time_limit` seconds (None for no limit) it ends with what is known by then. A result that is not proved says
+    in `Result.spent` which limits it ran into.
+
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
     given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
-    asked = _Asked(refute, None if witness is None else Path(witness), jobs if recheck else 0)
+    asked = _Asked(
+        refute,
+        None if witness is None else Path(witness),
+        jobs if recheck else 0,
+        limits or Limits.of(effort),
+        time_limit,
+    )
     if partitioned is None:
         if results is not None:
             raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
@@ -193,11 +208,14 @@ def _verify_one(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time."""
+    """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time; and
+    what all of it may take."""
 
     refute: bool
     witness: Path | None
     jobs: int
+    limits: Limits
+    seconds: float | None
 
     def __post_init__(self) -> None:
         if self.witness is not None and not self.refute:
@@ -250,11 +268,13 @@ def _decide(
 ) -> Report:
     from hlo_verify.passes.between import answer
 
+    session = Session.begin(asked.limits, asked.seconds)
     if asked.refute:
-        report, rests_on = _refuted(question, inferred, asked.witness, contents, progress)
+        report, rests_on = _refuted(question, inferred, asked.witness, contents, progress, session)
     else:
-        answered = answer(question, progress=progress)
+        answered = answer(question, progress=progress, session=session)
         report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
+    report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, progress)
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
@@ -269,13 +289,14 @@ def _refuted(
     witness: Path | None,
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
+    session: Session,
 ) -> tuple[Report, Sequence[tuple[Module, Module]]]:
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
     from hlo_verify.passes.between import answer
     from hlo_verify.passes.refute import refuter, save
 
-    with refuter(question.given, question.partitioned) as refutes:
-        answered = answer(question, progress=progress, differing=refutes.differing)
+    with refuter(question.given, question.partitioned, session) as refutes:
+        answered = answer(question, progress=progress, differing=refutes.differing, session=session)
         examination = answered.examination
         if examination.report.verdict is Verdict.PROVED:
             return inferred.judged(examination.report), answered.rests_on

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from hlo_verify.diagnostics import CODES, Diagnostic, Input, Internal, near
 from hlo_verify.errors import InputError
+from hlo_verify.limits import EFFORTS, TIME_LIMIT
 
 if TYPE_CHECKING:
     from hlo_verify.chains import Chain
@@ -36,7 +37,8 @@ exit status:
   130          interrupted; what was known is printed
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
-Defaults for --color, --devices, --format, --progress and --verbose may stand in pyproject.toml under [tool.hlo-verify].
+Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
+under [tool.hlo-verify].
 Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
 """
 
@@ -110,6 +112,13 @@ def make_parser() -> argparse.ArgumentParser:
     add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
     add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
     add("--jobs", type=_positive, metavar="N", default=1, help="processes for --recheck (default: 1)")
+    add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
+    add(
+        "--time-limit",
+        type=_seconds,
+        metavar="SECONDS",
+        help=f"how long a pair may take; then the report says what is known (default: {TIME_LIMIT:g}, 0 is no limit)",
+    )
     add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
     add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
     add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
@@ -227,14 +236,17 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
     built_in = {
         "color": "auto",
         "devices": None,
+        "effort": "normal",
         "format": "text",
         "progress": True,
         "refute": True,
+        "time-limit": TIME_LIMIT,
         "verbose": False,
     }
     for key, value in (built_in | read_defaults(Path.cwd())).items():
-        if getattr(arguments, key) is None:
-            setattr(arguments, key, value)
+        name = key.replace("-", "_")
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
 
 
 def _register_custom_calls() -> None:
@@ -334,7 +346,15 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         witness=arguments.witness,
         progress=bar,
         **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
+        **_limits(arguments),
     )
+
+
+def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a verification may take, where it is not as usual."""
+    usual: dict[str, Any] = {"effort": "normal", "time_limit": TIME_LIMIT}
+    asked = {"effort": arguments.effort, "time_limit": arguments.time_limit or None}
+    return {name: value for name, value in asked.items() if value != usual[name]}
 
 
 def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> ChainReport:
@@ -402,6 +422,16 @@ def _complain(said: Diagnostic, status: int) -> int:
 
     print(f"hlo-verify: {problem(said)}", file=sys.stderr)
     return status
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"not a number of seconds: {text!r}")
+    return seconds
 
 
 def _positive(text: str) -> int:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
     "color": ("auto", "always", "never"),
     "devices": int,
+    "effort": ("low", "normal", "high"),
     "format": ("text", "json"),
     "progress": bool,
     "refute": bool,
+    "time-limit": int,
     "verbose": bool,
 }
 """What each key may hold: a value of a type, or one of a few words."""
@@ -110,6 +112,11 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
             wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
             raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
+    if table.get("time-limit", 0) < 0:
+        raise InputError(
+            f"{path}: time-limit in [tool.hlo-verify] must not be negative, not {table['time-limit']}",
+            Input.CONFIGURATION,
+        )
     if table.get("devices", 1) < 1:
         raise InputError(
             f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION

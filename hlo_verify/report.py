@@ -76,11 +76,28 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What was done in vain for a result that is not proved.
+
+    `limits` are those that were run into, by the names that they have in `Limits`, `candidates` how many values of the
+    devices were compared with logical ones case by case, `inputs` for how many inputs both modules were evaluated,
+    `not_evaluated` operations that could not be, with location and why. `phase` says what was being done when the time
+    was up; it is empty where it was not.
+    """
+
+    limits: tuple[str, ...] = ()
+    candidates: int = 0
+    inputs: int = 0
+    not_evaluated: tuple[str, ...] = ()
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The verdict for one result of the module.
 
     `code` says of a refuted result which mismatch it is (its finding's), of an unknown one which kind of unknown; a
-    proved one has none. A refuted one has a witness.
+    proved one has none. A refuted one has a witness, an unknown one what was spent on it.
     """
 
     index: int
@@ -91,6 +108,7 @@ class Result:
     finding: Finding | None = None
     code: Code | None = None
     witness: Witness | None = None
+    spent: Spent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +292,8 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
         notes |= {"term": finding.found, "expected": finding.expected, "nearest": finding.nearest}
     if first.witness is not None:
         notes |= _of_witness(first.witness)
+    if first.spent is not None:
+        notes |= _of_spent(first.spent)
     if finding is not None and finding.suggestion:
         notes["repair"] = f"{finding.suggestion} makes it PROVED"
     return Diagnostic(
@@ -284,6 +304,15 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
         finding.operation if finding is not None else "",
         tuple((label, text) for label, text in notes.items() if text),
     )
+
+
+def _of_spent(spent: Spent) -> dict[str, str]:
+    """The notes about what was spent in vain: the limits, and why no input was found."""
+    notes = {"limits": ", ".join(spent.limits)}
+    if spent.not_evaluated:
+        more = len(spent.not_evaluated) - 1
+        notes["not evaluated"] = spent.not_evaluated[0] + (f", and {more} more" if more else "")
+    return notes
 
 
 def _of_witness(witness: Witness) -> dict[str, str]:

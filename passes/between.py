@@ -10,6 +10,7 @@ the annotated one does. Equality is transitive. What conversion or propagation c
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,10 +22,11 @@ from hlo_verify.ir import Module
 from hlo_verify.passes.amplified import Amplified, amplified
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.folding import Folded
-from hlo_verify.passes.prove import Differing, Examination, Progress, examine, prove_at_once
+from hlo_verify.passes.prove import Differing, Examination, Progress, examine, nothing, out_of_time, prove_at_once
 from hlo_verify.passes.rejoin import rejoined
 from hlo_verify.passes.slim import has_loops, slim
 from hlo_verify.report import Report, Result, Verdict
+from hlo_verify.session import Session, TimeUpError
 
 DIRECTLY = "{given} with the partitioned one"
 IN_TWO_STEPS = "{given} with what XLA annotated, and that with the partitioned one"
@@ -53,16 +55,27 @@ class Answer:
     rests_on: tuple[Modules, ...]
 
 
-def answer(question: Question, *, progress: Progress | None = None, differing: Differing | None = None) -> Answer:
-    """Decide each result. `differing` is as for `examine`, about the given module.
+def answer(
+    question: Question,
+    *,
+    progress: Progress | None = None,
+    differing: Differing | None = None,
+    session: Session | None = None,
+) -> Answer:
+    """Decide each result. `differing` and `session` are as for `examine`, about the given module.
 
     Raises `InputError` where the modules are no pair.
     """
     if question.annotated is None:
         pair = question.given, question.partitioned
-        return Answer(examine(*pair, progress=progress, differing=differing), (pair,))
+        return Answer(examine(*pair, progress=progress, differing=differing, session=session), (pair,))
     started = time.perf_counter()
-    found, compared = _by_way_of(question.annotated, question, progress, differing)
+    session = session or Session()
+    try:
+        found, compared = _by_way_of(question.annotated, question, progress, differing, session)
+    except TimeUpError:
+        late = out_of_time(nothing(question.given, question.partitioned), session)
+        found, compared = Answer(Examination(late, {}), ()), DIRECTLY
     file = f" ({Path(question.given.path).name})" if question.given.path else ""
     compared = compared.format(given=f"the module as it was given{file}")
     report = replace(found.examination.report, compared=compared, seconds=time.perf_counter() - started)
@@ -70,30 +83,37 @@ def answer(question: Question, *, progress: Progress | None = None, differing: D
 
 
 def _by_way_of(
-    annotated: Module, question: Question, progress: Progress | None, differing: Differing | None
+    annotated: Module,
+    question: Question,
+    progress: Progress | None,
+    differing: Differing | None,
+    session: Session,
 ) -> tuple[Answer, str]:
     """The answer with the help of the annotated module, and in words what was compared."""
     given, partitioned = question.given, question.partitioned
-    direct = first_proof(given, partitioned, progress)
+    direct = first_proof(given, partitioned, session, progress)
     if direct is not None:
         return direct.answer(), DIRECTLY
-    linked, link, far = _linked(given, annotated)
-    behind = examine(annotated, partitioned, progress=progress, differing=differing) if linked else None
+    linked, link, far = _linked(given, annotated, session)
+    behind = None
+    if linked:
+        behind = examine(annotated, partitioned, progress=progress, differing=differing, session=session)
     if behind is not None and link is not None and behind.report.verdict is Verdict.PROVED:
         return link.followed_by(behind, (annotated, partitioned)), IN_TWO_STEPS
     if partitioned.replicas == 1:
-        direct, farther = _proof_of_a_reading(given, partitioned, _as_they_are, _as_programs)
+        direct, farther = _proof_of_a_reading(given, partitioned, _as_they_are, _as_programs, session)
         if direct is not None:
             return direct.answer(), DIRECTLY
         far = far or farther
-    examined = examine(given, partitioned, progress=progress, differing=differing)
+    examined = examine(given, partitioned, progress=progress, differing=differing, session=session)
     if behind is not None:
         examined = _with_proofs(examined, linked & _proved(behind.report))
     if examined.report.verdict is not Verdict.PROVED and far is not None:
         examined = _with_reason(examined, f"; {far}", Solver.AMPLIFIED)
     elif examined.report.verdict is not Verdict.PROVED and not linked:
-        earlier = first_proof(annotated, partitioned) is not None
-        examined = _with_reason(examined, EARLIER) if earlier else examined
+        with contextlib.suppress(TimeUpError):  # then the reason says so
+            earlier = first_proof(annotated, partitioned, session) is not None
+            examined = _with_reason(examined, EARLIER) if earlier else examined
     return Answer(examined, ((given, partitioned),)), DIRECTLY
 
 
@@ -114,10 +134,12 @@ class Proof:
         return Answer(replace(examination, report=report), (self.pair, pair))
 
 
-def first_proof(logical: Module, partitioned: Module, progress: Progress | None = None) -> Proof | None:
+def first_proof(
+    logical: Module, partitioned: Module, session: Session, progress: Progress | None = None
+) -> Proof | None:
     """The proof of two modules in whichever form has one; None where none has."""
     for pair in forms(logical, partitioned):
-        report = prove_at_once(*pair, progress=progress)
+        report = prove_at_once(*pair, progress=progress, session=session)
         if report.verdict is Verdict.PROVED:
             return Proof(report, pair)
     return None
@@ -128,6 +150,7 @@ def _proof_of_a_reading(
     second: Module,
     paired: Callable[[Module, Module], Modules],
     alone: Callable[[Module], Modules],
+    session: Session,
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where constants of the second module are what the first computes them from, but for a rounding that
     stays one; or where it does not. `paired` makes a pair of the two, `alone` one in which the second is looked at."""
@@ -135,7 +158,9 @@ def _proof_of_a_reading(
     for reading in Folded().readings(first, second):
         if not reading.meant:
             continue
-        proof = next(filter(None, (first_proof(*paired(*pair)) for pair in forms(first, reading.module))), None)
+        proof = next(
+            filter(None, (first_proof(*paired(*pair), session) for pair in forms(first, reading.module))), None
+        )
         if proof is None:
             continue
         found = amplified(*alone(reading.module), reading.meant)
@@ -169,7 +194,9 @@ def forms(first: Module, second: Module) -> Iterator[Modules]:
         yield first, second
 
 
-def _linked(given: Module, annotated: Module) -> tuple[frozenset[int], Proof | None, Amplified | None]:
+def _linked(
+    given: Module, annotated: Module, session: Session
+) -> tuple[frozenset[int], Proof | None, Amplified | None]:
     """The results of which the annotated module is seen to compute what the given one does, and the proof of all; or
     how far roundings of its constants are amplified."""
     found: frozenset[int] = frozenset()
@@ -178,11 +205,11 @@ def _linked(given: Module, annotated: Module) -> tuple[frozenset[int], Proof | N
     try:
         for first, second in forms(given, annotated):
             pair = pair_of_wholes(first, second)
-            report = prove_at_once(*pair)
+            report = prove_at_once(*pair, session=session)
             found |= _proved(report)
             if report.verdict is Verdict.PROVED:
                 return found, Proof(report, pair), None
-        proof, far = _proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole)
+        proof, far = _proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole, session)
     except InputError:  # they have other arguments or results
         return frozenset(), None, None
     return (found if proof is None else _proved(proof.report)), proof, far

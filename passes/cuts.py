@@ -18,9 +18,6 @@ FINE, COARSE = 2, 8
 CLASSES = 2
 """How few."""
 
-PATIENCE = 2.0
-"""Seconds that may be wasted on cuts which are too large, and no more than as much again as was of use."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -39,6 +36,8 @@ class Cuts:
     """What is known of the cuts of one pair's inputs."""
 
     kinds: tuple[Kind, ...]
+    patience: float
+    """Work that may be wasted on cuts which are too large, and no more than as much again as was of use."""
     elements: int = field(default_factory=lambda: CHEAP)
     """The most values of one tensor that are cheap now."""
     _large: dict[Cut, int] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class Cuts:
     """One that is not too large, as far as is known."""
     _used: float = 0.0
     _wasted: float = 0.0
-    """Seconds spent on cuts that were cheap, and on others."""
+    """Work spent on cuts that were cheap, and on others."""
 
     @property
     def all_fit(self) -> bool:
@@ -63,7 +62,7 @@ class Cuts:
         tried = [0, 0]
         sizes = detail, min(detail, CLASSES)
         for n, cut in [(n, Cut(size, plain)) for n, size in enumerate(sizes) for plain in self._plain(seed)]:
-            is_dear = self._wasted > self._used + PATIENCE
+            is_dear = self._wasted > self._used + self.patience
             if tried[n] < (FINE, COARSE)[n] and not is_dear and not any(map(cut.is_finer, self._large)):
                 tried[n] += 1
                 yield cut
@@ -85,14 +84,14 @@ class Cuts:
         halves = [generator.permutation(len(plain))[: len(plain) // 2] for _ in range(FINE if plain else 0)]
         return [*(frozenset(plain[n] for n in half) for half in halves), *wanted]
 
-    def note(self, cut: Cut, need: int, seconds: float) -> None:
+    def note(self, cut: Cut, need: int, work: float) -> None:
         """What a cut was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""
         if need:
             self._large[cut] = need
-            self._wasted += seconds
+            self._wasted += work
         else:
             self._fitting = cut
-            self._used += seconds
+            self._used += work
 
     def relax(self) -> None:
         """Allow for more values: twice as many, or what the least of those takes that were too large."""

@@ -31,6 +31,7 @@ def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
 
 def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:
     """The results of one operation; opaque where its meaning is not known exactly."""
+    context.session.check()
     sharding = op.attributes.get("sharding")
     if context.mesh is not None and isinstance(sharding, str) and not sharding.startswith("#sdy."):
         numbers = automatic(sharding, context.mesh.size) if "manual" in sharding else None

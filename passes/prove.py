@@ -22,6 +22,7 @@ from hlo_verify.passes.sharing import Sharing
 from hlo_verify.passes.stages import Stages
 from hlo_verify.passes.walk import begin, start_anew, verification
 from hlo_verify.report import Finding, Report, Result, Stage, Verdict
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms.term import Poly
@@ -34,9 +35,6 @@ ASSUMPTIONS = (
     "reducers are applied in any order",
 )
 
-
-FAILURES = 4
-"""After so many results in a row that are not equal, the others are no longer compared case by case."""
 
 LITTLE = 500
 """The most steps of case distinction for the results of a module of which one is known to differ."""
@@ -60,15 +58,17 @@ class _Outcome:
     unsupported: tuple[Diagnostic, ...]
 
 
-def prove(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Report:
+def prove(
+    logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
+) -> Report:
     """Compare the modules result by result.
 
     The first walk recognises values by construction alone, which is fast and enough for most modules. Where
     a result is left over, a second walk also decides intermediate values case by case. `progress(done, of)`
-    is told how many operations have been interpreted. Raises `InputError` where the modules are no pair.
-    One verification runs at a time in a process; terms of an earlier one are forgotten.
+    is told how many operations have been interpreted; `session` is what it may take. Raises `InputError` where the
+    modules are no pair. One verification runs at a time in a process; terms of an earlier one are forgotten.
     """
-    return examine(logical, partitioned, progress=progress).report
+    return examine(logical, partitioned, progress=progress, session=session).report
 
 
 Differing = Callable[[Sequence[int]], Collection[int]]
@@ -76,52 +76,95 @@ Differing = Callable[[Sequence[int]], Collection[int]]
 
 
 def examine(
-    logical: Module, partitioned: Module, *, progress: Progress | None = None, differing: Differing | None = None
+    logical: Module,
+    partitioned: Module,
+    *,
+    progress: Progress | None = None,
+    differing: Differing | None = None,
+    session: Session | None = None,
 ) -> Examination:
     """The same, for whoever looks into what was not proved.
 
-    `differing` is asked before the second walk: no effort goes into results that cannot be proved.
+    `differing` is asked before the second walk: no effort goes into results that cannot be proved. Where the session's
+    time is up, what is known of the results by then is what the report says.
     """
     with verification():
-        return _examine(logical, partitioned, progress, differing)
+        return _examine(logical, partitioned, progress, differing, session or Session())
 
 
 def _examine(
-    logical: Module, partitioned: Module, progress: Progress | None, differing: Differing | None
+    logical: Module,
+    partitioned: Module,
+    progress: Progress | None,
+    differing: Differing | None,
+    session: Session,
 ) -> Examination:
     started = time.perf_counter()
-    report = _at_once(logical, partitioned, progress)
-    left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
-    if not left:
-        return Examination(report, {})
+    report = nothing(logical, partitioned)
     placed = result_placements(logical, partitioned, report.devices)
-    wrong = frozenset(differing(left) if differing is not None else ())
-    outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong))
+    try:
+        report = _at_once(logical, partitioned, progress, session)
+        left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
+        if not left:
+            return Examination(report, {})
+        session.phase = "inputs were looked for that make a result differ"
+        wrong = frozenset(differing(left) if differing is not None else ())
+        session.phase = "values were compared case by case"
+        outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong), session=session)
+    except TimeUpError:
+        return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:
         outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
+    session.phase = "results were compared case by case"
     results = _results(logical, partitioned, outcome, placed, wrong)
     diagnosis: Diagnosis | None = outcome.stages.diagnosis
     report = _report(logical, outcome, results, report.devices, started)
     return Examination(report, {} if diagnosis is None else diagnosis.leads)
 
 
-def prove_at_once(logical: Module, partitioned: Module, *, progress: Progress | None = None) -> Report:
+def nothing(logical: Module, partitioned: Module) -> Report:
+    """The report of a pair of which nothing is known yet."""
+    unknown = [Result(n, name, Verdict.UNKNOWN) for n, name in enumerate(logical.result_names)]
+    return Report(logical.name, tuple(unknown), ASSUMPTIONS, device_count(logical, partitioned), 0.0)
+
+
+def out_of_time(report: Report, session: Session) -> Report:
+    """The report where the time is up: what is proved or refuted stays so, of the rest it says what was being done."""
+
+    unproved = (result.verdict is Verdict.UNKNOWN for result in report.results)
+    results = (_late(each, session) if late else each for each, late in zip(report.results, unproved, strict=True))
+    return replace(report, results=tuple(results))
+
+
+def _late(result: Result, session: Session) -> Result:
+    """An unproved result of which more might be known, had there been more time."""
+    if result.code is Solver.TIME_UP:
+        return result
+    reason = f"the time was up while {session.phase}"
+    said = f"{result.reason}; {reason}" if result.reason else reason
+    return replace(result, reason=said, code=Solver.TIME_UP, spent=session.spent(session.phase))
+
+
+def prove_at_once(
+    logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
+) -> Report:
     """What is equal by construction alone, which takes one walk; anything else is UNKNOWN, without a reason.
 
-    Raises `InputError` where the modules are no pair.
+    Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
     with verification():
-        return _at_once(logical, partitioned, progress)
+        return _at_once(logical, partitioned, progress, session or Session())
 
 
-def _at_once(logical: Module, partitioned: Module, progress: Progress | None) -> Report:
+def _at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:
+    session.phase = "results were compared by construction"
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
-    found = _prove_repeated(logical, partitioned, devices, placed)
+    found = _prove_repeated(logical, partitioned, devices, placed, session)
     if found is not None:
         return replace(found, seconds=time.perf_counter() - started)
-    outcome = _walk(logical, partitioned, False, progress)
+    outcome = _walk(logical, partitioned, False, progress, session=session)
     results = _results(logical, partitioned, outcome, placed, None)
     return _report(logical, outcome, results, devices, started)
 
@@ -185,7 +228,9 @@ def _is_equal(n: int, name: str, outcome: _Outcome, sharding: Sharding) -> bool:
     return _compare(n, name, outcome, sharding, None, False).verdict is Verdict.PROVED
 
 
-def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: list[Sharding]) -> Report | None:
+def _prove_repeated(
+    logical: Module, partitioned: Module, devices: int, placed: list[Sharding], session: Session
+) -> Report | None:
     """The proof of a module that consists of equal layers, each derived once; None if that does not prove it all."""
     if (
         is_global(partitioned)
@@ -197,7 +242,7 @@ def _prove_repeated(logical: Module, partitioned: Module, devices: int, placed: 
     cut = cuts(logical.main, keys)
     if not cut:
         return None
-    both = begin(logical, partitioned, run)
+    both = begin(logical, partitioned, run, session)
     once = Sharing(cut, keys)
     wanted = once.run(logical.main, both.wholes, both.plain)
     found = once.run(partitioned.main, both.shards, both.local)
@@ -229,10 +274,16 @@ def _is_manual(op: Op) -> bool:
 
 
 def _walk(
-    logical: Module, partitioned: Module, decide: bool, progress: Progress | None, *, known_wrong: bool = False
+    logical: Module,
+    partitioned: Module,
+    decide: bool,
+    progress: Progress | None,
+    *,
+    known_wrong: bool = False,
+    session: Session | None = None,
 ) -> _Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
-    both = begin(logical, partitioned, run)
+    both = begin(logical, partitioned, run, session)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
     stages.known_wrong = known_wrong
     wanted = run(logical.main, both.wholes, both.plain)
@@ -246,19 +297,27 @@ def _results(
     """The verdicts; after a walk that decides, with what is known to be wrong, also why results are not proved."""
     results: list[Result] = []
     effort, given_up = outcome.stages.effort, False
+    session, most = effort.session, effort.session.limits.vain_results
     for n, name in enumerate(logical.result_names):
         names = (logical.main.results[n], partitioned.main.results[n])
         left, answered = effort.left, len(effort.unanswered)
-        result = _compare(n, name, outcome, placed[n], None if wrong is None else names, n in (wrong or ()))
-        if result.code is Solver.NO_PROOF and given_up:
-            result = replace(result, code=Solver.GIVEN_UP)
-        elif result.code is Solver.NO_PROOF and (effort.left <= 0 or left - effort.left >= cases.QUESTIONS):
-            result = replace(result, code=Solver.CASE_BUDGET)
-        elif result.code is Solver.NO_PROOF:
-            result = replace(result, code=unknown.budget(effort.unanswered[answered:]))
+        try:
+            session.check()
+            result = _compare(n, name, outcome, placed[n], None if wrong is None else names, n in (wrong or ()))
+        except TimeUpError:
+            if wrong is None:
+                raise
+            result = _compare(n, name, outcome, placed[n], None, False)
+            results.append(result if result.verdict is Verdict.PROVED else _late(result, session))
+            continue
+        if result.code is Solver.NO_PROOF:
+            is_spent = effort.left <= 0 or left - effort.left >= session.limits.comparison_steps
+            budget = Solver.CASE_BUDGET if is_spent else unknown.budget(effort.unanswered[answered:])
+            result = replace(result, code=Solver.GIVEN_UP if given_up else budget)
         results.append(result)
-        if all(result.verdict is Verdict.UNKNOWN for result in results[-FAILURES:]) and len(results) >= FAILURES:
+        if all(result.verdict is Verdict.UNKNOWN for result in results[-most:]) and len(results) >= most:
             effort.left = 0  # the module is wrong; what is right of it is so by construction
+            session.reached("vain_results")
             given_up = True
     return results
 

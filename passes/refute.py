@@ -20,13 +20,14 @@ from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.pair import pair_of
-from hlo_verify.passes.prove import Examination
+from hlo_verify.passes.prove import Examination, out_of_time
 from hlo_verify.passes.repair import repairs
 from hlo_verify.passes.replay import Replay, is_small, replay
 from hlo_verify.passes.search import Search
-from hlo_verify.passes.suggest import SECONDS, lost_value, suggest, watched
+from hlo_verify.passes.suggest import Allowance, lost_value, suggest, watched
 from hlo_verify.passes.trial import Counterexample, Inputs
 from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sharding import Sharding
 from hlo_verify.witness import Saved
 
@@ -34,12 +35,10 @@ FEW = 8
 """An argument with no more elements than this is written out."""
 
 GLANCES = 2
-"""So many inputs are tried before results are compared case by case, for no more than GLANCING seconds."""
-
-GLANCING = 3.0
+"""So many inputs are tried before results are compared case by case."""
 
 RUNNING = 60.0
-"""How long XLA may take for a module, in seconds."""
+"""How long XLA may take for a module, in seconds: past them, a report says that it was not replayed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +70,7 @@ class Refuter:
 
     def differing(self, results: Collection[int]) -> set[int]:
         """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
-        found = self.search.find(results, draws=GLANCES, seconds=GLANCING)
+        found = self.search.find(results, draws=GLANCES, work=self.search.session.limits.glance_work)
         if not found:
             return found
         self._start()
@@ -87,13 +86,15 @@ class Refuter:
 
         Raises `DisagreementError` where a result that was proved differs too: then the proof is wrong.
         """
-        report = examination.report
+        report, session = examination.report, self.search.session
+        session.phase = "inputs were looked for that make a result differ"
         open_ = [result.index for result in report.results if result.verdict is Verdict.UNKNOWN]
-        if self.search.find(open_):
+        is_late = self._search(open_)
+        if self.search.found(open_):
             self._start()
         results = list(report.results)
         kept = []
-        deadline = time.monotonic() + SECONDS
+        allowance = Allowance.of(session)
         for found in self.search.counterexamples(open_):
             _check_proofs(found, report)
             replayed = replay(found, self._executor)
@@ -103,8 +104,17 @@ class Refuter:
             found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
             if found.differences:
                 kept.append(found)
-                _conclude(results, found, replayed, examination.leads, deadline)
-        return Refutation(replace(report, results=tuple(results)), tuple(kept))
+                _conclude(results, found, replayed, examination.leads, allowance)
+        report = replace(report, results=tuple(results))
+        return Refutation(out_of_time(report, session) if is_late else report, tuple(kept))
+
+    def _search(self, results: Collection[int]) -> bool:
+        """Look for inputs that make those results differ. Whether the time was up before it ended."""
+        try:
+            self.search.find(results)
+        except TimeUpError:
+            return True
+        return False
 
     def again(self, inputs: Inputs, results: Collection[int]) -> tuple[Counterexample, Replay]:
         """What such inputs show."""
@@ -114,9 +124,9 @@ class Refuter:
         return found, replay(found, self._executor)
 
 
-def refuter(logical: Module, partitioned: Module) -> Refuter:
+def refuter(logical: Module, partitioned: Module, session: Session | None = None) -> Refuter:
     """For a pair of modules. Raises `InputError` where they are none."""
-    return Refuter(Search(pair_of(logical, partitioned)))
+    return Refuter(Search(pair_of(logical, partitioned), session or Session()))
 
 
 def _check_proofs(found: Counterexample, report: Report) -> None:
@@ -138,7 +148,7 @@ def _denied(apart: Difference, expected: float, got: float) -> str:
 
 
 def _conclude(
-    results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead], deadline: float
+    results: list[Result], found: Counterexample, replayed: Replay, leads: Mapping[Finding, Lead], allowance: Allowance
 ) -> None:
     """Make the results of a counterexample refuted, and say of each finding what it takes to make them right."""
     inputs, mends = _inputs(found), repairs(found.trial.pair)
@@ -146,11 +156,11 @@ def _conclude(
     for n in found.differences:
         by_finding.setdefault(results[n].finding, []).append(n)
     known = {finding: leads[finding] for finding in by_finding if finding is not None and finding in leads}
-    watching = watched(found, known.values(), Limits(seconds=SECONDS)) if known else None
+    watching = watched(found, known.values(), Limits(work=allowance.work)) if known else None
     for finding, together in by_finding.items():
         lead = known.get(finding) if finding is not None else None
         lost = lost_value(watching, lead) if watching is not None and lead is not None else None
-        repair = suggest(found, mends, lead, together, lost, deadline) if lead is not None else None
+        repair = suggest(found, mends, lead, together, lost, allowance) if lead is not None else None
         if finding is not None and repair is not None:
             finding = replace(finding, suggestion=repair.text, code=repair.code)
         for n in together:

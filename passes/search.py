@@ -6,7 +6,6 @@ all their devices; nothing is assumed of values in between. A search that ends w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -29,24 +28,7 @@ from hlo_verify.passes import trial as trials
 from hlo_verify.passes.cuts import Cuts
 from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.trial import Counterexample, Inputs, Trial
-
-SECONDS = 40.0
-"""How long inputs are searched for, and SHRINKING how long they are then made readable; of this thread's time, here
-and below, so that what is found does not depend on what else the machine does."""
-
-ENOUGH = 12.0
-"""How long the search may have taken when it goes on beyond one draw of each kind (`EVEN`)."""
-
-SHRINKING = 3.0
-
-LEAST = 30.0
-"""What one evaluation may take in any case, in seconds: a search that stops early has only begun fewer of them."""
-
-MORE = 4.0
-"""How long the search goes on for some results, in seconds, when others were found to differ."""
-
-SLOW = 20.0
-"""After a draw that took so many seconds and showed no difference there is no other."""
+from hlo_verify.session import Session, TimeUpError
 
 FEW = 2
 """After so many draws, a difference need not be clear."""
@@ -122,49 +104,71 @@ class Search:
     """The search for one pair. It goes on where it stopped."""
 
     pair: Pair
+    session: Session = field(default_factory=Session)
     _tried: int = 0
-    _slowest: float = 0.0
-    """How long the slowest draw took."""
+    _hardest: float = 0.0
+    """The work of the draw that took most."""
     _spent: float = 0.0
-    """The time of all searches so far, and how much of it had passed when the first result was found to differ."""
+    """The work of all searches so far, and how much it was when the first result was found to differ."""
     _found_after: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     _known: _Known | None = None
     _cuts: Cuts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cuts = Cuts(tuple(sorted({kind for each in self._kinds() for kind in each if kind[0] > 1})))
+        kinds = {kind for each in self._kinds() for kind in each if kind[0] > 1}
+        self._cuts = Cuts(tuple(sorted(kinds)), self.session.limits.cutting_work)
 
-    def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), seconds: float = SECONDS) -> set[int]:
-        """Which of those results differ for some inputs, after so many draws in all.
+    def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
+        """Which of those results differ for some inputs, after so many draws in all, or so much work.
 
-        Once some do, the others are searched for no longer than it took to find the first, and `MORE` seconds.
+        Once some do, the others are searched for with no more work than it took to find the first, and `further_work`.
         """
-        entered = time.thread_time()
-        begun = entered - self._spent
+        bounds = self.session.limits
+        begun, work = self._spent, bounds.search_work if work is None else work
         while self._tried < draws and not self._is_enough(results):
-            deadline = entered + (seconds if self._tried < len(EVEN) else min(seconds, ENOUGH))
+            end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if not self._best.keys().isdisjoint(results):
-                deadline = min(deadline, begun + 2 * self._found_after + MORE)
-            left = deadline - time.thread_time()
-            if left < 0 or (self._tried >= len(DRAWS) and self._cuts.all_fit):
+                end = min(end, 2 * self._found_after + bounds.further_work)
+            if self._tried >= len(DRAWS) and self._cuts.all_fit:
                 break
-            if self._slowest > SLOW and not self._best:
+            if self._spent > end or (self._hardest > bounds.single_work and not self._best):
+                self.session.reached("search_work" if self._spent > end else "single_work")
                 break
-            limits = Limits(seconds=max(left, LEAST))
-            started, is_first = time.thread_time(), not self._best
-            trial = self._trial(self._tried, results, limits, deadline)
+            before, is_first = self._spent, not self._best
+            limits = self._limits(end - self._spent)
+            trial = self._trial(self._tried, results, limits, end)
             self._tried += 1
             self._note(trial, results, limits)
             if is_first and self._best:
-                self._found_after = time.thread_time() - begun
-            self._slowest = max(self._slowest, time.thread_time() - started)
+                self._found_after = self._spent
+            self._hardest = max(self._hardest, self._spent - before)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
                 self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
-        self._spent = time.thread_time() - begun
+        return self.found(results)
+
+    def found(self, results: Collection[int]) -> set[int]:
+        """Which of those results were found to differ so far."""
         return {n for n in results if n in self._best}
 
-    def _trial(self, number: int, results: Collection[int], limits: Limits, deadline: float) -> Trial:
+    def _limits(self, left: float) -> Limits:
+        """What one evaluation may take where so much work is left."""
+        bounds = self.session.limits
+        return Limits(bounds.evaluation_elements, max(left, bounds.evaluation_work), heed=self.session.check)
+
+    def _run(self, inputs: Inputs, limits: Limits, needed: Collection[int] | None = None) -> Trial:
+        trial = trials.run(self.pair, inputs, limits=limits, needed=needed)
+        self._spent += trial.work
+        self.session.inputs += 1
+        bounds = self.session.limits
+        if max(trial.whole.work, trial.local.work) > limits.work:
+            self.session.reached("evaluation_work")
+        if max(trial.whole.exceeded, trial.local.exceeded) > bounds.evaluation_elements:
+            self.session.reached("evaluation_elements")
+        self.session.not_evaluated |= dict.fromkeys((*trial.whole.unknown, *trial.local.unknown))
+        return trial
+
+    def _trial(self, number: int, results: Collection[int], limits: Limits, end: float) -> Trial:
         """Both modules for the draw of that number, cheap if need be and there are such inputs.
 
         What is too large is found out before it is computed, and mostly early.
@@ -173,18 +177,18 @@ class Search:
         while number < len(DRAWS) and self._cuts.elements < limits.elements:
             cheap = replace(limits, elements=self._cuts.elements)
             for cut in self._cuts.choices(number, draw.detail):
-                started = time.thread_time()
+                before = self._spent
                 inputs = self.draw(replace(draw, detail=cut.detail), number, cut.plain)
-                trial = trials.run(self.pair, inputs, limits=cheap, needed=results)
+                trial = self._run(inputs, cheap, results)
                 need = max(trial.whole.exceeded, trial.local.exceeded)
-                self._cuts.note(cut, need, time.thread_time() - started)
-                if not need or time.thread_time() > deadline:
+                self._cuts.note(cut, need, self._spent - before)
+                if not need or self._spent > end:
                     return trial
                 self._note(trial, results, cheap)
                 if self._is_enough(results):
                     return trial
             self._cuts.relax()
-        return trials.run(self.pair, self.draw(draw, number), limits=limits)
+        return self._run(self.draw(draw, number), limits)
 
     def _kinds(self) -> list[tuple[Kind, ...]]:
         """The kinds of the dimensions of every argument."""
@@ -208,12 +212,12 @@ class Search:
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
         """What was found for those results, of as few different inputs as can be, as plain as can be."""
-        deadline = time.thread_time() + SHRINKING
+        end = self._spent + self.session.limits.shrinking_work
         by_trial: dict[int, Counterexample] = {}
         for n, (apart, trial) in sorted(self._best.items()):
             if n in results:
                 by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
-        return [self._shrunk(each, deadline) for each in by_trial.values()]
+        return [self._shrunk(each, end) for each in by_trial.values()]
 
     def draw(self, draw: Draw, seed: int, plain: Collection[Kind] = ()) -> Inputs:
         """Inputs; dimensions of the `plain` kinds are not cut."""
@@ -238,22 +242,30 @@ class Search:
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
         )
 
-    def _shrunk(self, found: Counterexample, deadline: float) -> Counterexample:
+    def _shrunk(self, found: Counterexample, end: float) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees."""
         order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
         for n in order:
             for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
-                left = deadline - time.thread_time()
-                if left < min(self._slowest, SHRINKING):
+                left = end - self._spent
+                if left < min(self._hardest, self.session.limits.shrinking_work):
                     return found
-                limits = Limits(seconds=max(left, LEAST))
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
-                trial = trials.run(self.pair, inputs, limits=limits)
-                still = trials.exceeds_rounding(trial, trial.differences(found.differences), limits)
-                if still.keys() == found.differences.keys() and all(map(trials.is_clear, still.values())):
-                    found = Counterexample(trial, still)
+                try:
+                    simpler = self._still(found, inputs, self._limits(left))
+                except TimeUpError:
+                    return found
+                if simpler is not None:
+                    found = simpler
                     break
         return found
+
+    def _still(self, found: Counterexample, inputs: Inputs, limits: Limits) -> Counterexample | None:
+        """The counterexample with other inputs, if it is still as clear a one."""
+        trial = self._run(inputs, limits)
+        still = trials.exceeds_rounding(trial, trial.differences(found.differences), limits)
+        is_as_good = still.keys() == found.differences.keys() and all(map(trials.is_clear, still.values()))
+        return Counterexample(trial, still) if is_as_good else None
 
     def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:
         """Simpler values for an argument, the simplest first."""

@@ -20,24 +20,16 @@ from hlo_verify.ir import Location, Op
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.frontier import Frontier
 from hlo_verify.passes.lineage import Lineage, lineage
+from hlo_verify.session import Session
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases, opening
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 
-ATTEMPTS = 12
-"""The most candidates about the same tensors that one partitioned value is compared with, the nearest first."""
-
-FAILURES, WASTED = 16, 1000
-"""After so many comparisons in a row without success that took so many steps together, the module is taken to be wrong
-from there on; FEW_FAILURES and LITTLE_WASTED are enough for one that is known to be wrong somewhere."""
-
-FEW_FAILURES, LITTLE_WASTED = 4, 500
-
-EFFORT = 8000
-"""The most steps of case distinction for all of a module's values and results together, but for those that led to a cut
-point: these are as many as the module has layers."""
+SHARE_COMPARISONS, SHARE_STEPS = 4, 2
+"""Of a module that is known to be wrong somewhere, recognising is given up after these shares of the comparisons and
+steps in vain that others may have."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another kind."""
@@ -63,7 +55,10 @@ class Stages:
     progress: Callable[[int], None] | None = None
     known_wrong: bool = False
     """Whether a result is known to differ."""
-    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
+    session: Session = field(default_factory=Session)
+    effort: Effort = field(init=False)
+    """What comparisons may take together, but for those that led to a cut point: these are as many as there are layers.
+    """
     arguments: list[Value] = field(default_factory=list)
     """The logical module's arguments."""
     placements: list[Sharding] = field(default_factory=list)
@@ -86,6 +81,9 @@ class Stages:
     """Comparisons without success since the last one with; and the steps that they took."""
     _wasted: int = 0
     _refused: set[tuple[int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.effort = Effort(self.session.limits.total_steps, session=self.session)
 
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the logical module."""
@@ -192,7 +190,7 @@ class Stages:
                     return value
                 views = self._views(value.term, expected)
                 tried += bool(views)
-                if tried > ATTEMPTS or (views and self._has_given_up()):
+                if views and not self._may_try(tried):
                     return value
                 if self._is_shard(views, where):
                     return self._cut(op, value, expected, where)
@@ -244,9 +242,19 @@ class Stages:
         self._wasted += left - self.effort.left
         return False
 
-    def _has_given_up(self) -> bool:
-        most, wasted = (FEW_FAILURES, LITTLE_WASTED) if self.known_wrong else (FAILURES, WASTED)
-        return self._failures > most and self._wasted > wasted
+    def _may_try(self, candidate: int) -> bool:
+        """Whether a value may be compared with so many candidates."""
+        limits, wrong = self.session.limits, self.known_wrong
+        most = limits.vain_comparisons // SHARE_COMPARISONS if wrong else limits.vain_comparisons
+        wasted = limits.vain_steps // SHARE_STEPS if wrong else limits.vain_steps
+        if candidate > limits.candidates:
+            self.session.reached("candidates")
+            return False
+        if self._failures > most and self._wasted > wasted:
+            self.session.reached("vain_comparisons")
+            return False
+        self.session.candidates += 1
+        return True
 
     def _plausible(self, found: Poly, expected: Poly, where: Lineage) -> bool:
         """Whether two terms agree at a few points: a quick way to refuse."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,13 +17,30 @@ from hlo_verify.passes.prove import prove
 from hlo_verify.passes.repair import Repair, Repairs
 from hlo_verify.passes.trial import FLOOR, Counterexample, Trial
 from hlo_verify.report import Verdict
+from hlo_verify.session import Session
 from hlo_verify.sharding import Sharding
-
-SECONDS = 6.0
-"""How long repairs are tried, of all faults together; a proof that was begun is finished."""
 
 PROOFS = 3
 """The most repairs of one fault whose proof is tried: each makes the results agree at the witness's inputs."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What repairs may take, of all faults together."""
+
+    session: Session
+    work: float
+    proofs: int
+
+    @classmethod
+    def of(cls, session: Session) -> Allowance:
+        """What a session allows for."""
+        return cls(session, session.limits.repair_work, session.limits.repair_proofs)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there may be another one. A report without a repair runs into no limit that matters."""
+        return self.work > 0 and self.proofs > 0 and not self.session.is_over
 
 
 def suggest(
@@ -33,32 +49,31 @@ def suggest(
     lead: Lead,
     results: Collection[int],
     lost: Difference | None,
-    deadline: float,
+    allowance: Allowance,
 ) -> Repair | None:
-    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs.
-
-    `deadline` is a time of `time.monotonic`.
-    """
+    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs."""
     apart = lost or found.differences[min(results)]
     known = apart.found and math.isfinite(apart.found) and math.isfinite(apart.expected)
     factor = abs(apart.expected / apart.found) if known else None
     proofs = 0
     for repair in mends.near(lead.name, factor):
-        if time.monotonic() > deadline or proofs >= PROOFS:
+        if proofs >= PROOFS or not allowance.is_left:
             return None
-        if not _agrees(found, repair, results):
+        if not _agrees(found, repair, results, allowance):
             continue
         proofs += 1
-        report = prove(found.trial.pair.logical, repair.module)
+        allowance.proofs -= 1
+        report = prove(found.trial.pair.logical, repair.module, session=allowance.session)
         if all(report.results[n].verdict is Verdict.PROVED for n in results):
             return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
     return None
 
 
-def _agrees(found: Counterexample, repair: Repair, results: Collection[int]) -> bool:
+def _agrees(found: Counterexample, repair: Repair, results: Collection[int], allowance: Allowance) -> bool:
     """Whether the repaired module's results are right for the counterexample's inputs."""
     pair = replace(found.trial.pair, partitioned=repair.module)
     trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole)
+    allowance.work -= trial.local.work
     known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
     return known and not trial.differences(results)
 

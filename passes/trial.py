@@ -42,6 +42,11 @@ class Trial:
     whole: Evaluation
     local: Evaluation
 
+    @property
+    def work(self) -> float:
+        """What both evaluations took."""
+        return self.whole.work + self.local.work
+
     def differences(self, results: Collection[int]) -> dict[int, Difference]:
         """Where each of those results differs most; without those that agree, or could not be evaluated.
 
@@ -90,7 +95,7 @@ def run(
     limits = limits or Limits()
     whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], only=only, real=real, limits=limits)
     if needed is not None and whole.exceeded and all(whole.results[n] is None for n in needed):
-        return Trial(pair, inputs, whole, replace(whole, results=(None,) * len(pair.results)))
+        return Trial(pair, inputs, whole, replace(whole, results=(None,) * len(pair.results), work=0.0))
     local = evaluate(
         pair.partitioned,
         local_arguments(pair, inputs),

@@ -22,6 +22,7 @@ from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.pair import argument_shardings, device_count, is_global, other_count
 from hlo_verify.passes.stages import Stages
+from hlo_verify.session import Session
 from hlo_verify.sharding import Sharding
 from hlo_verify.solver import cases
 from hlo_verify.terms import memory
@@ -70,21 +71,29 @@ class Walk:
 
     def watched(self, decide: bool, progress: Callable[[int], None] | None = None) -> Stages:
         """Stages that see every operation of the walk."""
-        stages = Stages(self.device, decide, progress, arguments=self.wholes, placements=self.mentioned)
+        stages = Stages(
+            self.device,
+            decide,
+            progress,
+            session=self.plain.session,
+            arguments=self.wholes,
+            placements=self.mentioned,
+        )
         self.plain.observe = stages.record_logical
         self.local.observe = stages.record_partitioned
         return stages
 
 
-def begin(logical: Module, partitioned: Module, run: Run) -> Walk:
+def begin(logical: Module, partitioned: Module, run: Run, session: Session | None = None) -> Walk:
     """The start of a walk in which `run` interprets regions. Raises `InputError` where the modules are no pair."""
+    session = session or Session()
     devices = device_count(logical, partitioned)
     device = expr.var("d", "", devices)
     arguments = _arguments(logical, partitioned, devices)
     shards = _shards(logical, partitioned, arguments, device)
     every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     mentioned = [sharding for each in every for sharding in each if sharding is not None]
-    loops = LoopBook(placements(device, mentioned))
+    loops = LoopBook(placements(device, mentioned), session)
     replicas = partitioned.replicas
     here, mesh = (None, device) if is_global(partitioned) else (device, None)
     return Walk(
@@ -93,8 +102,8 @@ def begin(logical: Module, partitioned: Module, run: Run) -> Walk:
         [argument.whole for argument in arguments],
         shards,
         mentioned,
-        Context(None, 1, 1, run, loops=loops, mesh=device),
-        Context(here, devices // replicas, replicas, run, side="partitioned", loops=loops, mesh=mesh),
+        Context(None, 1, 1, run, loops=loops, mesh=device, session=session),
+        Context(here, devices // replicas, replicas, run, side="partitioned", loops=loops, mesh=mesh, session=session),
     )
 
 

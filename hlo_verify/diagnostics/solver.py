@@ -49,10 +49,10 @@ class Solver(Code):
 
     TIME_LIMIT = (
         "HV304",
-        """the solver's time is up
+        """the solver's steps are used up
 
-        A question about guards or offsets was not answered within its limit: so many of Z3's steps, which are the same
-        on every machine, or seconds. That is no answer: what it was about counts as not shown.
+        A question about guards or offsets was not answered within so many of Z3's steps, which are the same on every
+        machine (`solver_steps`). That is no answer: what it was about counts as not shown.
 
         In practice: masks and windows on several dimensions at once, of sizes that do not divide each other.
 
@@ -68,6 +68,17 @@ class Solver(Code):
         counts as not shown, and nothing else is lost.
 
         What to do: verify a smaller part of the program, or the program at a size that the mesh divides.
+        """,
+    )
+
+    TIME_UP = (
+        "HV306",
+        """the time limit was reached
+
+        The verification took longer than it may (`--time-limit`, 300 seconds for a pair unless it says otherwise), and
+        the report says what was known by then and what was being done. It is the one limit that depends on the machine.
+
+        What to do: give it more time (`--time-limit 3000`, or 0 for no limit), or less to do (`--effort low`).
         """,
     )
 

@@ -25,7 +25,7 @@ from hlo_verify.evaluate import (
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.numbers import held, storage
-from hlo_verify.evaluate.state import Limits, Place, Rule, Run
+from hlo_verify.evaluate.state import OPERATION, Limits, Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
 from hlo_verify.op_families import BORDERS
@@ -214,7 +214,10 @@ def _compacted(name: str, result: Blocks, run: Run) -> Blocks:
 
 def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     args = [run.environment[v] for v in op.operands]
+    if run.limits.heed is not None:
+        run.limits.heed()
     try:
+        run.toil(OPERATION)
         if op.name == "while":
             return control.loop(op, args, run, place)
         if op.name in ("case", "if"):

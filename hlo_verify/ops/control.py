@@ -18,9 +18,6 @@ from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.terms import algebra, guards
 
-UNROLL_LIMIT = 64
-"""The most iterations of a loop without a counterpart that are unrolled."""
-
 SHORT = 4
 """A loop of no more iterations that is matched in part is unrolled instead."""
 
@@ -39,7 +36,8 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
         return closed
     if found is not None and shape.trips > SHORT:
         return found
-    if shape.trips > UNROLL_LIMIT:
+    if shape.trips > context.session.limits.unrolled_turns:
+        context.session.reached("unrolled_turns")
         raise UnsupportedError(
             f"a loop of {shape.trips} iterations that no loop of the logical module matches", Unsupported.LOOP
         )

@@ -18,14 +18,12 @@ from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.values import Context, Kept, Value, positions
+from hlo_verify.session import Session
 from hlo_verify.solver import cases
 from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Read, Tensor, tensor
-
-EFFORT = 300
-"""The most steps of case distinction for all loops together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,13 @@ class LoopBook:
     """
 
     place: Place
+    session: Session = field(default_factory=Session)
     loops: list[Loop] = field(default_factory=list)
-    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
+    effort: Effort = field(init=False)
+    """What comparisons of what loops carry may take, all together."""
+
+    def __post_init__(self) -> None:
+        self.effort = Effort(self.session.limits.loop_steps, session=self.session)
 
 
 def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:

@@ -16,6 +16,7 @@ from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType, captured
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.functions import apply
@@ -113,6 +114,7 @@ class Context:
     """Which iterations of the loops around: a counter where one stands for all, a number where a loop is unrolled."""
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
+    session: Session = field(default_factory=Session)
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
     """The operations of each kind that `number` was asked of so far, in order, by their ids."""
 

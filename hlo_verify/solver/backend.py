@@ -25,7 +25,7 @@ class Limit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one question may take; of steps and megabytes 0 is no limit."""
+    """What one question may take; 0 is no limit."""
 
     milliseconds: int
     steps: int = 0
@@ -33,7 +33,7 @@ class Limits:
     megabytes: int = 0
 
     def __str__(self) -> str:
-        parts = [f"{self.milliseconds} ms"]
+        parts = [f"{self.milliseconds} ms"] * bool(self.milliseconds)
         parts += [f"{self.steps} steps"] * bool(self.steps) + [f"{self.megabytes} MB"] * bool(self.megabytes)
         return ", ".join(parts)
 

@@ -20,6 +20,7 @@ import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import Limits
 from hlo_verify.solver import opening, settling
 from hlo_verify.solver.alignment import alignments, frame_of
 from hlo_verify.solver.integers import Effort, Integers
@@ -45,9 +46,7 @@ from hlo_verify.terms.term import (
 )
 
 CASES = 600
-"""The most cases, and QUESTIONS the most questions to Z3, that one comparison may take."""
-
-QUESTIONS = 2500
+"""The most cases of one question: they take steps, and where there are more they do not end."""
 
 WRITTEN_OUT = 100
 """The most questions for a comparison whose sums are written out: where that is of use, what is left is short."""
@@ -66,11 +65,11 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     """
     if found is expected:
         return True
-    total = Effort(QUESTIONS) if total is None else total
+    total = Effort(Limits().comparison_steps) if total is None else total
     if total.left <= 0:
         return False
     difference = algebra.multiply(inside, algebra.subtract(found, expected))
-    return total.within(QUESTIONS, lambda part: _vanishes_somehow(difference, part))
+    return total.within(total.session.limits.comparison_steps, lambda part: _vanishes_somehow(difference, part))
 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
@@ -87,6 +86,7 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
     if p is ZERO:
         return True
+    effort.session.check()
     effort.left -= 1 + len(p.items) // 4
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False

@@ -15,13 +15,10 @@ import z3
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.solver.backend import Answer, Different, Equal, Limits, Unknown
+from hlo_verify.session import Session
+from hlo_verify.solver.backend import Answer, Different, Equal, Limit, Limits, Unknown
 from hlo_verify.solver.z3_limits import limit, satisfiable
 from hlo_verify.terms.term import Guard, Poly, Read
-
-LIMITS = Limits(milliseconds=20_000, steps=500_000, megabytes=1024)
-"""What one question may take. The steps (about half a second) are what stops a hard one: a verdict does not depend on
-how busy the machine is. Time and memory are there for what Z3 does not count."""
 
 
 @dataclass(slots=True)
@@ -35,8 +32,15 @@ class Effort:
     """Reads of definitions, and what they were made anew as."""
     unanswered: list[Unknown] = field(default_factory=list)
     """Questions that had no answer within the limits."""
-    limits: Limits = field(default_factory=lambda: LIMITS)
+    session: Session = field(default_factory=Session)
     """What each question to Z3 may take."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the next question to Z3 may take. Its steps are what stops a hard one, and the same on every machine;
+        time is there where the user set an end to it."""
+        bounds = self.session.limits
+        return Limits(self.session.milliseconds(), bounds.solver_steps, bounds.solver_megabytes)
 
     def within(self, most: int, question: Callable[[Effort], bool]) -> bool:
         """The answer to a question that may take so much of it, and remembers together with the others."""
@@ -44,6 +48,8 @@ class Effort:
         part = replace(self, left=given)
         answer = question(part)
         self.left -= given - part.left
+        if part.left <= 0 and not answer:
+            self.session.reached("total_steps" if given < most else "comparison_steps")
         return answer
 
 
@@ -61,7 +67,7 @@ class Integers:
         self.effort = effort
         self.solver = z3.SolverFor("QF_LIA")
         self._limits = effort.limits
-        limit(self.solver, effort.limits)
+        limit(self.solver, self._limits)
         self._cuts: dict[Var, set[int]] = {}
         self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
         self._opaque: dict[int, z3.ArithRef] = {}
@@ -191,7 +197,9 @@ class Integers:
         if self.effort.left <= 0:
             return True
         self.effort.left -= 1
-        answer = self.decide(Together(conditions), self.effort.limits)
+        answer = self.decide(Together(conditions), self._limits)
+        self.effort.session.check()
         if isinstance(answer, Unknown):
             self.effort.unanswered.append(answer)
+            self.effort.session.reached("solver_megabytes" if answer.limit is Limit.MEMORY else "solver_steps")
         return not isinstance(answer, Equal)

@@ -9,7 +9,8 @@ from hlo_verify.solver.backend import Limit, Limits, Unknown
 
 def limit(solver: z3.Solver, limits: Limits) -> None:
     """Make a solver keep limits, question by question. One that ran out of memory may have no answer ever after."""
-    solver.set("timeout", limits.milliseconds)
+    if limits.milliseconds:
+        solver.set("timeout", limits.milliseconds)
     solver.set("rlimit", limits.steps)  # to Z3 too 0 is none
     if limits.megabytes:
         solver.set("max_memory", limits.megabytes)  # of all that Z3 has in this process

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from hlo_verify.limits import Limits
 from hlo_verify.passes import cuts, search
 from hlo_verify.passes.cuts import Cut, Cuts
 from hlo_verify.passes.load import load
 from hlo_verify.passes.pair import Pair, pair_of
 from hlo_verify.passes.search import Draw, Search
+from hlo_verify.session import Session
 from tests.support.pairs import REPLICATED, module, on
 
 
@@ -65,15 +67,15 @@ def test_integers_out_of_range() -> None:
     assert Search(pair("tensor<64xi32>", "x", "r", WRAPPED, "dense<40>", "dense<41>")).find([0]) == {0}
 
 
-def test_the_rest_is_not_searched_for_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rest_is_not_searched_for_much_longer() -> None:
     """Two results: one differs for any inputs, the other only for arguments of different scales."""
     plain = "%s = stablehlo.multiply %x, %c : TYPE" + RATIO.replace("%c = ", "%k = ").replace("%b, %c", "%b, %k")
     body = "%c = stablehlo.constant dense<0.01> : TYPE\n" + plain
     modules = pair("tensor<4096xf32>", "xy", "sr", body, "0.01", "0.011")
     assert Search(modules).find([0, 1]) == {0, 1}
-    monkeypatch.setattr(search, "MORE", -1000.0)
-    assert Search(modules).find([0, 1]) == {0}
-    assert Search(modules).find([1]) == {1}
+    short = Session(Limits(further_work=-(10**12)))
+    assert Search(modules, short).find([0, 1]) == {0}
+    assert Search(modules, short).find([1]) == {1}
 
 
 def test_fewer_classes_are_tried_before_dimensions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +91,7 @@ KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
 
 
 def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
-    known = Cuts(KINDS)
+    known = Cuts(KINDS, 2.0)
     assert known.all_fit
     tried = []
     for cut in known.choices(0, 4):
@@ -103,9 +105,9 @@ def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
     assert known.all_fit
 
 
-def test_no_time_is_wasted_on_what_is_too_large() -> None:
-    """One failure that took long, and what takes least is next; then what was cheap."""
-    known = Cuts(KINDS)
+def test_no_work_is_wasted_on_what_is_too_large() -> None:
+    """One failure that took much, and what takes least is next; then what was cheap."""
+    known = Cuts(KINDS, 2.0)
     known.note(next(known.choices(0, 4)), 1 << 40, 10.0)
     assert list(known.choices(0, 4)) == [Cut(2, frozenset(KINDS))]
     fitting = Cut(2, frozenset(KINDS[:2]))

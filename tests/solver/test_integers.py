@@ -6,7 +6,9 @@ import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hlo_verify import limits
 from hlo_verify.index import expr
+from hlo_verify.session import Session
 from hlo_verify.solver.backend import Backend, Different, Equal, Limit, Limits, Unknown
 from hlo_verify.solver.integers import Effort, Integers, Together
 from hlo_verify.terms import guards
@@ -69,7 +71,7 @@ def test_without_effort_everything_is_possible() -> None:
 
 def test_a_question_past_its_limits_is_possible_and_remembered() -> None:
     a, b, c = (expr.of_var(expr.fresh("f", 1000)) for _ in range(3))
-    effort = Effort(10, limits=Limits(20_000, steps=1))
+    effort = Effort(10, session=Session(limits.Limits(solver_steps=1)))
     integers = Integers([a, b, c], effort)
     x, y, z = map(integers.of, (a, b, c))
     never, sometimes = (6 * x + 10 * y == 14 * z + 1,), (6 * x + 10 * y == 14 * z + 2,)

@@ -1,0 +1,76 @@
+"""What a verification may take: every limit that can decide what a report says, with its unit and its reason.
+
+All of them count steps, never seconds, so that a report is the same on every machine. Whoever runs into one notes it in
+the `Session` by the name that it has here (`Spent` in a report).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+Effort = Literal["low", "normal", "high"]
+
+EFFORTS: dict[Effort, float] = {"low": 0.25, "normal": 1, "high": 8}
+"""What each of the limits is multiplied by."""
+
+TIME_LIMIT = 300.0
+"""How many seconds one pair may take if its user says nothing else; past them a report says what is known so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one verification. Work is counted in elements computed (some 1.5e8 take a second)."""
+
+    candidates: int = 12
+    """Logical operations that one value of the devices is compared with, case by case. Those of the same source line,
+    about the same tensors, the nearest first: hardly ever is it another than the first few."""
+    comparison_steps: int = 2500
+    """Steps (questions to Z3, terms looked at) of one comparison, case by case: equal terms take some dozens."""
+    total_steps: int = 8000
+    """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""
+    vain_comparisons: int = 16
+    """Comparisons in a row without success, of `vain_steps` steps together, after which no more is tried to recognise:
+    where a value is wrong, so is everything made of it."""
+    vain_steps: int = 1000
+    """See `vain_comparisons`."""
+    vain_results: int = 4
+    """Results in a row that are not equal after which the others are compared by construction alone: likewise."""
+    loop_steps: int = 300
+    """Steps of comparisons for what loops carry, all together: a guess that holds is seen at once."""
+    unrolled_turns: int = 64
+    """Iterations of a loop without a counterpart that are written out: terms grow with every one."""
+    solver_steps: int = 500_000
+    """Steps of Z3, as it counts them (`rlimit`), for one question about guards and offsets: half a second."""
+    solver_megabytes: int = 1024
+    """Memory of Z3, for what it does not count."""
+    glance_work: int = 450_000_000
+    """Work of the first look for inputs that make a result differ, before results are compared case by case."""
+    search_work: int = 6_000_000_000
+    """Work of the search for inputs that make a result differ."""
+    repeated_work: int = 1_800_000_000
+    """Work of that search, where it goes on beyond one draw of each kind."""
+    single_work: int = 3_000_000_000
+    """Work of one draw that shows no difference, after which there is no other: a large module that is mostly right."""
+    further_work: int = 600_000_000
+    """Work of the search for some results when others were found to differ, on top of as much as these took."""
+    evaluation_work: int = 4_500_000_000
+    """Work of a single evaluation, however little of the search's is left: it stops between evaluations."""
+    shrinking_work: int = 450_000_000
+    """Work of making inputs that were found readable."""
+    cutting_work: int = 300_000_000
+    """Work of inputs that turn out to be too large, on top of as much as was of use."""
+    evaluation_elements: int = 1 << 25
+    """Elements of one tensor in an evaluation: memory."""
+    repair_work: int = 900_000_000
+    """Work of trying repairs at the inputs that were found."""
+    repair_proofs: int = 4
+    """Repairs that are put to the proof, of all faults together: each costs as much as proving the right module."""
+
+    @classmethod
+    def of(cls, effort: Effort) -> Limits:
+        """The limits of an effort. Memory stays what it is."""
+        factor, memory = EFFORTS[effort], ("solver_megabytes", "evaluation_elements")
+        normal = cls()
+        names = (each.name for each in fields(cls) if each.name not in memory)
+        return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in names})

@@ -1,0 +1,111 @@
+"""Limits count steps and are said; time is the user's alone."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.diagnostics import Solver
+from hlo_verify.limits import EFFORTS, Limits
+from hlo_verify.render.json import report_object
+from hlo_verify.session import Session
+
+ROOT = Path(hlo_verify.__file__).parents[1]
+TESTDATA = ROOT / "testdata" / "mlp_tp"
+CLOCKS = ("monotonic", "perf_counter", "process_time", "thread_time", "time")
+
+TELLS_THE_TIME = {
+    "session.py": "the user's time limit",
+    "prove.py": "the seconds in a report",
+    "refute.py": "the seconds in a report",
+    "recheck.py": "the seconds in a report",
+    "each_pass.py": "the seconds in a report",
+    "between.py": "the seconds in a report",
+    "execute.py": "a child process",
+    "execute_child.py": "a child process",
+    "partition.py": "a child process",
+    "workers.py": "a child process",
+    "z3_formulas.py": "a child process of the second check",
+    "progress.py": "a progress bar",
+}
+
+
+def test_nothing_else_looks_at_a_clock() -> None:
+    files = {*(ROOT / "hlo_verify").rglob("*.py"), *(ROOT / "passes").rglob("*.py")}
+    found = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "time":
+                assert node.attr in (*CLOCKS, "sleep")
+                found.add(path.name)
+    assert found <= TELLS_THE_TIME.keys(), "count steps; seconds differ from machine to machine"
+
+
+@pytest.mark.parametrize("name", ["partitioned.hlo.gz", "broken_dropped_psum.hlo.gz", "broken_swapped_operands.hlo.gz"])
+def test_a_report_is_the_same_on_a_slow_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = []
+    for step in (0.0, 100.0):
+        with monkeypatch.context() as patch:
+            for clock in CLOCKS:
+                patch.setattr(time, clock, itertools.count(0.0, step).__next__)
+            report = hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / name, time_limit=None)
+        told = report_object(replace(report, seconds=0.0))
+        for result in told["results"]:
+            if result["witness"] is not None:
+                result["witness"]["replayed"] = ""
+        told["diagnostics"] = []
+        reports.append(json.dumps(told))
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("name", ["partitioned.hlo.gz", "broken_dropped_psum.hlo.gz"])
+def test_time_that_is_up_leaves_what_is_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = TESTDATA / "logical.hlo.gz", TESTDATA / name
+    wanted = hlo_verify.verify(*pair).results
+    phases = set()
+    for checks in (0, 10, 40, 100, 200, 1000):
+        counter = itertools.count()
+        monkeypatch.setattr(Session, "is_over", property(lambda _, n=counter, most=checks: next(n) > most))
+        report = hlo_verify.verify(*pair)
+        for result, known in zip(report.results, wanted, strict=True):
+            if result.code is Solver.TIME_UP:
+                assert result.verdict is Verdict.UNKNOWN
+                assert result.spent is not None and result.spent.phase in result.reason
+                phases.add(result.spent.phase)
+            else:
+                assert result.verdict is known.verdict
+    assert phases
+
+
+def test_efforts_are_in_order() -> None:
+    for each in fields(Limits):
+        low, normal, high = (getattr(Limits.of(effort), each.name) for effort in EFFORTS)
+        assert low <= normal <= high
+        assert normal == getattr(Limits(), each.name) == each.default
+    assert Limits.of("low") != Limits() != Limits.of("high")
+
+
+def test_limits_are_documented() -> None:
+    said = (ROOT / "docs" / "limits.md").read_text()
+    assert [each.name for each in fields(Limits) if f"| `{each.name}` |" not in said] == []
+
+
+def test_a_result_says_which_limits_it_ran_into() -> None:
+    pair = TESTDATA / "logical.hlo.gz", TESTDATA / "broken_swapped_operands.hlo.gz"
+    limits = Limits(total_steps=1, search_work=1, glance_work=1, evaluation_work=1)
+    report = hlo_verify.verify(*pair, limits=limits)
+    (result, *_) = (each for each in report.results if each.verdict is Verdict.UNKNOWN)
+    assert result.spent is not None
+    assert {"total_steps", "evaluation_work"} <= set(result.spent.limits)
+    assert result.spent.inputs > 0
+    assert "more work than 1 elements" in result.spent.not_evaluated[0]
+    assert dict(report.diagnostics[0].notes)["limits"] == ", ".join(result.spent.limits)
+    assert all(each.spent is None for each in report.results if each.verdict is Verdict.PROVED)
