@@ -22,6 +22,10 @@ TILES = "hlo_verify.tiles"
 """The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
 
 
+UNREAD_FIELDS = "hlo_verify.fields"
+"""The frontend attribute of an instruction with the fields of HLO that StableHLO has no place for, as hexadecimals."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """A static tensor type. `dtype` is StableHLO's spelling (`f32`, `bf16`, `i32`, `ui8`, `i1`, `token`)."""

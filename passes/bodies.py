@@ -9,7 +9,7 @@ from typing import Any
 from hlo_verify import sharding_text
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
-from hlo_verify.ir import Function, Op, TensorType, Value
+from hlo_verify.ir import UNREAD_FIELDS, Function, Op, TensorType, Value
 from hlo_verify.jaxlib_api import ir, sdy
 from hlo_verify.mesh import Mesh, read_mesh
 from hlo_verify.op_families import BORDERS
@@ -78,7 +78,7 @@ class Builder:
             if name in _TERMINATORS:
                 return _operands(operation, env)
             rule = _STRUCTURAL.get(name)
-            if rule is None:
+            if rule is None or _has_unread_fields(operation):
                 ops.append(self.operation(operation, name, env))
             else:
                 rule(self, operation, env, ops)
@@ -103,6 +103,8 @@ class Builder:
         if name in RULES:
             operand_types = self.flat_types(operand.type for operand in operation.operands)
             name = RULES[name](name, attributes, operand_types, types)
+        if name != "custom_call" and UNREAD_FIELDS in attributes.get("frontend_attributes", ()):
+            name = f"{name} with fields that StableHLO does not have"  # so that no rule claims to know it
         location = self.locations.of(operation.location)
         return Op(name, operands, results, types, attributes, regions, location, operation)
 
@@ -199,6 +201,11 @@ class Builder:
                 f"the function @{symbol} calls itself; StableHLO has no recursion", Input.UNSUPPORTED_MODULE
             )
         return self.functions[symbol]
+
+
+def _has_unread_fields(operation: Any) -> bool:
+    given = operation.attributes
+    return "mhlo.frontend_attributes" in given and UNREAD_FIELDS in str(given["mhlo.frontend_attributes"])
 
 
 def _ordered(mesh: Mesh) -> Mesh:

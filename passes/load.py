@@ -20,7 +20,7 @@ from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
-from hlo_verify.passes import call_layouts, expand, group_lists, physical, proto
+from hlo_verify.passes import call_layouts, expand, fields, group_lists, physical, proto
 from hlo_verify.passes.canonicalize import UNREAD, Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding, same
@@ -250,7 +250,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
     try:
         if ordered:
             serialized = proto.name_device_orders(serialized)
-        serialized = call_layouts.demand_layouts(group_lists.write_out(serialized))
+        serialized = fields.carry_over(call_layouts.demand_layouts(group_lists.write_out(serialized)))
         try:
             bytecode = conversion.proto_to_stablehlo(serialized)
         except ConversionError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import TILES, Op
+from hlo_verify.ir import Op
 from hlo_verify.op_families import IDENTITIES
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
@@ -97,7 +97,17 @@ def register_custom_call(target: str, rule: Rule) -> None:
     CUSTOM_CALLS[target] = rule
 
 
-_ABOUT_THE_CALL = frozenset({"api_version", "sharding", "frontend_attributes"})
+_HINTS = ("xla.sdy.", "_xla_compute_type", "_xla_buffer_placement", "_xla_stream_annotation", "_scheduling_group_id")
+"""How the names of frontend attributes begin that say where, or when, a call runs: not what it computes."""
+_EMPTY: Mapping[str, Any] = {
+    "backend_config": "",
+    "called_computations": (),
+    "has_side_effect": False,
+    "output_operand_aliases": (),
+}
+"""What attributes say where they say nothing: StableHLO leaves them out, the conversion of HLO does not."""
+_ORIGINAL = 1
+"""The version of a call's interface where none is said (0, or nothing at all)."""
 _LAYOUTS = ("operand_layouts", "result_layouts")
 _TILINGS = ("operand_tilings", "result_tilings")  # of jaxlib 0.12; empty for each tensor without tiles
 
@@ -105,9 +115,14 @@ _TILINGS = ("operand_tilings", "result_tilings")  # of jaxlib 0.12; empty for ea
 def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes that make a call another one: what it sees of an operand is how that lies in memory, and where
     nothing is said that is row by row."""
-    kept = {k: v for k, v in attributes.items() if k not in _ABOUT_THE_CALL}
-    if TILES in str(attributes.get("frontend_attributes")):
-        kept["frontend_attributes"] = attributes["frontend_attributes"]
+    kept = {
+        k: v
+        for k, v in attributes.items()
+        if k not in ("sharding", "frontend_attributes") and not (k in _EMPTY and v == _EMPTY[k])
+    }
+    kept["api_version"] = kept.get("api_version") or _ORIGINAL
+    given = attributes.get("frontend_attributes", {})
+    kept["frontend_attributes"] = {name: value for name, value in given.items() if not name.startswith(_HINTS)}
     for name in _LAYOUTS:
         if all(list(layout) == list(range(len(layout)))[::-1] for layout in kept.get(name) or ()):
             kept.pop(name, None)

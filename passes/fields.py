@@ -1,0 +1,125 @@
+"""What jaxlib's conversion of HLO to StableHLO forgets of an instruction, and what that does to its meaning.
+
+`python -m tools.fields` tries every field of HloInstructionProto on every opcode: it sets other values, and sees
+whether XLA reads them there at all, and whether the StableHLO changes. What XLA reads and StableHLO does not have is
+listed here, and is one of three things. It is without meaning for the opcode, for a reason. It is carried over, by
+custom calls alone, whose meaning is anybody's: as a frontend attribute, which counts as their other attributes do. Or
+the instruction is not understood: what it computes equals nothing else. That holds for fields that nobody has tried,
+too: those that a newer XLA wrote and this jaxlib does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hlo_verify.diagnostics import Input
+from hlo_verify.errors import InputError
+from hlo_verify.ir import UNREAD_FIELDS
+from hlo_verify.passes import proto
+
+# xla/service/hlo.proto
+_OPCODE, _FRONTEND_ATTRIBUTES = 2, 68
+_LAST = 103
+"""The last field that was tried."""
+
+_CARRIED = {
+    "window": 15,
+    "convolution_dimension_numbers": 16,
+    "feature_group_count": 50,
+    "precision_config": 51,
+    "batch_group_count": 58,
+    "padding_type": 75,
+}
+_UNKNOWN = {"conv_kind": 97, "sparsity_config": 98, "block_scaling_config": 101}
+
+CARRIED: Mapping[str, frozenset[str]] = {"custom-call": frozenset(_CARRIED)}
+"""By opcode, the fields that are carried over."""
+
+NOT_UNDERSTOOD: Mapping[str, frozenset[str]] = {"convolution": frozenset(_UNKNOWN)}
+"""By opcode, the fields that change what an instruction computes in ways that StableHLO has no words for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutMeaning:
+    """Why a field, or a part of it, says nothing of what an instruction computes; `opcodes` where that is so."""
+
+    why: str
+    opcodes: frozenset[str] = frozenset()
+    """Empty: all of them."""
+
+
+def _of(opcodes: str, why: str) -> WithoutMeaning:
+    return WithoutMeaning(why, frozenset(opcodes.split()))
+
+
+WITHOUT_MEANING: Mapping[str, WithoutMeaning] = {
+    "name": WithoutMeaning("what an instruction is called; operands refer to its id"),
+    "metadata": WithoutMeaning("where in the user's program it comes from, and what profilers saw"),
+    "statistics_viz": WithoutMeaning("numbers for tools that draw graphs"),
+    "original_value": WithoutMeaning("which instruction of an earlier program had the value, for debuggers"),
+    "control_predecessor_ids": WithoutMeaning("an order in time; values go by operands alone"),
+    "backend_config": WithoutMeaning("how a backend is to compile what HLO defines; a custom call keeps it"),
+    "backend_config_payload": WithoutMeaning("backend_config in another form"),
+    "frontend_attributes": _of(
+        "all-gather-done all-reduce-done collective-permute-done dynamic-reshape get-tuple-element "
+        "add-dependency domain parameter recv-done send-done tuple",
+        "hints to passes on an instruction that hands on what another one computes",
+    ),
+    "constrain_layout": WithoutMeaning("that a layout is demanded: where elements lie, not what they are"),
+    "operand_shapes_with_layout": WithoutMeaning("the layouts that are demanded; the shapes are the operands' own"),
+    "output_operand_aliasing": WithoutMeaning("which results take the place of operands in memory"),
+    "result_accuracy": WithoutMeaning("how far a result may be rounded"),
+    "precision_config": _of("convolution dot ragged-dot scaled-dot", "how far products may be rounded"),
+    "window.dimensions.size": _of("convolution", "the sizes of the kernel, which has a shape of its own"),
+    "shape": _of("get-tuple-element", "the shape of the element, which the tuple has"),
+}
+"""By the path of a field."""
+
+_NUMBERS = {
+    opcode.encode(): frozenset((_CARRIED | _UNKNOWN)[name] for name in names)
+    for opcode, names in (*CARRIED.items(), *NOT_UNDERSTOOD.items())
+}
+_NONE: frozenset[int] = frozenset()
+_COUNTS = frozenset({_CARRIED["feature_group_count"], _CARRIED["batch_group_count"]})
+"""Numbers of groups: one where there are none."""
+
+
+def carry_over(module: bytes) -> bytes:
+    """The serialized HloModuleProto whose instructions say, as a frontend attribute, what the conversion would forget.
+
+    Raises `InputError` where the instruction cannot have one.
+    """
+    return proto.edit_instructions(module, _carry_over)
+
+
+def _carry_over(instruction: bytes) -> bytes:
+    fields = list(proto.fields_of(instruction))
+    opcode = next((payload for number, _, payload, _ in fields if number == _OPCODE), b"") or b""
+    wanted = _NUMBERS.get(opcode, _NONE)
+    lost = [
+        (number, raw)
+        for number, _, payload, raw in fields
+        if number > _LAST or (number in wanted and not _is_default(number, payload, raw))
+    ]
+    if not lost:
+        return instruction
+    if opcode.decode(errors="replace") in WITHOUT_MEANING["frontend_attributes"].opcodes:
+        raise InputError(
+            f"an instruction {opcode.decode(errors='replace')} has field {lost[0][0]} of HloInstructionProto, which "
+            "hlo-verify does not know; dump the module as text",
+            Input.UNSUPPORTED_MODULE,
+        )
+    said = b"".join(raw for _, raw in sorted(lost)).hex().encode()
+    entry = proto.field_bytes(1, UNREAD_FIELDS.encode()) + proto.field_bytes(2, said)
+    return instruction + proto.field_bytes(_FRONTEND_ATTRIBUTES, proto.field_bytes(1, entry))
+
+
+def _is_default(number: int, payload: bytes | None, raw: bytes) -> bool:
+    """Whether a field says what goes without saying: XLA writes some with every call."""
+    if payload is None:
+        _, start = proto.read_varint(raw, 0)
+        return proto.read_varint(raw, start)[0] in ((0, 1) if number in _COUNTS else (0,))
+    if number == _CARRIED["precision_config"]:  # a precision for each operand, 0 where it is the default
+        return not any(any(part) if part is not None else each[-1] for _, _, part, each in proto.fields_of(payload))
+    return not payload
