@@ -26,7 +26,7 @@ from typing import Any
 
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType, used
-from hlo_verify.ops.values import ARITHMETIC
+from hlo_verify.passes.choices import is_summable
 from hlo_verify.passes.front import Writer, as_they_are, is_plain, put_in_front
 from hlo_verify.passes.pair import device_count, pair_of
 from hlo_verify.passes.search import Search
@@ -160,7 +160,7 @@ def _ways(whole: TensorType, part: TensorType, devices: int) -> list[_Way]:
     """Kinds of inputs that stand for all placements of an argument; none where only zeros do."""
     plain = replicated(whole.rank, devices)
     if whole.shape == part.shape:
-        if not _is_summable(whole) or devices == 1:
+        if not is_summable(whole) or devices == 1:
             return [_Way(whole.shape, plain)]
         sums = _Way(whole.shape, unreduced(whole.rank, devices))
         return [_Way(whole.shape, plain), sums, *(_Way(whole.shape, plain, k) for k in _divisors(devices))]
@@ -210,7 +210,7 @@ def _cut(writer: Writer, value: Any, starts: Sequence[int], sizes: Sequence[int]
 def _ends(whole: TensorType, part: TensorType, devices: int) -> list[_End]:
     plain = replicated(whole.rank, devices)
     is_whole = whole.shape == part.shape
-    if not _is_summable(whole) or devices == 1:
+    if not is_summable(whole) or devices == 1:
         return [_End(plain)] if is_whole else []
     if is_whole:
         sums = [_End(plain, devices // k, whole.shape, whole.shape, True) for k in (devices, *_divisors(devices))]
@@ -227,10 +227,6 @@ def _is_split_over_all(whole: TensorType, part: TensorType, devices: int) -> boo
     if whole.rank != part.rank or 0 in part.shape:
         return False
     return prod(-(-w // p) for w, p in zip(whole.shape, part.shape, strict=True)) == devices
-
-
-def _is_summable(kind: TensorType) -> bool:
-    return kind.dtype != "i1" and bool(ARITHMETIC.fullmatch(kind.dtype))
 
 
 def _divisors(devices: int) -> list[int]:

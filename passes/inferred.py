@@ -6,7 +6,7 @@ result of which every device holds an addend looks just like one whose all_reduc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from hlo_verify.annotate import hlo_text
 from hlo_verify.diagnostics import Annotation
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes.allowed import Budget, Guessed, Tried
-from hlo_verify.passes.placements import lies, placed
+from hlo_verify.passes.choices import Choice
 from hlo_verify.passes.trial import Counterexample
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.sharding import Sharding, unreduced
@@ -114,25 +114,44 @@ def _asked(sharding: Sharding) -> str:
     return "{unreduced}" if plain else hlo_text(sharding)
 
 
-def said(module: Module, arguments: Collection[int], results: Collection[int]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """What there is to say: how arguments lie that were inferred, and which results were."""
+
+    module: Module
+    arguments: Mapping[int, Choice]
+    results: Collection[int]
+
+    def sides(self) -> Iterator[tuple[str, Mapping[int, Choice], Sequence[str], Sequence[TensorType]]]:
+        module = self.module
+        yield "argument", self.arguments, module.argument_names, module.main.argument_types
+        shardings = {n: sharding for n in self.results if (sharding := module.result_shardings[n]) is not None}
+        choices = {n: Choice(sharding) for n, sharding in shardings.items()}
+        yield "result", choices, module.result_names, module.result_types
+
+
+def said(told: Told) -> tuple[str, ...]:
     """What was inferred: of arguments, then of results, those of one kind together."""
     lines = []
-    for what, inferred, names, kinds, shardings in _sides(module, arguments, results):
-        for text, named in _together(inferred, names, kinds, shardings, lies).items():
-            lines.append(f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}: {text}")
+    for what, choices, names, kinds in told.sides():
+        together: dict[str, list[str]] = {}
+        for n, choice in choices.items():
+            together.setdefault(choice.lies(kinds[n].shape), []).append(names[n])
+        lines += [f"{what}{'s' if len(each) > 1 else ''} {', '.join(each)}: {text}" for text, each in together.items()]
     return tuple(lines)
 
 
-def under(module: Module, arguments: Collection[int], results: Collection[int]) -> str:
+def under(told: Told) -> str:
     """The same in a line; what is replicated comes last, by its number where there is much of it."""
     parts: list[str] = []
     copies: list[str] = []
-    for what, inferred, names, kinds, shardings in _sides(module, arguments, results):
-        for text, named in _together(inferred, names, kinds, shardings, placed).items():
-            if text == "replicated":
-                copies += [f"{len(named)} {what}s"] if len(named) > NAMED else named
-            else:
-                parts.append(f"{', '.join(named)} {text}")
+    for what, choices, names, kinds in told.sides():
+        together: dict[str, list[str]] = {}
+        for n, choice in choices.items():
+            together.setdefault(choice.placed(kinds[n].shape), []).append(names[n])
+        whole = together.pop("replicated", [])
+        copies += [f"{len(whole)} {what}s"] if len(whole) > NAMED else whole
+        parts += [f"{', '.join(each)} {text}" for text, each in together.items()]
     if copies:
         parts.append(f"{', '.join(copies)} replicated")
     return "; ".join(parts)
@@ -140,28 +159,3 @@ def under(module: Module, arguments: Collection[int], results: Collection[int]) 
 
 NAMED = 4
 """More arguments or results than this that are replicated are counted, not named, in a line."""
-
-Describe = Callable[[Sharding, tuple[int, ...]], str]
-
-Side = tuple[str, Collection[int], Sequence[str], Sequence[TensorType], Sequence["Sharding | None"]]
-
-
-def _sides(module: Module, arguments: Collection[int], results: Collection[int]) -> Iterator[Side]:
-    yield "argument", arguments, module.argument_names, module.main.argument_types, module.argument_shardings
-    yield "result", results, module.result_names, module.result_types, module.result_shardings
-
-
-def _together(
-    inferred: Collection[int],
-    names: Sequence[str],
-    kinds: Sequence[TensorType],
-    shardings: Sequence[Sharding | None],
-    describe: Describe,
-) -> dict[str, list[str]]:
-    """Names by what is said of their placement."""
-    together: dict[str, list[str]] = {}
-    for n in inferred:
-        sharding = shardings[n]
-        assert sharding is not None
-        together.setdefault(describe(sharding, kinds[n].shape), []).append(names[n])
-    return together

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import permutations
 from math import prod
 
@@ -32,6 +33,7 @@ def placements(
         tiles.append(count)
     copies, rest = divmod(devices, prod(tiles))
     if rest or not copies:
+        yield from _with_empty_shards(whole, part, devices)
         return
     if prod(tiles) == 1:
         yield replicated(len(whole), devices)
@@ -53,6 +55,58 @@ def placements(
         coordinates, others = np.stack(columns[1:], axis=1).astype(np.int64), columns[0].astype(np.int64)
         if coordinates.tobytes() not in seen:
             yield Sharding(tuple(tiles), coordinates, others)
+
+
+def _with_empty_shards(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> Iterator[Sharding]:
+    """A shard for each device along one dimension, though the last ones lie past its end."""
+    split = [k for k, (size, local) in enumerate(zip(whole, part, strict=True)) if size != local]
+    if len(split) == 1 and -(-whole[split[0]] // devices) == part[split[0]]:
+        tiles = tuple(devices if k == split[0] else 1 for k in range(len(whole)))
+        coordinates = np.zeros((devices, len(whole)), np.int64)
+        coordinates[:, split[0]] = np.arange(devices)
+        yield Sharding(tiles, coordinates, np.zeros(devices, np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Padding:
+    """Shards of one dimension on some devices, and zeros on the others: device `d` holds shard `positions[d]`, where
+    there are so many."""
+
+    dimension: int
+    positions: npt.NDArray[np.int64]
+    count: int
+    """How many shards are not zeros alone."""
+
+    @property
+    def holders(self) -> list[int]:
+        """The devices that hold something, in the order of what they hold."""
+        return [int(d) for d in np.argsort(self.positions, kind="stable") if self.positions[d] < self.count]
+
+
+def paddings(
+    whole: tuple[int, ...], part: tuple[int, ...], devices: int, groups: Collection[Groups] = ()
+) -> Iterator[Padding]:
+    """The ways in which devices may hold shards that are padded with zeros: the first ones hold what there is, of all
+    or of each group that communicates, or every second or third one does."""
+    split = [k for k, sizes in enumerate(zip(whole, part, strict=False)) if sizes[0] != sizes[1]]
+    if len(whole) != len(part) or len(split) != 1 or not 0 < part[split[0]] < whole[split[0]]:
+        return
+    (k,) = split
+    count = -(-whole[k] // part[k])
+    seen: set[bytes] = set()
+    for rows in (np.arange(devices)[None], *groups):
+        size = rows.shape[1]
+        if not _are_all(rows, devices) or size < count or (size == count and whole[k] % part[k] == 0):
+            continue
+        orders = [np.arange(size)]
+        if size % count == 0:
+            orders.append(np.arange(size) % (size // count) * count + np.arange(size) // (size // count))
+        for order in orders:
+            positions = np.zeros(devices, np.int64)
+            positions[rows] = order
+            if positions.tobytes() not in seen:
+                seen.add(positions.tobytes())
+                yield Padding(k, positions, count)
 
 
 def sums(sharding: Sharding, groups: Collection[Groups] = ()) -> Iterator[Sharding]:

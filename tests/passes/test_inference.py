@@ -183,7 +183,8 @@ def test_nobody_communicates() -> None:
     whole = module(SHAPES[0], [("%y", X)], layer(8, ""), 1)
     part = module(SHAPES[1], [("%z", X)], layer(4, all_reduce("%z", "%y", X, "[[0], [1], [2], [3]]")), 4)
     found = report(whole, part)
-    assert found.verdict is UNKNOWN and found.results[0].code is Annotation.GUESSED_PLACEMENT
+    assert found.verdict is UNKNOWN and found.results[0].code is Annotation.UNREDUCED_RESULT
+    assert "zeros beside them" in found.under
 
 
 @pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hlo_verify.passes.placements import lies, placements
+from hlo_verify.passes.placements import lies, paddings, placed, placements, sums
 from hlo_verify.sharding import unreduced
 
 
@@ -17,6 +17,7 @@ from hlo_verify.sharding import unreduced
         ((7,), (4,), 2, (2,), [[0], [1]]),
         ((8,), (4,), 4, (2,), [[0], [1], [0], [1]]),
         ((8, 8), (4, 4), 4, (2, 2), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        ((8,), (2,), 6, (6,), [[0], [1], [2], [3], [4], [5]]),
     ],
 )
 def test_placements(
@@ -28,7 +29,7 @@ def test_placements(
 
 @pytest.mark.parametrize(
     ("whole", "part", "devices"),
-    [((8,), (3,), 2), ((8,), (16,), 2), ((8, 8), (4, 4), 2), ((8,), (2,), 6), ((8,), (8, 1), 2), ((8,), (0,), 2)],
+    [((8,), (3,), 2), ((8,), (16,), 2), ((8, 8), (4, 4), 2), ((8,), (8, 1), 2), ((8,), (0,), 2)],
 )
 def test_shapes_that_devices_cannot_hold(whole: tuple[int, ...], part: tuple[int, ...], devices: int) -> None:
     assert list(placements(whole, part, devices)) == []
@@ -61,3 +62,40 @@ def test_in_words() -> None:
     ]
     assert "in another order" in lies(far, (8,))
     assert lies(unreduced(1, 4), (8,)) == "the sum of what devices hold (4 addends)"
+
+
+def test_a_verdicts_line() -> None:
+    (split,) = placements((7, 3), (4, 3), 2)
+    near, far = placements((8,), (4,), 4)
+    (over_two,) = sums(near)
+    assert [placed(*each) for each in ((split, (7, 3)), (near, (8,)), (far, (8,)), (over_two, (8,)))] == [
+        "split along dimension 0 over 2 devices, the last padded",
+        "split along dimension 0 in 2 over 4 devices, 2 copies of each",
+        "split along dimension 0 in 2 over 4 devices, 2 copies of each, devices in another order",
+        "split along dimension 0 in 2 over 4 devices, the sum of addends on 2 devices",
+    ]
+
+
+def test_copies_may_be_addends_over_all_devices_or_those_that_communicate() -> None:
+    (whole,) = placements((8,), (8,), 4)
+    found = [each.numbers.tolist() for each in sums(whole, [np.array([[0, 2], [1, 3]])])]
+    assert found == [[0, 1, 2, 3], [0, 0, 1, 1]]
+    (split,) = placements((8,), (2,), 4)
+    assert list(sums(split, [np.array([[0, 2], [1, 3]])])) == [], "every device holds a shard of its own"
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "devices", "holders"),
+    [
+        ((4,), (1,), 8, [[0, 1, 2, 3], [0, 2, 4, 6]]),
+        ((3, 5), (1, 5), 4, [[0, 1, 2]]),
+        ((7,), (4,), 2, [[0, 1]]),
+        ((8,), (4,), 2, []),
+        ((8,), (8,), 2, []),
+        ((8, 8), (4, 4), 8, []),
+    ],
+)
+def test_zeros_beside_shards(
+    whole: tuple[int, ...], part: tuple[int, ...], devices: int, holders: list[list[int]]
+) -> None:
+    assert [each.holders for each in paddings(whole, part, devices)] == holders
