@@ -20,7 +20,7 @@ from hlo_verify.depth import deeply
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, TensorType
-from hlo_verify.passes import call_layouts, expand, fields, group_lists, physical, proto
+from hlo_verify.passes import call_layouts, expand, fields, group_lists, physical, proto, shardy_calls
 from hlo_verify.passes.canonicalize import UNREAD, Entry, canonicalize
 from hlo_verify.passes.partitions import infer_devices
 from hlo_verify.sharding import Sharding, parse_sharding, same
@@ -266,6 +266,8 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             Input.DAMAGED,
         ) from error
     source = read_mlir(bytecode)
+    if shardy_calls.NAME in given:
+        shardy_calls.write_out(source.module)
     if physical.BITCAST in given and physical.is_plain(conversion.proto_to_text(given) if text is None else text):
         physical.write_out(source.module)
     return source
