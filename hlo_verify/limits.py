@@ -56,6 +56,14 @@ class Limits:
     """Work of the search for some results when others were found to differ, on top of as much as these took."""
     evaluation_work: int = 4_500_000_000
     """Work of a single evaluation, however little of the search's is left: it stops between evaluations."""
+    enclosed_work: int = 1_500_000_000
+    """Work of one evaluation on enclosures, which confirms a difference; an element is counted as 64 there."""
+    enclosed_elements: int = 1 << 21
+    """Elements of one tensor in such an evaluation: memory."""
+    vain_differences: int = 12
+    """Differences that floating point shows and enclosures do not, after which no more are looked at."""
+    faint_differences: int = 3
+    """The same of such as are less than 1e-5 of a result's largest element: most of them are roundings."""
     shrinking_work: int = 450_000_000
     """Work of making inputs that were found readable."""
     cutting_work: int = 300_000_000
@@ -70,7 +78,7 @@ class Limits:
     @classmethod
     def of(cls, effort: Effort) -> Limits:
         """The limits of an effort. Memory stays what it is."""
-        factor, memory = EFFORTS[effort], ("solver_megabytes", "evaluation_elements")
+        factor, memory = EFFORTS[effort], ("solver_megabytes", "evaluation_elements", "enclosed_elements")
         normal = cls()
         names = (each.name for each in fields(cls) if each.name not in memory)
         return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in names})

@@ -19,6 +19,7 @@ from hlo_verify.execute import Executor
 from hlo_verify.ir import Module
 from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
+from hlo_verify.passes.literals import ASSUMPTION
 from hlo_verify.passes.pair import pair_of
 from hlo_verify.passes.prove import Examination, out_of_time
 from hlo_verify.passes.repair import repairs
@@ -92,11 +93,11 @@ class Refuter:
         is_late = self._search(open_)
         if self.search.found(open_):
             self._start()
-        results = list(report.results)
+        results = [self._with_doubt(result) for result in report.results]
         kept = []
         allowance = Allowance.of(session)
         for found in self.search.counterexamples(open_):
-            _check_proofs(found, report)
+            self._check_proofs(found, report)
             replayed = replay(found, self._executor)
             for n, values in replayed.denied.items():
                 reason = _denied(found.differences[n], *values)
@@ -105,6 +106,8 @@ class Refuter:
             if found.differences:
                 kept.append(found)
                 _conclude(results, found, replayed, examination.leads, allowance)
+        if kept and self.search.confirmer.assumes_rounded:
+            report = replace(report, assumptions=(*report.assumptions, ASSUMPTION))
         report = replace(report, results=tuple(results))
         return Refutation(out_of_time(report, session) if is_late else report, tuple(kept))
 
@@ -116,10 +119,28 @@ class Refuter:
             return True
         return False
 
+    def _with_doubt(self, result: Result) -> Result:
+        """An unproved result that looked different, with why it is not refuted."""
+        why = self.search.open.get(result.index)
+        if result.verdict is not Verdict.UNKNOWN or why is None:
+            return result
+        return replace(result, reason=f"{result.reason}; for some inputs it looks different, but {why}")
+
+    def _check_proofs(self, found: Counterexample, report: Report) -> None:
+        """Raises `DisagreementError` where a result that was proved differs for a counterexample's inputs."""
+        proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
+        seen = found.trial.differences(proved)
+        wrong = self.search.confirmer.confirm(found.trial.inputs, seen).differences if seen else {}
+        for n, apart in wrong.items():
+            raise DisagreementError(
+                f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "
+                f"at {list(apart.element)} on device {apart.device}"
+            )
+
     def again(self, inputs: Inputs, results: Collection[int]) -> tuple[Counterexample, Replay]:
         """What such inputs show."""
         trial = trials.run(self.search.pair, inputs)
-        found = Counterexample(trial, trials.exceeds_rounding(trial, trial.differences(results)))
+        found = Counterexample(trial, self.search.confirmer.confirm(inputs, results).differences)
         self._start()
         return found, replay(found, self._executor)
 
@@ -127,17 +148,6 @@ class Refuter:
 def refuter(logical: Module, partitioned: Module, session: Session | None = None) -> Refuter:
     """For a pair of modules. Raises `InputError` where they are none."""
     return Refuter(Search(pair_of(logical, partitioned), session or Session()))
-
-
-def _check_proofs(found: Counterexample, report: Report) -> None:
-    proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
-    wrong = trials.exceeds_rounding(found.trial, found.trial.differences(proved))
-    if wrong:
-        n, apart = next(iter(wrong.items()))
-        raise DisagreementError(
-            f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "
-            f"at {list(apart.element)} on device {apart.device}"
-        )
 
 
 def _denied(apart: Difference, expected: float, got: float) -> str:

@@ -15,7 +15,7 @@ from hlo_verify.ir import Function, TensorType
 from hlo_verify.jaxlib_api import jaxlib_version
 from hlo_verify.passes.elements import DTYPES
 from hlo_verify.passes.pair import Pair
-from hlo_verify.passes.trial import Counterexample, is_clear, local_arguments, number
+from hlo_verify.passes.trial import Counterexample, exceeds_rounding, is_clear, local_arguments, number
 
 ELEMENTS = 1 << 22
 """Modules with more elements than this in all values of all devices are not run."""
@@ -47,8 +47,9 @@ def is_small(pair: Pair) -> bool:
 def replay(found: Counterexample, executor: Executor | None) -> Replay:
     """Run both modules on an executor's devices, and compare the elements that are said to differ.
 
-    Floating-point types of fewer than 32 bits may hide a difference that is not clear; then evaluation alone counts, as
-    it does without an executor, or where XLA cannot run a module.
+    What floating point makes of a value may hide a difference: one that single precision would, and in types of fewer
+    than 32 bits any that is not clear. Then evaluation alone counts, as it does without an executor, or where XLA
+    cannot run a module.
     """
     if executor is None:
         return Replay(dict.fromkeys(found.differences, BY_EVALUATION), {})
@@ -60,13 +61,15 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
     narrow = _is_imprecise(pair.logical.main)
     by_xla = BY_XLA.format(jaxlib_version(), pair.devices, "" if pair.devices == 1 else "s")
     how = dict.fromkeys(found.differences, by_xla)
+    shown = exceeds_rounding(found.trial, found.differences)
     denied = {}
     for n, apart in found.differences.items():
         value = number(expected[n][(0, *apart.element)])
         there = [number(each) for each in _at(apart, got[n])]
         if any(_confirms(apart, value, each) for each in there):
             continue
-        if narrow and not (is_clear(apart) and all(map(np.isfinite, (value, *there)))):
+        is_hidden = narrow and not (is_clear(apart) and all(map(np.isfinite, (value, *there))))
+        if is_hidden or n not in shown:
             how[n] = BY_EVALUATION
         else:
             denied[n] = value, there[0] if there else float("nan")
@@ -109,7 +112,10 @@ def _at(apart: Difference, got: Any) -> Iterator[Any]:
 
 
 def _confirms(apart: Difference, expected: Any, found: Any) -> bool:
-    """Whether the two values differ by at least half of what was predicted, in the same direction."""
+    """Whether the two values differ by at least half of what was predicted, in the same direction; or are no numbers
+    where that was predicted."""
+    if not np.isfinite(number(apart.found)) or not np.isfinite(number(apart.expected)):
+        return bool(np.isfinite(expected) != np.isfinite(found))
     predicted, actual = number(apart.found) - number(apart.expected), found - expected
     return bool((actual * np.conj(predicted)).real > abs(predicted) ** 2 / 2)
 

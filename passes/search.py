@@ -25,10 +25,14 @@ from hlo_verify.evaluate import (
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.ir import Module, TensorType
 from hlo_verify.passes import trial as trials
+from hlo_verify.passes.confirm import Confirmed, Confirmer
 from hlo_verify.passes.cuts import Cuts
 from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.trial import Counterexample, Inputs, Trial
 from hlo_verify.session import Session, TimeUpError
+
+SMALL = 1 << 14
+"""With tensors of no more values, a difference that is not clear is replaced by one that is clearer."""
 
 FEW = 2
 """After so many draws, a difference need not be clear."""
@@ -112,10 +116,16 @@ class Search:
     """The work of all searches so far, and how much it was when the first result was found to differ."""
     _found_after: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
+    open: dict[int, str] = field(default_factory=dict)
+    """Results that looked different, and why that is not certain."""
+    confirmer: Confirmer = field(init=False)
+    _vain: list[int] = field(default_factory=lambda: [0, 0])
+    """How many differences that floating point showed were none for certain: faint ones, and evident ones."""
     _known: _Known | None = None
     _cuts: Cuts = field(init=False)
 
     def __post_init__(self) -> None:
+        self.confirmer = Confirmer(self.pair, self.session)
         kinds = {kind for each in self._kinds() for kind in each if kind[0] > 1}
         self._cuts = Cuts(tuple(sorted(kinds)), self.session.limits.cutting_work)
 
@@ -139,7 +149,7 @@ class Search:
             limits = self._limits(end - self._spent)
             trial = self._trial(self._tried, results, limits, end)
             self._tried += 1
-            self._note(trial, results, limits)
+            self._note(trial, results)
             if is_first and self._best:
                 self._found_after = self._spent
             self._hardest = max(self._hardest, self._spent - before)
@@ -184,7 +194,7 @@ class Search:
                 self._cuts.note(cut, need, self._spent - before)
                 if not need or self._spent > end:
                     return trial
-                self._note(trial, results, cheap)
+                self._note(trial, results)
                 if self._is_enough(results):
                     return trial
             self._cuts.relax()
@@ -199,12 +209,38 @@ class Search:
             for kind, sharding in zip(logical.main.argument_types, shardings, strict=True)
         ]
 
-    def _note(self, trial: Trial, results: Collection[int], limits: Limits) -> None:
-        unclear = [n for n in results if n not in self._best or not trials.is_clear(self._best[n][0])]
-        found = trials.exceeds_rounding(trial, trial.differences(unclear), limits)
-        for n, apart in found.items():
+    def _note(self, trial: Trial, results: Collection[int]) -> None:
+        """Keep where results surely differ, of those that look different and are not known to differ clearly."""
+        is_small = max(trial.whole.largest, trial.local.largest) <= SMALL
+        unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
+        seen = trial.differences(unclear, trials.NOTICED)
+        seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
+        is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
+        if not seen or self._is_vain(is_evident):
+            return
+        said = self._confirm(trial.inputs, seen)
+        if said.is_too_large:
+            end = self._spent + self.session.limits.shrinking_work
+            trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
+            said = self._confirm(trial.inputs, seen)
+        self._vain[is_evident] += not said.differences
+        self.open.update(said.open)
+        for n, apart in said.differences.items():
             if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
+
+    def _confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
+        said = self.confirmer.confirm(inputs, results)
+        self._spent += said.work
+        return said
+
+    def _is_vain(self, is_evident: bool) -> bool:
+        """Whether too many differences were none for certain."""
+        name = "vain_differences" if is_evident else "faint_differences"
+        if self._vain[is_evident] < getattr(self.session.limits, name):
+            return False
+        self.session.reached(name)
+        return True
 
     def _is_enough(self, results: Collection[int]) -> bool:
         """Whether every result differs clearly, or after a few draws at all."""
@@ -242,8 +278,9 @@ class Search:
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
         )
 
-    def _shrunk(self, found: Counterexample, end: float) -> Counterexample:
-        """The counterexample with every argument as plain as it can be while no result that differs agrees."""
+    def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
+        """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
+        as floating point shows it."""
         order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
         for n in order:
             for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
@@ -252,7 +289,7 @@ class Search:
                     return found
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
                 try:
-                    simpler = self._still(found, inputs, self._limits(left))
+                    simpler = self._still(found, inputs, self._limits(left), is_certain)
                 except TimeUpError:
                     return found
                 if simpler is not None:
@@ -260,12 +297,13 @@ class Search:
                     break
         return found
 
-    def _still(self, found: Counterexample, inputs: Inputs, limits: Limits) -> Counterexample | None:
+    def _still(self, found: Counterexample, inputs: Inputs, limits: Limits, is_certain: bool) -> Counterexample | None:
         """The counterexample with other inputs, if it is still as clear a one."""
         trial = self._run(inputs, limits)
-        still = trials.exceeds_rounding(trial, trial.differences(found.differences), limits)
-        is_as_good = still.keys() == found.differences.keys() and all(map(trials.is_clear, still.values()))
-        return Counterexample(trial, still) if is_as_good else None
+        still = Counterexample(trial, trial.differences(found.differences))
+        if is_certain and _is_as_good(still, found):
+            still = Counterexample(trial, self._confirm(inputs, found.differences).differences)
+        return still if _is_as_good(still, found) else None
 
     def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:
         """Simpler values for an argument, the simplest first."""
@@ -278,6 +316,13 @@ class Search:
                 rounded = np.round(blocks.values / step) * step
                 if not np.array_equal(rounded, blocks.values) and np.any(rounded):
                     yield replace(blocks, values=rounded)
+
+
+def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
+    """Whether all that differed still differs, and clearly."""
+    return still.differences.keys() == found.differences.keys() and all(
+        map(trials.is_clear, still.differences.values())
+    )
 
 
 def _filled(blocks: Blocks, value: int) -> Blocks:

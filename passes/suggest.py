@@ -15,7 +15,7 @@ from hlo_verify.passes import trial as trials
 from hlo_verify.passes.diagnose import Lead
 from hlo_verify.passes.prove import prove
 from hlo_verify.passes.repair import Repair, Repairs
-from hlo_verify.passes.trial import FLOOR, Counterexample, Trial
+from hlo_verify.passes.trial import EVIDENT, Counterexample, Trial
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 from hlo_verify.sharding import Sharding
@@ -104,4 +104,4 @@ def lost_value(trial: Trial, lead: Lead) -> Difference | None:
         apart = difference(whole, local, Sharding(tuple(tiles.tolist()), coordinates, others))
     except (InputError, UnknownError):
         return None
-    return apart if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale else None
+    return apart if apart is not None and not apart.nan and apart.size > EVIDENT * apart.scale else None

@@ -22,12 +22,16 @@ Inputs = tuple[Blocks, ...]
 SEED = 20
 """Of what is arbitrary: elements past the end of a tensor, and the addends of an unreduced one."""
 
-FLOOR = 1e-5
-"""The least difference that counts, as a fraction of a result's largest element: literals of 32 bits may differ by
-their rounding under a named assumption, and a result by some multiple of that."""
+NOTICED = 1e-12
+"""The least difference that is looked at more closely, as a fraction of a result's largest element: evaluation in
+double precision is off by less, where nothing cancels."""
+
+EVIDENT = 1e-5
+"""A difference of this fraction is no rounding, in most cases: more of them are looked at; repairs are sorted by it."""
 
 NOISE = 64
-"""A difference is at least so many times what single precision makes of either value."""
+"""XLA, which runs in single precision, is asked to confirm a difference that is at least so many times what single
+precision makes of either value."""
 
 CLEAR = 1e-2
 """A difference of this fraction of a result's largest element is worth no better inputs; no narrow type hides it."""
@@ -47,14 +51,13 @@ class Trial:
         """What both evaluations took."""
         return self.whole.work + self.local.work
 
-    def differences(self, results: Collection[int]) -> dict[int, Difference]:
-        """Where each of those results differs most; without those that agree, or could not be evaluated.
+    def differences(self, results: Collection[int], least: float = EVIDENT) -> dict[int, Difference]:
+        """Where each of those results differs most, by that fraction of its largest element; without those that agree,
+        or could not be evaluated.
 
-        NaN in either module's result is no difference: that there is none is assumed. Nor is anything where rounding
-        may have decided a comparison of either module: what is equal in real arithmetic may then look different.
+        Nothing follows from it: what is equal in real arithmetic may look different (`confirm`). NaN where the logical
+        module has a number counts, the other way it does not.
         """
-        if self.whole.unclear or self.local.unclear:
-            return {}
         found = {}
         for n in results:
             whole, local = self.whole.results[n], self.local.results[n]
@@ -64,7 +67,7 @@ class Trial:
                 apart = difference(whole, local, self.pair.results[n])
             except UnknownError:
                 continue
-            if apart is not None and not apart.nan and apart.size > FLOOR * apart.scale:
+            if apart is not None and apart.size > least * apart.scale:
                 found[n] = apart
         return found
 
@@ -132,6 +135,9 @@ def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits 
     for n, apart in found.items():
         whole, local = again.whole.results[n], again.local.results[n]
         if whole is None or local is None:
+            continue
+        if not np.isfinite(apart.size):
+            kept[n] = apart
             continue
         moved = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
             element(local, apart.device, apart.local_element) - number(apart.found)

@@ -8,14 +8,15 @@ nowhere defined (an integer divided by zero). Arrays of integers hold objects on
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb, arb_mat, ctx
 
-from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.maps import Array, unique_rows
 from hlo_verify.evaluate.unknown import UnknownError
 
 BALLS = np.dtype(object)
@@ -51,6 +52,9 @@ class Special:
 
     def is_exact(self) -> bool:
         return True
+
+    def __float__(self) -> float:
+        return float("nan") if self is NAN else float("inf")
 
     def __neg__(self) -> Special:
         return self
@@ -133,8 +137,9 @@ def exact(values: Any) -> Array:
     if values.dtype != object:
         if values.dtype.kind in "biu":
             return _array(EXACT(values.astype(object) if values.dtype != bool else values.astype(int)))
+        plain, which = np.unique(values.astype(complex if values.dtype.kind == "c" else float), return_inverse=True)
         with np.errstate(all="ignore"):
-            return _array(EXACT(values.astype(complex if values.dtype.kind == "c" else float)))
+            return np.asarray(_array(EXACT(plain))[which.reshape(values.shape)], object)
     return _array(np.frompyfunc(lambda x: x if is_real(x) else UNKNOWN if x is UNDEFINED else arb(x), 1, 1)(values))
 
 
@@ -146,11 +151,9 @@ def rounded(values: Array) -> Array:
 
 def number(x: Any) -> Any:
     """An element as a number of Python's."""
-    if isinstance(x, Special):
-        return float("nan") if x is NAN else float("inf")
     if isinstance(x, acb):
         return complex(float(x.real), float(x.imag))
-    return float(x) if isinstance(x, arb) else x
+    return float(x) if isinstance(x, arb | Special) else x
 
 
 def settled(values: Any, dtype: Any) -> Array:
@@ -179,41 +182,76 @@ def without(values: Array, gap: Array) -> Array:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two elements are equal, or what is known of them is the same."""
+    """Whether two elements are surely equal: one and the same object, or the same exact number."""
     if a is b:
-        return True
+        return not is_unknown(a)
     if isinstance(a, acb) and isinstance(b, acb):
         return same(a.real, b.real) and same(a.imag, b.imag)
     if isinstance(a, arb) and isinstance(b, arb):
-        if a.is_nan() or b.is_nan():
-            return bool(a.is_nan() and b.is_nan())
-        return bool(a == b if a.is_exact() and b.is_exact() else a.mid() == b.mid() and a.rad() == b.rad())
-    return type(a) is type(b) and not isinstance(a, Special | Undefined | arb | acb) and bool(a == b)
-
-
-SAME = np.frompyfunc(same, 2, 1)
+        return bool(a == b)
+    return type(a) is type(b) and not isinstance(a, Special | Undefined) and bool(a == b)
 
 
 def are_same(a: Array, b: Array) -> Array:
-    """Element by element, which balls hold the same."""
-    found: Array = np.asarray(SAME(a, b)).astype(np.bool_)
+    """Element by element, which are surely equal."""
+    found: Array = np.asarray(np.frompyfunc(same, 2, 1)(a, b)).astype(np.bool_)
     return found
 
 
-def _word(x: Any) -> int:
-    if isinstance(x, arb):
-        near = float(x)
-        left = float(x - near) if abs(near) < float("inf") else 0.0
-        return hash((near, left)) & (1 << 64) - 1 if near == near else 1
-    if isinstance(x, acb):
-        return _word(x.real) * 3 + _word(x.imag) & (1 << 64) - 1
-    return hash(x) & (1 << 64) - 1
+def identities(values: Array) -> Array:
+    """A number for each element, the same for one object; of native integers and truth values, these themselves.
+
+    Elements that are computed in one way from the same objects are made one object (`shared`), and so are known to be
+    equal though they are not known exactly. What an undecided choice gives is an object of its own each time.
+    """
+    if values.dtype != object:
+        return values.astype(np.int64)
+    plain = np.ascontiguousarray(values)
+    pointers = (ctypes.c_int64 * plain.size).from_address(plain.ctypes.data)
+    return np.frombuffer(bytes(pointers), np.int64).reshape(plain.shape)
 
 
-def words(values: Array) -> Array:
-    """A number for each element, the same for those that are the same."""
-    found: Array = np.asarray(np.frompyfunc(_word, 1, 1)(values)).astype(np.uint64)
-    return found
+def shared(values: Array, keys: Array) -> Array:
+    """The values, where those with one key are one object."""
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == values.size:
+        return values
+    return values.reshape(-1)[first][which.reshape(-1)].reshape(values.shape)
+
+
+MANY = 1 << 12
+"""So many products of balls are left to FLINT's own product of matrices."""
+
+
+def matrix_product(x: Array, y: Array) -> Array:
+    """Products of stacks of matrices of balls; those of equal rows and columns are one object."""
+    rows, columns = _numbers(identities(x)), _numbers(identities(np.swapaxes(y, 1, 2)))
+    keys = rows[:, :, None] * (int(columns.max(initial=0)) + 1) + columns[:, None, :]
+    return shared(_matrix_product(x, y), keys)
+
+
+def _numbers(identities: Array) -> Array:
+    """A number for each row of a stack of matrices, the same for equal rows."""
+    return unique_rows(identities.reshape(-1, identities.shape[-1]))[1].reshape(identities.shape[:-1])
+
+
+def _matrix_product(x: Array, y: Array) -> Array:
+    if x.size * y.shape[-1] < MANY or not (_are_finite(x) and _are_finite(y)):
+        return np.asarray(np.matmul(x, y))
+    result = np.empty((len(x), x.shape[1], y.shape[2]), object)
+    matrix: Any = arb_mat
+    for n, (a, b) in enumerate(zip(x, y, strict=True)):
+        product = matrix(*a.shape, a.reshape(-1).tolist()) * matrix(*b.shape, b.reshape(-1).tolist())
+        result[n].reshape(-1)[:] = product.entries()
+    return result
+
+
+def _are_finite(values: Array) -> bool:
+    """Whether all elements are real numbers of a moderate size."""
+    try:
+        return bool(np.isfinite(values.astype(np.float64)).all())
+    except TypeError:  # complex numbers
+        return False
 
 
 def zeros(shape: Any, dtype: Any) -> Array:

@@ -76,7 +76,7 @@ def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
         kept, kind = unique_rows(np.ascontiguousarray(rows_of_axis))
         pattern = np.take(pattern, kept, axis=axis)
         kinds.append(kind)
-    run.spend(pattern.size * a.values[0].size)
+    run.spend(pattern.size * math.prod(a.values.shape[1:]))
     values = a.values[pattern]  # devices, kinds of blocks, classes within a block
     order, sizes, maps = [0], [len(pattern)], [run.maps.intern(which[cut.others])]
     for k, size in enumerate(a.shape):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlo_verify.evaluate.balls import matrix_product
 from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held, wrapped
@@ -95,7 +96,10 @@ def _product(a: Array, b: Array, pairing: Pairing, free: list[list[int]], run: R
     x = np.transpose(a, [i for _, i, _ in both] + [i for _, i in only_a] + free[0] + [i for i, _ in summed] + drop_a)
     y = np.transpose(b, [j for _, _, j in both] + [j for _, j in summed] + [j for _, j in only_b] + free[1] + drop_b)
     x, y = x.reshape(outer, -1, inner), y.reshape(outer, inner, -1)
-    product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0 if dtype == "i1" else np.matmul(x, y)
+    if dtype == "i1":
+        product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0
+    else:
+        product = matrix_product(x, y) if x.dtype == object else np.matmul(x, y)
     order = [n for n, _, _ in both] + [n for n, _ in only_a]
     order += [len(shapes) + k for k in range(len(free[0]))]
     order += [n for n, _ in only_b] + [len(shapes) + len(free[0]) + k for k in range(len(free[1]))]

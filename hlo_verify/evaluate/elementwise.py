@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import functions, jumps, numbers, undefined
+from hlo_verify.evaluate import functions, numbers, undefined
 from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.maps import Array, Maps
@@ -39,13 +39,9 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
 
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
     if run.real == BALLS:
-        return undefined.apply(op, kinds, values, lambda why: run.note(why, op))
-    name = functions.plain_name(op.name)
-    result = functions.apply(op, kinds, values, run.real)
-    run.saturated = run.saturated or jumps.is_saturated(name, values, result)
-    run.tied = run.tied or jumps.is_tied(name, kinds, values)
-    run.unclear = run.unclear or jumps.is_unclear(op, name, kinds, values) or (run.saturated and run.tied)
-    return result
+        has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
+        return undefined.apply(op, kinds, values, lambda why: run.note(why, op), has_fixed_amount=has_fixed_amount)
+    return functions.apply(op, kinds, values, run.real)
 
 
 def filled(values: Array, rank: int) -> Array:

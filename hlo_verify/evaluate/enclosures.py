@@ -18,6 +18,7 @@ from hlo_verify.evaluate.balls import (
     UNDEFINED,
     UNKNOWN,
     ZERO,
+    identities,
     is_unknown,
     same,
 )
@@ -28,9 +29,27 @@ from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, Element, is_on_cut, trunc
 def elementwise(function: Element, operands: int) -> Callable[..., Array]:
     """A function of elements as one of arrays that broadcast."""
     each = np.frompyfunc(function, operands, 1)
+    return once(lambda *arrays: np.asarray(each(*arrays), object))
+
+
+def once(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The function, evaluated once for the same elements: what it gives for them is one object."""
 
     def apply(*arrays: Array) -> Array:
-        return np.asarray(each(*arrays), object)
+        code: Any = 0
+        firsts = []
+        for array in arrays:
+            _, first, which = np.unique(identities(array), return_index=True, return_inverse=True)
+            code = code * len(first) + which.reshape(array.shape)
+            firsts.append((array.reshape(-1), first))
+        codes, where = np.unique(code, return_inverse=True)
+        operands = []
+        left = codes
+        for flat, first in reversed(firsts):
+            operands.append(flat[first[left % len(first)]])
+            left = left // len(first)
+        found = np.asarray(function(*reversed(operands)), object)
+        return np.asarray(found[where.reshape(np.shape(code))], object)
 
     return apply
 
@@ -99,12 +118,10 @@ def _checked(inside: np.ufunc, edge: Element) -> Callable[..., Array]:
         result = np.asarray(inside(a, b), object)
         odd = ~np.asarray(_IS_FINITE(result)).astype(np.bool_)
         if odd.any():
-            a, b = np.broadcast_arrays(a, b)
-            result = result.reshape(a.shape).copy()
             result[odd] = again(a[odd], b[odd])
         return result
 
-    return apply
+    return once(apply)
 
 
 _IS_FINITE = np.frompyfunc(lambda x: x.is_finite(), 1, 1)

@@ -25,8 +25,9 @@ from hlo_verify.evaluate import (
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.numbers import held, storage
-from hlo_verify.evaluate.state import OPERATION, Limits, Place, Rule, Run
+from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.uses import fixed
 from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
 from hlo_verify.op_families import BORDERS
 
@@ -66,10 +67,10 @@ class Evaluation:
     work: float
     largest: int
     """Elements of the values of the largest tensor."""
-    unclear: bool = False
-    """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
+    undefined: tuple[str, ...] = ()
+    """What has no defined value for these arguments, with locations; found in evaluations of enclosures alone."""
 
 
 def evaluate(
@@ -81,15 +82,17 @@ def evaluate(
     only: Collection[int] | None = None,
     real: type = np.float64,
     limits: Limits | None = None,
+    literals: Literals = as_written,
 ) -> Evaluation:
     """The results of a module for block-constant arguments, on all devices at once.
 
     `devices` is the number of devices that run the module; 1 for a logical one. A module with manual regions is
     global: it is given arguments for 1 device, and its results are for each device of the mesh where they differ.
-    Real arithmetic is in the numpy type `real`. What cannot be evaluated exactly, or within the limits, is None, and so
-    is what depends on it; nothing is raised for it. `watch` names values that are reported too (inside of a loop, those
-    of its last turn). With `only`, nothing is evaluated but what those results and the watched values need; the other
-    results are None.
+    Real arithmetic is in the numpy type `real`; with `object`, on enclosures (`balls`) at the precision that is set,
+    where `literals` says what a constant encloses. What cannot be evaluated exactly, or within the limits, is None, and
+    so is what depends on it; nothing is raised for it. `watch` names values that are reported too (inside of a loop,
+    those of its last turn). With `only`, nothing is evaluated but what those results and the watched values need; the
+    other results are None.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -97,7 +100,7 @@ def evaluate(
     place = Place(count)
     if spmd:
         place = Place(count, devices // module.replicas, module.replicas)
-    run = Run(_run, np.dtype(real), limits or Limits(), count)
+    run = Run(_run, np.dtype(real), limits or Limits(), count, literals=literals, fixed=fixed(module.main))
     watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
     main = module.main
@@ -114,8 +117,8 @@ def evaluate(
         tuple(run.unknown),
         run.work,
         run.largest,
-        run.unclear,
         run.exceeded,
+        tuple(run.undefined),
     )
 
 
@@ -217,7 +220,7 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     if run.limits.heed is not None:
         run.limits.heed()
     try:
-        run.toil(OPERATION)
+        run.toil(OPERATION / run.weight)
         if op.name == "while":
             return control.loop(op, args, run, place)
         if op.name in ("case", "if"):

@@ -9,7 +9,6 @@ import numpy as np
 from hlo_verify.evaluate.balls import BALLS, are_same, certain_order, is_real, without
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import scalar_function
-from hlo_verify.evaluate.jumps import is_order_unclear
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
@@ -71,7 +70,6 @@ def _order(region: Function, arrays: Sequence[Array], run: Run) -> Array:
     if simple is not None and simple.dtype == object:
         return certain_order(simple)
     if simple is not None:
-        run.unclear = run.unclear or is_order_unclear(simple)
         return np.argsort(simple, axis=0, kind="stable")
 
     def before(a: Array, b: Array) -> Array:
@@ -139,7 +137,6 @@ def top_k(op: Op, a: Blocks, largest: bool, run: Run) -> list[Blocks]:
     if key.dtype == object:
         order = certain_order(key)[: op.types[0].shape[-1]]
     else:
-        run.unclear = run.unclear or is_order_unclear(key)
         order = np.argsort(key, axis=0, kind="stable")[: op.types[0].shape[-1]]
     maps = (*classes[:-1], run.maps.distinct(op.types[0].shape[-1]))
     found = [np.take_along_axis(x, order, axis=0), wrapped(order, op.types[1].dtype, run.real)]

@@ -10,12 +10,26 @@ import numpy as np
 
 from hlo_verify.diagnostics import Annotation
 from hlo_verify.errors import InputError
+from hlo_verify.evaluate.balls import (
+    BALLS,
+    INFINITE,
+    NAN,
+    UNDEFINED,
+    Special,
+    exact,
+    is_real,
+    is_unknown,
+    number,
+    rounded,
+)
 from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
 from hlo_verify.evaluate.border import cut_of, shard
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
-from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.maps import Array, ClassMap
+from hlo_verify.evaluate.numbers import held
 from hlo_verify.evaluate.state import Limits, Run
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.sharding import Sharding
 
 COLOURS = 3
@@ -44,11 +58,14 @@ class Difference:
         return self.size / self.scale if self.scale else math.inf
 
 
-def _new_run(limits: Limits | None, devices: int) -> Run:
+def _new_run(limits: Limits | None, devices: int, *like: Array) -> Run:
+    """A run in the arithmetic of some values."""
+
     def refuse(*_: object) -> Any:
         raise AssertionError("no region is run here")
 
-    return Run(refuse, np.dtype(np.float64), limits or Limits(), devices)
+    real = BALLS if any(values.dtype == object for values in like) else np.dtype(np.float64)
+    return Run(refuse, real, limits or Limits(), devices)
 
 
 def _plain(a: Blocks, run: Run) -> Blocks:
@@ -69,19 +86,22 @@ def shards(
     is drawn too. Raises `UnknownError` past the limits.
     """
     sharding = sharding.spread(devices)
-    run = _new_run(limits, devices)
+    run = _new_run(limits, devices, whole.values)
     a = _plain(whole, run)
     fillers = [scalar(_drawn(a.values, generator), (), a.values.dtype, devices, run.maps) for _ in a.shape]
     if sharding.addend_count > 1:
         a = _addends(a, sharding, generator, run)
     elif sharding.only is not None:
-        other = np.full_like(a.values, _drawn(a.values, generator))
+        drawn = _drawn(a.values, generator)
+        other = np.full_like(a.values, drawn if a.values.dtype != object else exact(drawn).item())
         a = replaced(a, 0, run.maps.intern(np.arange(devices) != sharding.only), np.concatenate([a.values, other]))
     return shard(a, cut_of(sharding), fillers, run)
 
 
 def _drawn(values: Array, generator: np.random.Generator) -> Any:
     """An arbitrary element, like those that there are."""
+    if values.dtype == object:
+        values = rounded(values)
     if values.dtype == bool:
         return bool(generator.integers(2))
     if values.dtype.kind in "iu":
@@ -99,10 +119,10 @@ def _addends(a: Blocks, sharding: Sharding, generator: np.random.Generator, run:
     if a.values.dtype.kind in "iu":
         drawn = generator.integers(0, 8, (COLOURS, *a.values.shape[1:])).astype(a.values.dtype)
     else:
-        size = float(np.abs(a.values).max()) or 1.0
-        drawn = (generator.uniform(-size, size, (COLOURS, *a.values.shape[1:]))).astype(a.values.dtype)
+        size = float(np.abs(rounded(a.values) if a.values.dtype == object else a.values).max()) or 1.0
+        drawn = held(generator.uniform(-size, size, (COLOURS, *a.values.shape[1:])), "f64", run.real)
     times = np.bincount(colours[:-1], minlength=COLOURS).astype(a.values.dtype)
-    last = a.values - np.tensordot(times, drawn, 1)[None]
+    last = a.values - (times.reshape((-1,) + (1,) * (drawn.ndim - 1)) * drawn).sum(axis=0)[None]
     which = np.append(colours[:-1], COLOURS)
     used, number = np.unique(which[sharding.numbers], return_inverse=True)
     return replaced(a, 0, run.maps.intern(number.reshape(-1)), np.concatenate([drawn, last])[used])
@@ -113,18 +133,38 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     bit, on every device.
 
     A local value that is itself global (as large as the whole) is cut first. Elements outside of the tensor, and where
-    the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Raises
-    `UnknownError` past the limits, and `InputError` for shapes that do not fit.
+    the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Enclosures
+    differ where they are disjoint, or where the device surely has NaN or an infinity and the logical result a finite
+    number.
+    Raises `UnknownError` past the limits, and `InputError` for shapes that do not fit.
     """
     devices = max(sharding.devices, local.devices)
     sharding = sharding.spread(devices)
-    run = _new_run(limits, devices)
+    laid = _laid(whole, local, sharding, _new_run(limits, devices, whole.values, local.values))
+    return None if laid is None else _largest(laid, sharding)
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """A result beside what the devices have of it, on common classes, and which elements are inside of the tensor."""
+
+    classes: tuple[ClassMap, ...]
+    expected: Array
+    found: Array
+    inside: Array
+
+
+def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid | None:
+    devices = sharding.devices
     expected, found = (_expanded(_plain(a, run), devices, run) for a in (whole, local))
     if 0 in whole.shape:
         return None
     if sharding.addend_count > 1:
         members, _ = members_of(sharding.addend_groups(), devices)
-        found = reduced_over(found, members, None, "f64", run) if found.values.dtype.kind == "f" else found
+        if found.values.dtype == object and not is_real(found.values.reshape(-1)[0]):
+            raise UnknownError("a sum of integers that are not all known")
+        if found.values.dtype.kind in "fO":
+            found = reduced_over(found, members, None, "f64", run)
         if found.values.dtype.kind in "iu":
             kind = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
             found = reduced_over(found, members, None, kind, run)
@@ -143,25 +183,54 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     if expected.shape != found.shape:
         said = f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}"
         raise InputError(said, Annotation.WRONG_SHARD)
-    return _largest(expected, found, inside, sharding, run)
+    classes, (a, b, mask) = aligned([expected, found, inside], run.maps)
+    run.spend(math.prod(np.broadcast_shapes(a.shape, b.shape, mask.shape)))
+    return _Laid(classes, a, b, mask)
 
 
 def _expanded(a: Blocks, devices: int, run: Run) -> Blocks:
     return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 else a
 
 
-def _largest(expected: Blocks, found: Blocks, inside: Blocks, sharding: Sharding, run: Run) -> Difference | None:
-    classes, (a, b, mask) = aligned([expected, found, inside], run.maps)
-    run.spend(math.prod(np.broadcast_shapes(a.shape, b.shape, mask.shape)))
+def _apart(a: Array, b: Array) -> tuple[Array, Array]:
+    """How far apart elements are, and where the second is NaN and the first a number."""
+    if a.dtype == object or b.dtype == object:
+        each = np.broadcast_arrays(*np.frompyfunc(_certainly_apart, 2, 2)(a, b))
+        return each[0].astype(np.float64), each[1].astype(np.bool_)
+    never = np.zeros((1,) * a.ndim, np.bool_)
     if a.dtype.kind in "iu":  # exact for what occurs: differences of wide integers are only ranked by their size
-        far = np.where(a == b, 0.0, np.maximum(np.abs(a.astype(np.float64) - b.astype(np.float64)), 1.0))
-    elif a.dtype == bool:
-        far = (a != b).astype(np.float64)
-    else:
-        with np.errstate(all="ignore"):
-            far = np.where((a == b) | np.isnan(a), 0.0, np.abs(a - b))
-        far = np.where(np.isnan(far), np.inf, far)
-    lost = np.isnan(b) & ~np.isnan(a) & mask if b.dtype.kind in "fc" else np.zeros((1,) * a.ndim, np.bool_)
+        return np.where(a == b, 0.0, np.maximum(np.abs(a.astype(np.float64) - b.astype(np.float64)), 1.0)), never
+    if a.dtype == bool:
+        return (a != b).astype(np.float64), never
+    with np.errstate(all="ignore"):
+        far = np.where((a == b) | np.isnan(a), 0.0, np.abs(a - b))
+    return np.where(np.isnan(far), np.inf, far), np.isnan(b) & ~np.isnan(a)
+
+
+LEAST = 5e-324
+"""Stands for a distance that is less than any float."""
+
+
+def _certainly_apart(a: Any, b: Any) -> tuple[float, bool]:
+    """How far apart two elements surely are, and whether the second alone is surely no number."""
+    if not is_real(a):
+        is_apart = a is not UNDEFINED and b is not UNDEFINED and a != b
+        return float(is_apart and max(abs(int(a) - int(b)), 1)), False
+    if is_unknown(a) or is_unknown(b) or a is NAN or a is INFINITE:
+        return 0.0, False
+    if isinstance(b, Special):
+        return (math.inf, b is NAN) if a.is_finite() else (0.0, False)
+    if not (a.is_finite() and b.is_finite()):
+        return (0.0 if a == b else math.inf), False
+    if a.overlaps(b):
+        return 0.0, False
+    return max(float(abs(a - b)), LEAST), False
+
+
+def _largest(laid: _Laid, sharding: Sharding) -> Difference | None:
+    classes, a, b, mask = laid.classes, laid.expected, laid.found, laid.inside
+    far, lost = _apart(a, b)
+    lost = lost & mask
     far = np.where(mask, far, 0.0)
     nan = bool(lost.any())
     if not nan and not far.any():
@@ -173,14 +242,20 @@ def _largest(expected: Blocks, found: Blocks, inside: Blocks, sharding: Sharding
     device, local = at[0], tuple(at[1:])
     start = sharding.coordinates[device] * [len(c) for c in classes[1:]] if local else []
     element = tuple(int(s) + i for s, i in zip(start, local, strict=True))
-    finite = np.abs(np.where(np.isfinite(a), a, 0)) if a.dtype.kind in "fc" else np.abs(a.astype(np.float64))
+    plain = rounded(a) if a.dtype == object else a
+    finite = np.abs(np.where(np.isfinite(plain), plain, 0)) if plain.dtype.kind in "fc" else np.abs(plain.astype(float))
     return Difference(
         device,
         element,
         local,
-        np.broadcast_to(a, far.shape)[where],
-        np.broadcast_to(b, far.shape)[where],
+        _as_number(np.broadcast_to(a, far.shape)[where]),
+        _as_number(np.broadcast_to(b, far.shape)[where]),
         math.inf if nan else float(far[where]),
         float(finite.max()),
         nan,
     )
+
+
+def _as_number(x: Any) -> Any:
+    """An element as numpy's scalar."""
+    return x if isinstance(x, np.generic) else np.asarray(number(x))[()]

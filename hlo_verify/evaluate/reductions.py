@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlo_verify.evaluate import enclosures
+from hlo_verify.evaluate.balls import identities, shared
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import converted, filled, scalar_function
-from hlo_verify.evaluate.maps import Array, ClassMap
+from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.ir import Function, Op, Value
@@ -72,7 +73,16 @@ def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Value], run: Run) 
 
 
 def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
-    """The reduction over some axes, each class of which occurs `weights` times."""
+    """The reduction over some axes, each class of which occurs `weights` times; of objects, once for the same ones."""
+    if not axes or values.dtype != object:
+        return _reduced(kind, values, weights, axes)
+    rest = [k for k in range(values.ndim) if k not in axes]
+    shape = [values.shape[k] for k in rest]
+    rows = np.transpose(identities(values), [*rest, *axes]).reshape(math.prod(shape), -1)
+    return shared(np.asarray(_reduced(kind, values, weights, axes), object), unique_rows(rows)[1].reshape(shape))
+
+
+def _reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
     if not axes:
         return values
     if kind in ("maximum", "minimum", "and", "or"):

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify.evaluate.balls import exact
+from hlo_verify.evaluate.balls import BALLS, exact
 from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ir import Function, Op, TensorType, Value
+
+ENCLOSED = 64
+"""How many times as long as one of floats an operation on enclosures takes."""
 
 OPERATION = 20_000
 """The work of an operation on few elements: it takes as long as so many more of them would."""
@@ -66,7 +70,8 @@ class Run:
     """One evaluation."""
 
     run: Runner
-    real: np.dtype[np.floating]
+    real: np.dtype[Any]
+    """The type of floating-point elements: numpy's, or `balls.BALLS`."""
     limits: Limits
     mesh_devices: int
     """The devices of the mesh that manual regions are over."""
@@ -77,19 +82,20 @@ class Run:
     last_uses: dict[int, tuple[Function, dict[int, list[Value]]]] = field(default_factory=dict)
     watched: dict[Value, Blocks | None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
-    saturated: bool = False
-    """Whether a function gave a limit that it has in floating point alone."""
-    tied: bool = False
-    """Whether numbers that are such limits were compared and equal."""
-    unclear: bool = False
-    """Whether rounding may have decided a comparison, or another function that jumps; see `jumps`."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
     undefined: dict[str, None] = field(default_factory=dict)
     """What has no defined value in this evaluation, with locations; of enclosures alone."""
     literals: Literals = as_written
+    fixed: frozenset[Value] = frozenset()
+    """Values that are the same for all arguments."""
     work: float = 0.0
     largest: int = 0
+
+    @property
+    def weight(self) -> int:
+        """How many times as long as a float an element takes."""
+        return ENCLOSED if self.real == BALLS else 1
 
     def note(self, why: str, op: Op) -> None:
         """Keep that something has no defined value."""
@@ -104,8 +110,9 @@ class Run:
 
     def toil(self, work: float) -> None:
         """Account for so much work. Raises `UnknownError`."""
-        self.work += work
+        self.work += work * self.weight
         if self.work > self.limits.work:
+            self.exceeded = max(self.exceeded, self.limits.elements + 1)
             raise UnknownError(f"more work than {self.limits.work:.2g} elements")
 
 

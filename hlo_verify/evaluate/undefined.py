@@ -37,8 +37,14 @@ FLOAT64 = np.dtype(np.float64)
 """The type that stands for reals where integers are worked on, which have none."""
 
 
-def apply(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
-    """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`."""
+def apply(
+    op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None], *, has_fixed_amount: bool = False
+) -> Array:
+    """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`.
+
+    With a fixed amount, one that the module itself says, a shift is defined for any: no input is to blame, and JAX
+    makes the upper half of a seed of 32 bits by shifting it by 32.
+    """
     name, result = functions.plain_name(op.name), op.types[0].dtype
     rule = _TYPED.get(name)
     if rule is not None:
@@ -47,7 +53,7 @@ def apply(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], Non
     if kind == "i1":
         return _of_truth(name, args)
     if is_integer(kind):
-        return _of_integers(name, op, kind, args, note)
+        return _of_integers(name, op, kind, args, note, has_fixed_amount)
     function = (enclosures.COMPLEX if is_complex(kind) else enclosures.REAL).get(name)
     if function is None:
         raise UnknownError(f"{op.name} of {kind}, which is not enclosed")
@@ -79,7 +85,9 @@ def lifted(function: Callable[..., Array], kind: str, args: list[Array]) -> Arra
     return without(function(*filled), gap)
 
 
-def _of_integers(name: str, op: Op, kind: str, args: list[Array], note: Callable[[str], None]) -> Array:
+def _of_integers(
+    name: str, op: Op, kind: str, args: list[Array], note: Callable[[str], None], has_fixed_amount: bool
+) -> Array:
     function = INTEGER.get(name)
     if function is None:
         raise UnknownError(f"{op.name} of {kind}")
@@ -87,6 +95,8 @@ def _of_integers(name: str, op: Op, kind: str, args: list[Array], note: Callable
     def checked(*values: Array) -> Array:
         found = wrapped(function(kind, *values), op.types[0].dtype, FLOAT64)
         gap = _senseless(name, kind, values)
+        if name.startswith("shift_") and has_fixed_amount:
+            return found
         if gap.any():
             note(NO_SENSE[name])
         return without(found, gap)
@@ -122,7 +132,7 @@ def _select(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], N
 def choose(condition: Array, a: Array, b: Array) -> Array:
     """`a` where the condition holds, else `b`."""
     if condition.dtype == object:
-        found = np.asarray(np.frompyfunc(enclosures.chosen, 3, 1)(condition, a, b), object)
+        found = np.asarray(np.frompyfunc(enclosures.chosen, 3, 1)(condition, a, b), object)  # each open one by itself
     else:
         found = np.where(condition, a, b)
     native = next((x.dtype for x in (a, b) if x.dtype != object), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
-from hlo_verify.ir import Module, Op, Value, used
+from hlo_verify.ir import Function, Module, Op, Value, operations, used
 
 FOLLOWED = frozenset(
     "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "
@@ -60,6 +60,15 @@ def _indexed(
         sides = (op.operands, op.operands[::-1])
         return [(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]
     return []
+
+
+def fixed(function: Function) -> frozenset[Value]:
+    """The values that a function, and each region in it for itself, computes from constants alone."""
+    found: set[Value] = set()
+    for op in operations(function):
+        if op.name == "constant" or (op.name in FOLLOWED and op.operands and found.issuperset(op.operands)):
+            found.update(op.results)
+    return frozenset(found)
 
 
 SCALED = FOLLOWED | frozenset("multiply divide reduce dynamic_slice all_gather all_reduce".split())
