@@ -19,7 +19,7 @@ from tools.fuzz.programs.verdict import Judgement, verify
 
 Record = dict[str, Any]
 
-CHUNK = 500
+CHUNK = 200
 """Pairs that a process judges before another one takes its place, so that what it keeps does not add up."""
 
 REFUTED_OF = 40

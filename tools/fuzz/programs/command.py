@@ -32,6 +32,7 @@ def main(argv: list[str]) -> int:
             for record in campaign(options, numbers, given.jobs):
                 records.append(record)
                 file.write(json.dumps(record) + "\n")
+                file.flush()
                 if "surprise" in record:
                     print(f"{record['surprise']}: {record['family']} {record['number']}: {record['why']}", flush=True)
         except KeyboardInterrupt:

@@ -20,8 +20,9 @@ from tools.fuzz.programs.rewriting import rewrite
 
 MANUAL = 0.15
 """How often the devices' program is a manual region of a global one."""
-MUTATED = 0.5
-LARGEST = 120
+MUTATED = 0.6
+"""How often the second program is edited."""
+LARGEST = 80
 """Programs of more operations are left out: they take long, and say no more."""
 
 
