@@ -75,7 +75,7 @@ def examine(pair: Pair, refute: bool) -> tuple[str | None, Outcome, Judgement]:
         names = {Truth.EQUAL: "false refutation", Truth.UNCLEAR: "undefined refutation"}
         return names.get(outcome.truth), outcome, judgement
     refused = judgement.verdict == "error" and not (pair.is_mutated and NOT_VALID in judgement.reason)
-    if judgement.verdict == "crash" or refused:
+    if judgement.verdict in ("crash", "slow") or refused:
         return judgement.verdict, outcome, judgement
     return None, outcome, judgement
 

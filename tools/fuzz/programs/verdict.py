@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import signal
 import tempfile
+import threading
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+LIMIT = 10.0
+"""Seconds of this process for one verdict; most take a hundredth of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict, or `error` for input that is refused, or `crash`; with the whole arguments of a witness."""
+    """The verdict, or `error` for input that is refused, `crash` or `slow`; with the whole arguments of a witness."""
 
     verdict: str
     reason: str = ""
@@ -35,7 +42,30 @@ def prepare() -> None:
     refute.suggest = lambda *_: None  # type: ignore[attr-defined]
 
 
-def verify(logical: str, partitioned: str, refute: bool) -> Judgement:
+class Slow(BaseException):
+    """It takes too long. Not an `Exception`, so that nothing on the way takes it for one of its own."""
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `Slow` after so many seconds of this process (where it can be interrupted: in its main thread)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise Slow
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def verify(logical: str, partitioned: str, refute: bool, limit: float = LIMIT) -> Judgement:
     import hlo_verify
     from hlo_verify.errors import InputError
     from hlo_verify.evaluate import dense
@@ -44,11 +74,13 @@ def verify(logical: str, partitioned: str, refute: bool) -> Judgement:
     prepare()
     started, witness = time.monotonic(), None
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, limited(limit):
             file = Path(folder) / "witness"
             report = hlo_verify.verify(logical, partitioned, refute=refute, witness=file if refute else None)
             if refute and file.exists():
                 witness = tuple(dense(blocks, 0) for blocks in read(file).inputs)
+    except Slow:
+        return Judgement("slow", f"more than {limit:g} s", time.monotonic() - started)
     except InputError as error:
         return Judgement("error", str(error)[:600], time.monotonic() - started)
     except Exception as error:
