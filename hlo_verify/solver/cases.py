@@ -84,7 +84,7 @@ def forget() -> None:
 
 def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
-    if p is ZERO:
+    if p is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
         return True
     effort.session.check()
     effort.left -= 1 + len(p.items) // 4

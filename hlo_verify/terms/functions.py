@@ -239,7 +239,7 @@ def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
 
 
 def _extremum(function: str) -> Law:
-    # associative, commutative, idempotent; constants fold, and bound integers
+    # associative, commutative, idempotent; constants fold, and bound integers; what never is beyond another is dropped
     def law(args: tuple[Poly, ...]) -> Poly | None:
         flat: dict[int, Poly] = {}
         constants: list[Number] = []
@@ -262,6 +262,7 @@ def _extremum(function: str) -> Law:
             if all(integer is None for integer in bounded.values()):
                 terms.append(number(k))
             flat = {p.uid: p for p in terms}
+        flat = {p.uid: p for p in _not_exceeded(function, list(flat.values()))}
         neutral = make_apply("infinity", ())
         for p in list(flat.values()):
             if p.items and p.items[0][0] == ((neutral, 1),) and len(p.items) == 1:
@@ -274,6 +275,17 @@ def _extremum(function: str) -> Law:
         return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
 
     return law
+
+
+def _not_exceeded(function: str, terms: list[Poly]) -> list[Poly]:
+    """The terms without integers that are never beyond another one, whatever their values are."""
+    ranges = {p: e for p in terms if (e := _integer(p)) is not None}
+    kept = list(terms)
+    for p, e in ranges.items():
+        others = [ranges[q] for q in kept if q is not p and q in ranges]
+        if any(other.lo >= e.hi if function == "maximum" else other.hi <= e.lo for other in others):
+            kept.remove(p)
+    return kept
 
 
 def _bounded(function: str, p: Poly, k: Number) -> Poly | None:

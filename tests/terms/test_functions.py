@@ -146,6 +146,16 @@ def test_extrema_are_associative_commutative_and_idempotent(draws: st.DataObject
         assert apply(name, (worst, once)) is once
 
 
+def test_extrema_leave_out_what_is_never_beyond_another_term() -> None:
+    """A truth value t is at least 0 and at most 1: found in any order, with the constants or after them."""
+    t = algebra.read(tensor("argument", "t", "i1", ()), ())
+    low = algebra.of_index(expr.scale(expr.of_var(expr.var("x", "", 2)), -12))
+    assert apply("maximum", (t, low)) is t
+    assert apply("maximum", (apply("maximum", (low, number(1))), t)) is number(1)
+    assert apply("minimum", (t, algebra.scale(low, -1))) is not t
+    assert apply("minimum", (t, algebra.add(number(1), algebra.scale(low, -1)))) is t
+
+
 def test_infinity_is_no_number() -> None:
     for k in (0, 5, -(2**31)):
         assert apply("maximum", (number(k), apply("infinity", ()))) is not number(k)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tools.fuzz.programs.elementwise import DTYPES
+from tools.fuzz.programs.machine import ENDLESS
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.truth import Outcome, Truth, compare, judge
 from tools.fuzz.programs.verdict import Judgement, verify
@@ -69,6 +70,8 @@ def examine(pair: Pair, refute: bool) -> tuple[str | None, Outcome, Judgement]:
         if outcome.truth is Truth.EQUAL:
             outcome = judge(pair, generator)  # once more, since this is where it matters
         names = {Truth.DIFFERS: "false proof", Truth.NAN: "false proof (NaN)", Truth.MEANINGLESS: "meaningless proof"}
+        if outcome.why == ENDLESS:
+            return None, outcome, judgement  # a proof is of what comes out, not that anything does
         return names.get(outcome.truth), outcome, judgement
     if judgement.verdict == "REFUTED" and outcome.truth is not Truth.DIFFERS:
         outcome = at_witness(pair, judgement, generator, outcome)

@@ -15,8 +15,9 @@ Array = npt.NDArray[Any]
 DTYPES = {
     f"{sign}i{bits}": np.dtype(f"{'u' if sign else ''}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-DTYPES |= {"i1": np.dtype(bool), "f32": np.dtype(float), "f64": np.dtype(float)}
-"""Floats are float64, whatever they are in the program: the verifier speaks of real numbers."""
+REAL_NUMBERS = np.dtype(np.longdouble)
+DTYPES |= {"i1": np.dtype(bool), "f32": REAL_NUMBERS, "f64": REAL_NUMBERS}
+"""Floats have 64 bits of mantissa, whatever they are in the program: the verifier speaks of real numbers."""
 
 HUGE = 1e150
 """Beyond it a product may overflow, which real numbers do not."""

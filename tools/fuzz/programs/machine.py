@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from tools.fuzz.programs.elementwise import DTYPES, NAMES, Array, Meaningless, apply, near
+from tools.fuzz.programs.elementwise import DTYPES, NAMES, REAL_NUMBERS, Array, Meaningless, apply, near
 from tools.fuzz.programs.program import Block, Function, Kind, Node, identity
 
 TURNS = 40
 """Of a loop, the most turns that are taken; one that goes on is taken for endless."""
+ENDLESS = "a loop goes on"
 
 
 @dataclass(slots=True)
 class Machine:
-    """`defined` says for which inputs everything that was done is defined; `greatest` is the largest number met."""
+    """`defined` says for which inputs everything that was done is defined; `greatest` is the largest number met, and
+    `poles` says for which inputs finite numbers made one that is none."""
 
     function: Function
     inputs: int
@@ -30,10 +32,12 @@ class Machine:
     generator: np.random.Generator
     defined: Array = field(init=False)
     greatest: Array = field(init=False)
+    poles: Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.defined = np.ones(self.inputs, bool)
         self.greatest = np.ones(self.inputs)
+        self.poles = np.zeros(self.inputs, bool)
 
     def run(self, arguments: list[Array]) -> list[Array]:
         """The results. Raises `Meaningless`."""
@@ -60,6 +64,11 @@ class Machine:
             if bad is not None:
                 self.defined &= ~(_any(bad) & active).any(1)
             if results[0].is_float:
+                odd = ~np.isfinite(found)
+                if odd.any():
+                    for a in args:
+                        odd = odd & (np.isfinite(a).reshape(a.shape + (1,) * (found.ndim - a.ndim)))
+                    self.poles |= (_any(odd) & active).any(1)
                 sizes = np.where(np.isfinite(found), np.abs(found), 0).reshape(self.inputs, -1)
                 self.greatest = np.maximum(self.greatest, sizes.max(1, initial=0))
             return [found]
@@ -86,7 +95,7 @@ class Machine:
         if kind.is_integer:
             limits = np.iinfo(DTYPES[kind.dtype])
             return self.generator.integers(limits.min, limits.max, shape, dtype=DTYPES[kind.dtype], endpoint=True)
-        return self.generator.uniform(-4, 4, shape)
+        return self.generator.uniform(-4, 4, shape).astype(REAL_NUMBERS)
 
 
 def _any(bad: Array) -> Array:
@@ -109,7 +118,7 @@ def _while(machine: Machine, node: Node, args: list[Array], values: dict[int, Ar
             return args
         found = machine.block(body, args, values, active)
         args = [np.where(_mask(active, new), new, old) for new, old in zip(found, args, strict=True)]
-    raise Meaningless("a loop goes on")
+    raise Meaningless(ENDLESS)
 
 
 def _case(machine: Machine, node: Node, args: list[Array], values: dict[int, Array], active: Array) -> list[Array]:

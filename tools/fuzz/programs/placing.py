@@ -131,7 +131,7 @@ def noise(generator: np.random.Generator, shape: Sequence[int], dtype: np.dtype[
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return generator.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
-    return generator.integers(-40, 40, shape) / 4
+    return (generator.integers(-40, 40, shape) / 4).astype(dtype)
 
 
 def expected(a: Array, layout: Layout, mesh: Mesh) -> list[Array]:

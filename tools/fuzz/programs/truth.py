@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tools.fuzz.programs.elementwise import DTYPES, Array, Meaningless
+from tools.fuzz.programs.elementwise import DTYPES, REAL_NUMBERS, Array, Meaningless
 from tools.fuzz.programs.machine import Machine
 from tools.fuzz.programs.pair import Pair, shards
 from tools.fuzz.programs.placing import expected, held
@@ -58,7 +58,7 @@ def draw(kind: Kind, generator: np.random.Generator, inputs: int = INPUTS) -> Ar
         which = np.arange(inputs).reshape(-1, *[1] * (len(shape) - 1)) % 4
         small = generator.integers(-3, 4, shape).astype(float)
         fine = generator.integers(-16, 17, shape) / 4
-        found = np.select([which == 0, which == 1], [small, fine], generator.uniform(-3, 3, shape))
+        found = np.select([which == 0, which == 1], [small, fine], generator.uniform(-3, 3, shape)).astype(REAL_NUMBERS)
     if found.size:  # of some inputs, all elements are alike
         alike = found[inputs // 2 :: 8]
         alike[...] = alike.reshape(len(alike), -1)[:, 0].reshape(-1, *[1] * (len(shape) - 1))
@@ -82,13 +82,14 @@ def compare(pair: Pair, given: Sequence[Array], generator: np.random.Generator, 
     defined = one.defined & many.defined
     scale = np.maximum(one.greatest, many.greatest)
     worst, why = Truth.EQUAL, ""
+    poles = one.poles | many.poles
     odd_everywhere: str = ""
     for number, (a, b, layout) in enumerate(zip(wanted, found, pair.gives, strict=True)):
         for device, (x, y) in enumerate(
             zip(expected(a, layout, pair.mesh), held(b, layout, pair.mesh, a.shape[2:]), strict=True)
         ):
             here = f"result {number} on device {device}"
-            if x.dtype != float:
+            if x.dtype != REAL_NUMBERS:
                 different = (x != y).reshape(inputs, -1)
                 odd = np.zeros_like(different)
             else:
@@ -97,8 +98,10 @@ def compare(pair: Pair, given: Sequence[Array], generator: np.random.Generator, 
                     size = scale.reshape(-1, *[1] * (x.ndim - 1))
                     different = (finite & (np.abs(x - y) > ROUNDING * size)).reshape(inputs, -1)
                 odd = (np.isfinite(x) != np.isfinite(y)).reshape(inputs, -1)
-            if (different.any(1) & defined).any():
-                row = int(np.argmax(different.any(1) & defined))
+            sure = different.any(1) & defined & ~poles
+            odd |= different & poles[:, None]
+            if sure.any():
+                row = int(np.argmax(sure))
                 return Outcome(Truth.DIFFERS, f"{here}, input {row}: {x[row].tolist()} and {y[row].tolist()}")
             if defined.any() and odd[defined].size and odd[defined].all(0).any():
                 worst, odd_everywhere = Truth.NAN, here
