@@ -140,8 +140,9 @@ class Recheck:
 
     A step is the meaning of one result of an operation, an argument or a result of the module. Of `steps`, `agreed`
     were shown again (`by_solver` by the solver, the others had the same formulas on both sides; `bounded` at an
-    instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `questions` is
-    how many steps differ from one another, `interrupted` whether it ended early.
+    instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `partly` agree at
+    the elements that were looked at, of more than can be. `questions` is how many steps differ from one another,
+    `interrupted` whether it ended early.
     """
 
     steps: int
@@ -153,6 +154,7 @@ class Recheck:
     disagreements: tuple[Disagreement, ...]
     seconds: float
     interrupted: bool = False
+    partly: int = 0
 
 
 def together(checks: Sequence[Recheck]) -> Recheck:
@@ -170,6 +172,7 @@ def together(checks: Sequence[Recheck]) -> Recheck:
         tuple(wrong for check in checks for wrong in check.disagreements),
         sum(check.seconds for check in checks),
         any(check.interrupted for check in checks),
+        sum(check.partly for check in checks),
     )
 
 

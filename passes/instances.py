@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from random import Random
 
+from hlo_verify.index.expr import Var
 from hlo_verify.passes.reduce import Instance, reduce
 from hlo_verify.solver.backend import Different, Equal, Formulas, Limits
 from hlo_verify.solver.expand import Expansion
@@ -22,14 +23,12 @@ from hlo_verify.solver.z3_formulas import Z3
 from hlo_verify.solver.z3_terms import operands
 from hlo_verify.terms.padding import KIND as PADDING
 
-ELEMENTS = 24
-"""The most elements of a small instance that are looked at."""
+ELEMENTS = 64
+"""The most elements of a small instance that are looked at; of one that has more, a step is checked in part."""
 
-
-FEWEST = 4
-"""So many elements are looked at however long they are to write out; others only up to `ENOUGH` steps."""
-
-ENOUGH = 4000
+FEWEST, ENOUGH = 4, 4000
+"""So many elements are looked at however long they are to write out; others only up to so many steps, and then too a
+step is checked in part."""
 
 
 def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -54,6 +53,8 @@ class Posed:
     where: tuple[str, ...]
     """The element of every pair."""
     kept: tuple[int, ...]
+    is_whole: bool
+    """Whether every element was looked at."""
 
 
 def pose(sides: tuple[Expr, Expr]) -> Posed:
@@ -62,9 +63,11 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
     Raises `BudgetError` where it would grow too large.
     """
     instance, graph = reduce(sides), Graph()
-    found = list(_unlike(sides, instance, graph))
-    pairs = tuple(pair for pair, _ in found)
-    return Posed(Formulas(graph, pairs), tuple(where for _, where in found), instance.kept)
+    box = _Box.of(sides, instance, graph)
+    seen = list(box.seen())
+    unlike = [(pair, where) for pair, where in seen if pair is not None]
+    pairs = tuple(pair for pair, _ in unlike)
+    return Posed(Formulas(graph, pairs), tuple(where for _, where in unlike), instance.kept, len(seen) == box.count)
 
 
 SEEDS = 12
@@ -76,24 +79,43 @@ def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
     graph = Graph()
     guesses = [Guess(graph, seed) for seed in range(SEEDS)]
     try:
-        found = _unlike(sides, reduce(sides, shrink=False), graph)
-        return any(guess.differ(a, b) for (a, b), _ in found for guess in guesses)
+        found = _Box.of(sides, reduce(sides, shrink=False), graph).seen()
+        return any(guess.differ(*pair) for pair, _ in found if pair is not None for guess in guesses)
     except BudgetError:
         return None
 
 
-def _unlike(sides: tuple[Expr, Expr], instance: Instance, graph: Graph) -> Iterator[tuple[tuple[Node, Node], str]]:
-    """Both sides at elements of an instance where they are not the same formula, and which elements those are."""
-    expansion = Expansion(instance, graph)
-    variables = list(dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])]))
-    fresh = {t for t in tensors_of([sides[1]]) - tensors_of([sides[0]]) if t.kind == PADDING}
-    for n, values in enumerate(elements([instance.size(v) for v in variables])):
-        if n >= FEWEST and expansion.steps > ENOUGH:
-            break
-        env = dict(zip(variables, values, strict=True))
-        a, b = (expansion.term(side, env) for side in sides)
-        if a != b and not (fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh})):
-            yield (a, b), ", ".join(f"{v}={n}" for v, n in env.items())
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The elements of an instance of two terms."""
+
+    sides: tuple[Expr, Expr]
+    expansion: Expansion
+    sizes: dict[Var, int]
+
+    @classmethod
+    def of(cls, sides: tuple[Expr, Expr], instance: Instance, graph: Graph) -> _Box:
+        """The box over every variable that is free in either side."""
+        expansion = Expansion(instance, graph)
+        variables = dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])])
+        return cls(sides, expansion, {v: instance.size(v) for v in variables})
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return prod(self.sizes.values())
+
+    def seen(self) -> Iterator[tuple[tuple[Node, Node] | None, str]]:
+        """Both sides at the elements that are looked at, None where they are one formula, and which element it is."""
+        expansion, graph = self.expansion, self.expansion.graph
+        fresh = {t for t in tensors_of([self.sides[1]]) - tensors_of([self.sides[0]]) if t.kind == PADDING}
+        for n, values in enumerate(elements(list(self.sizes.values()))):
+            if n >= FEWEST and expansion.steps > ENOUGH:
+                return
+            env = dict(zip(self.sizes, values, strict=True))
+            a, b = (expansion.term(side, env) for side in self.sides)
+            is_same = a == b or bool(fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh}))
+            yield None if is_same else (a, b), ", ".join(f"{v}={n}" for v, n in env.items())
 
 
 def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
@@ -144,10 +166,12 @@ class Finding:
     why: str = ""
     kept: tuple[int, ...] = ()
     """Large sizes that the small instance keeps."""
+    is_whole: bool = True
+    """Whether every element of the small instance was looked at."""
 
     @property
     def agrees(self) -> bool:
-        """Whether the two sides were shown to be equal."""
+        """Whether the two sides were shown to be equal where they were looked at."""
         return self.outcome in (Outcome.SAME, Outcome.EQUAL, Outcome.EXPANDED)
 
 
@@ -173,7 +197,7 @@ def _answer(task: Task) -> Finding:
         return Finding(Outcome.UNDECIDED, str(error))
     question = posed.formulas
     if not question.pairs:
-        return Finding(Outcome.SAME, kept=posed.kept)
+        return Finding(Outcome.SAME, kept=posed.kept, is_whole=posed.is_whole)
     guess = Guess(question.graph)
     differs = any(guess.differ(a, b) for a, b in question.pairs)
     if differs and not task.model:
@@ -181,16 +205,16 @@ def _answer(task: Task) -> Finding:
     limits = Limits(task.milliseconds)
     expanded = not differs and isinstance(NormalForm().decide(question, limits), Equal)
     if expanded and len(question.graph.nodes) > LONG:
-        return Finding(Outcome.EXPANDED, kept=posed.kept)
+        return Finding(Outcome.EXPANDED, kept=posed.kept, is_whole=posed.is_whole)
     found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
-        return Finding(Outcome.EQUAL, kept=posed.kept)
+        return Finding(Outcome.EQUAL, kept=posed.kept, is_whole=posed.is_whole)
     if isinstance(found, Different) and not differs and _picks(question.graph):
         return Finding(Outcome.UNDECIDED, "the index of the best of pairs is no more than a name to Z3")
     if isinstance(found, Different):
         return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
     if expanded:
-        return Finding(Outcome.EXPANDED, kept=posed.kept)
+        return Finding(Outcome.EXPANDED, kept=posed.kept, is_whole=posed.is_whole)
     if differs:
         return Finding(Outcome.DIFFERENT, "at pseudo-random values (Z3 gave no model)")
     return Finding(Outcome.UNDECIDED, found.reason)

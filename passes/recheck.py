@@ -196,12 +196,14 @@ def _decide(
 def _summary(
     recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, interrupted: bool
 ) -> Recheck:
-    agreed = by_solver = bounded = 0
+    agreed = partly = by_solver = bounded = 0
     wrong = []
     unchecked = Counter(lost)
     for state in states.values():
         found, count = state.finding, len(state.claims)
-        if found is not None and found.agrees:
+        if found is not None and found.agrees and not found.is_whole:
+            partly += count
+        elif found is not None and found.agrees:
             agreed += count
             by_solver += count * (found.outcome is not Outcome.SAME)
             bounded += count * bool(found.kept)
@@ -216,7 +218,7 @@ def _summary(
             for claim in state.claims:
                 unchecked[f"{claim.what.split()[0]}: {why}"] += 1
     steps = len(recorder.claims) + sum(recorder.unwritten.values())
-    unasked = steps - agreed - len(wrong) - sum(unchecked.values())
+    unasked = steps - agreed - partly - len(wrong) - sum(unchecked.values())
     if unasked:
         unchecked["interrupted"] += unasked
     return Recheck(
@@ -229,4 +231,5 @@ def _summary(
         tuple(wrong),
         seconds,
         interrupted,
+        partly,
     )

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from hlo_verify import api, cli
+from hlo_verify.passes.prove import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
 
-FOUND = Recheck(9, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5)
+FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3)
 WRONG = replace(FOUND, agreed=7, disagreements=(Disagreement("dot_general", "train.py:57", "at p0=0: x = 1"),))
 
 
@@ -32,7 +33,8 @@ def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest
     assert cli.main(arguments, verify=verify) == status
     assert (asked["recheck"], asked["jobs"]) == (True, 3)
     shown = capsys.readouterr().out
-    assert f"Checked again: {found.agreed} of 9 steps agree" in shown
+    assert f"Checked again: {found.agreed} of 12 steps agree" in shown
+    assert f"{found.partly} checked in part, 1 not checked" in shown
     assert "not checked: 1 x while: no second transcription" in shown
     assert ("INTERNAL ERROR: the proof is wrong at dot_general (train.py:57)" in shown) == bool(found.disagreements)
     assert cli.main([*arguments, "--format", "json"], verify=verify) == status
@@ -40,7 +42,8 @@ def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest
 
 
 def test_a_disagreement_takes_the_verdict_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlo_verify.passes.prove.prove", lambda *_, **__: replace(_report(FOUND), recheck=None))
+    examined = Examination(replace(_report(FOUND), recheck=None), {})
+    monkeypatch.setattr("hlo_verify.passes.between.examine", lambda *_, **__: examined)
     monkeypatch.setattr("hlo_verify.passes.recheck.recheck", lambda *_, **__: WRONG)
     module = api._module("module @m { func.func public @main() { return } }\n", 8)
     report = api.verify(module, module, recheck=True, refute=False)

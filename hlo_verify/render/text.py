@@ -193,7 +193,8 @@ def _recheck(found: Recheck, style: Style) -> Iterator[str]:
     yield (
         f"Checked again: {found.agreed} of {_plural(found.steps, 'step')} agree "
         f"({found.by_solver} by the solver, {found.bounded} at sizes that could not all be made small), "
-        f"{unchecked} not checked, {_plural(found.questions, 'question')}{early}, {found.seconds:.1f} s"
+        f"{found.partly} checked in part, {unchecked} not checked, "
+        f"{_plural(found.questions, 'question')}{early}, {found.seconds:.1f} s"
     )
     if style.verbose:
         yield from (f"  not checked: {count} x {_shorten(reason, style)}" for reason, count in found.unchecked)

@@ -92,8 +92,17 @@ def _checked() -> Recheck:
 def test_agrees_with_a_sound_prover() -> None:
     found = _checked()
     assert (found.disagreements, found.unchecked) == ((), ())
-    assert found.agreed == found.steps > 30
+    assert found.agreed + found.partly == found.steps > 30
+    assert found.agreed > found.steps / 2
     assert found.by_solver > 0
+
+
+def test_a_step_agrees_if_all_of_its_elements_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _checked()
+    monkeypatch.setattr("hlo_verify.passes.instances.ENOUGH", 0)
+    found = _checked()
+    assert found.agreed < whole.agreed
+    assert found.agreed + found.partly == whole.agreed + whole.partly
 
 
 def test_no_instance_of_a_proof_is_smaller() -> None:
@@ -213,7 +222,7 @@ def test_an_interrupt_gives_what_is_known() -> None:
     found = recheck_with(interrupted, load(LOGICAL), load(PARTITIONED), 5000)
     assert found.interrupted
     assert 5 <= found.agreed < found.steps
-    assert found.agreed + sum(n for _, n in found.unchecked) == found.steps
+    assert found.agreed + found.partly + sum(n for _, n in found.unchecked) == found.steps
 
 
 @pytest.mark.parametrize("where", ["record", "question"])
