@@ -76,7 +76,7 @@ class Diagnosis:
         if fault is None:
             return self._misplaced(start, self.values.logical.origin(logical), found, expected)
         if self.by_hand is not None:
-            fault = self.by_hand.aim(fault, lost, logical)
+            fault = self.by_hand.aim(fault, lost or [start], logical)
         key = fault.name, fault.location
         if key not in self._findings:
             self._findings[key] = self._explain(fault)
