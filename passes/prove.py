@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hlo_verify.diagnostics import Diagnostic, Input, Solver
+from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
 from hlo_verify.errors import InputError
 from hlo_verify.index.expr import Var
 from hlo_verify.ir import Module, Op
@@ -170,15 +170,28 @@ def _at_once(logical: Module, partitioned: Module, progress: Progress | None, se
 
 
 def _report(logical: Module, outcome: _Outcome, results: list[Result], devices: int, started: float) -> Report:
+    hang = _may_hang(outcome.unsupported)
     return Report(
         logical.name,
-        tuple(results),
+        tuple(results if hang is None else (_unless_it_hangs(result, hang) for result in results)),
         ASSUMPTIONS,
         devices,
         time.perf_counter() - started,
         stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
     )
+
+
+def _may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
+    """Where devices may wait for others that never arrive; what else the program computes is not had then either."""
+    return next((said for said in unsupported if said.code is Unsupported.BRANCH), None)
+
+
+def _unless_it_hangs(result: Result, hang: Diagnostic) -> Result:
+    if result.verdict is not Verdict.PROVED:
+        return result
+    reason = f"the program may hang at {hang.operation}: {hang.message}"
+    return Result(result.index, result.name, Verdict.UNKNOWN, reason, hang.location, code=hang.code)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,6 +271,9 @@ def _prove_repeated(
                 return None
             proved.add(key)
         results.append(Result(n, name, Verdict.PROVED))
+    if _may_hang(both.unsupported) is not None:
+        start_anew()
+        return None
     return Report(
         logical.name,
         tuple(results),

@@ -126,10 +126,11 @@ class Unsupported(Code):
 
     BRANCH = (
         "HV209",
-        """only some devices take a branch with collectives
+        """only some devices take a branch, or a turn of a loop, in which devices communicate
 
-        A `case` or `if` whose condition differs from device to device has a collective inside: devices that do not take
-        the branch never arrive, and what the others receive is not defined; the program may hang.
+        A `case` or `if` whose condition differs from device to device has a collective inside, or a call of which
+        nothing is known, or so has a loop that some devices leave earlier: those never arrive, and what the others
+        receive is not defined. The program may hang, so that none of its results is proved.
 
         Example: `lax.cond(lax.axis_index("stage") == 0, lambda: lax.psum(x, "stage"), lambda: x)`.
 

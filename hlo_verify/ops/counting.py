@@ -9,6 +9,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
+from hlo_verify.op_families import communicates
 from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, is_integer, positions
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Guard, Poly, tensor
@@ -29,6 +30,7 @@ class Shape:
 def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
     """The trip count from the condition, evaluated with every counter as an affine function of the iteration."""
     condition, body = op.regions
+    device = context.device or context.mesh
     producers = {result: inner for inner in body.ops for result in inner.results}
     invariant = set()
     counters: dict[int, tuple[int, int]] = {}
@@ -51,9 +53,14 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             values.append(value)
         else:
             unknown = tensor("opaque", f"carried {k}", value.type.dtype, value.shape)
-            values.append(Value(value.type, algebra.read(unknown, positions(value.shape))))
+            own = context.execution if device in value.term.free else ()
+            values.append(Value(value.type, algebra.read(unknown, (*own, *positions(value.shape)))))
     (test,) = context.run(condition, values, context)
     trips = _count(test.term, t)
+    if trips is None and device in test.term.free and any(map(communicates, op.regions)):
+        raise UnsupportedError(
+            "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
+        )
     if trips is None:
         raise UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):

@@ -132,7 +132,7 @@ class Context:
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another, and in every iteration."""
-        key = f"{op.name} at {op.location}"
+        key = f"{op.name} at {op.location}: {code.value}"
         said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
         self.unsupported.setdefault(key, said)
         values = []

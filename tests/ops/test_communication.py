@@ -304,3 +304,24 @@ def test_no_loop_that_ends_earlier_on_some_devices_communicates(form: Form) -> N
         assert verdict(logical, local(_looped(body, "some"), 4)) is Verdict.UNKNOWN
     if form.__name__ in KNOWN:
         assert verdict(whole(_looped(body, "all"), 4), local(_looped(body, "all"), 4)) is Verdict.PROVED
+
+
+UNUSED = {
+    "unused": COPY,
+    "times zero": f"""
+    %nothing = stablehlo.constant dense<0.0> : {TYPE}
+    %gone = stablehlo.multiply %hung, %nothing : {TYPE}
+    %y = stablehlo.add %x, %gone : {TYPE}""",
+}
+
+
+@pytest.mark.parametrize("end", UNUSED.values(), ids=UNUSED)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_nothing_is_proved_of_a_program_that_may_hang(form: Form, end: str) -> None:
+    body = form(range(4))
+    for hidden in (_hidden(body), _looped(body, "some")):
+        hung = hidden.replace("%y", "%hung")
+        assert verdict(whole(COPY, 4), local(hung + end, 4)) is Verdict.UNKNOWN
+    both = _looped(body, "all").replace("%y", "%hung")
+    if form.__name__ in KNOWN:
+        assert verdict(whole(COPY, 4), local(both + end, 4)) is Verdict.PROVED
