@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate
-from hlo_verify.evaluate.balls import exact, precision
+from hlo_verify.evaluate.balls import exact, precision, radius
 from hlo_verify.passes.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.pair import Pair
 from hlo_verify.passes.trial import Inputs, local_arguments
@@ -21,6 +21,9 @@ from hlo_verify.session import Session
 
 PRECISIONS = (64, 256, 1024)
 """The bits of the enclosures, one after the other."""
+
+STUCK = -1.0
+"""Stands for the width of a result that more bits do not make narrower."""
 
 STEPS = tuple((bits, is_strict) for bits in PRECISIONS for is_strict in (False, True))
 """Each precision with constants that stand for what they may be rounded from, then with those of both modules as they
@@ -56,9 +59,10 @@ class Confirmer:
         """Where those results surely differ for such inputs, and why the others are open."""
         found: dict[int, Difference] = {}
         reasons: dict[int, str] = {}
+        widths: dict[tuple[int, bool], float] = {}
         is_too_large, work = False, 0.0
         for bits, is_strict in STEPS:
-            left = [n for n in results if n not in found]
+            left = [n for n in results if n not in found and widths.get((n, is_strict)) != STUCK]
             if not left or is_too_large or (is_strict and not self.assumes_rounded):
                 continue
             with precision(bits):
@@ -68,6 +72,9 @@ class Confirmer:
                     apart = self._apart(whole, local, n)
                     if apart is not None and (not is_strict or _is_clear(apart)):
                         found[n] = apart
+                    before, now = widths.get((n, is_strict), math.inf), _width(whole, local, n)
+                    is_stuck = bits > PRECISIONS[0] and now >= before / 2
+                    widths[n, is_strict] = STUCK if is_stuck else now
             work += whole.work + local.work
             is_too_large = any(side.exceeded for side in (whole, local))
             if is_too_large:
@@ -99,6 +106,12 @@ class Confirmer:
             return difference(a, b, self.pair.results[n])
         except UnknownError:
             return None
+
+
+def _width(whole: Evaluation, local: Evaluation, n: int) -> float:
+    """How wide the widest enclosure of a result is."""
+    sides = [side.results[n] for side in (whole, local)]
+    return max((radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
 
 
 def _is_clear(apart: Difference) -> bool:

@@ -9,6 +9,7 @@ nowhere defined (an integer divided by zero). Arrays of integers hold objects on
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -154,6 +155,21 @@ def number(x: Any) -> Any:
     if isinstance(x, acb):
         return complex(float(x.real), float(x.imag))
     return float(x) if isinstance(x, arb | Special) else x
+
+
+def radius(values: Array) -> float:
+    """The largest radius of balls; infinite where something is not known, 0 of what is exact."""
+    if values.dtype != object:
+        return 0.0
+    return max(map(_radius, values.reshape(-1)), default=0.0)
+
+
+def _radius(x: Any) -> float:
+    if isinstance(x, acb):
+        return max(_radius(x.real), _radius(x.imag))
+    if isinstance(x, arb):
+        return float(x.rad()) if x.is_finite() else math.inf if is_unknown(x) else 0.0
+    return math.inf if x is UNDEFINED else 0.0
 
 
 def settled(values: Any, dtype: Any) -> Array:

@@ -42,7 +42,7 @@ def apply(
 ) -> Array:
     """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`.
 
-    With a fixed amount, one that the module itself says, a shift is defined for any: no input is to blame, and JAX
+    With a fixed amount, one that the module itself says, a shift by the width is defined, though none by more: JAX
     makes the upper half of a seed of 32 bits by shifting it by 32.
     """
     name, result = functions.plain_name(op.name), op.types[0].dtype
@@ -94,9 +94,7 @@ def _of_integers(
 
     def checked(*values: Array) -> Array:
         found = wrapped(function(kind, *values), op.types[0].dtype, FLOAT64)
-        gap = _senseless(name, kind, values)
-        if name.startswith("shift_") and has_fixed_amount:
-            return found
+        gap = _senseless(name, kind, values, has_fixed_amount)
         if gap.any():
             note(NO_SENSE[name])
         return without(found, gap)
@@ -104,14 +102,14 @@ def _of_integers(
     return lifted(checked, kind, args)
 
 
-def _senseless(name: str, kind: str, values: tuple[Array, ...]) -> Array:
+def _senseless(name: str, kind: str, values: tuple[Array, ...], has_fixed_amount: bool) -> Array:
     """Where an operation on integers has no defined result."""
     if name in ("divide", "remainder"):
         a, b = values
         least = bounds(kind)[0]
         return np.asarray((b == 0) | ((a == least) & (b == -1) if least else np.False_))
     if name.startswith("shift_"):
-        return np.asarray((values[1] < 0) | (values[1] >= width(kind)))
+        return np.asarray((values[1] < 0) | (values[1] > width(kind) - (not has_fixed_amount)))
     if name == "power":
         return np.asarray(values[1] < 0)
     return np.zeros((), np.bool_)

@@ -318,6 +318,11 @@ UNDEFINED = {
         body("%m = minimum %x, %c", "%y = shift_right_arithmetic %x, %m", c=-1),
         body("%y = add %x, %c", c=1),
     ),
+    "a shift by more than the width that the module says itself": (
+        "i16",
+        body("%y = shift_left %x, %c", c=31),
+        body("%y = negate %x"),
+    ),
     "negative powers of integers": (
         "i32",
         body("%m = minimum %x, %c", "%y = power %x, %m", c=-1),
@@ -332,6 +337,12 @@ def test_inputs_that_mean_nothing_refute_nothing(name: str) -> None:
     search = Search(pair(kind, logical, partitioned))
     assert not search.find([0])
     assert "no defined value" in search.open[0]
+
+
+def test_a_shift_by_just_the_width_that_the_module_says_is_defined() -> None:
+    """JAX takes the upper half of a seed that way."""
+    shifted = body("%y = shift_right_logical %x, %c", c=32)
+    assert Search(pair("i32", shifted, body("%y = negate %x"))).find([0]) == {0}
 
 
 CONVERTED = """%c = stablehlo.constant dense<BIG> : TYPE
