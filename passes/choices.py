@@ -30,10 +30,17 @@ class Choice:
     def is_sum(self) -> bool:
         return self.sharding.addends is not None
 
+    @property
+    def is_padded_end(self) -> bool:
+        """Whether every device holds a shard, and only what lies past the end is zeros instead of anything."""
+        return self.padding is not None and len(self.padding.holders) == len(self.padding.positions)
+
     def lies(self, shape: tuple[int, ...]) -> str:
         """The same in words, for a line of its own."""
         if self.padding is None:
             return lies(self.sharding, shape)
+        if self.is_padded_end:
+            return f"dimension {self.padding.dimension} in {self.padding.count}, the last padded with zeros"
         held = ", ".join(map(str, self.padding.holders))
         return f"dimension {self.padding.dimension} in {self.padding.count}, on devices {held}, zeros beside them"
 
@@ -41,6 +48,9 @@ class Choice:
         """The same in words, for a verdict's first line."""
         if self.padding is None:
             return placed(self.sharding, shape)
+        if self.is_padded_end:
+            devices = len(self.padding.positions)
+            return f"split along dimension {self.padding.dimension} over {devices} devices, the last padded with zeros"
         held = ", ".join(map(str, self.padding.holders))
         return f"split along dimension {self.padding.dimension} over devices {held}, zeros beside them"
 

@@ -30,9 +30,10 @@ from hlo_verify.passes.front import is_plain
 from hlo_verify.passes.inferred import Inferred, Told, said, under
 from hlo_verify.passes.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.passes.placements import groups_of, sums, with_addends
-from hlo_verify.passes.prove import Glance, Ways, glance
+from hlo_verify.passes.prove import Glance, Ways, glance, prove
 from hlo_verify.passes.roles import added_up, roles
 from hlo_verify.passes.segments import segments, taken_apart
+from hlo_verify.report import Verdict
 from hlo_verify.sharding import Sharding
 
 GLANCES = 40
@@ -84,22 +85,40 @@ class _Inference:
     results: Choices
     ways: Ways = field(init=False)
     left: int = GLANCES
+    with_ends: bool = False
+    """Whether what lies past the end of an argument may be zeros."""
     _tried: set[frozenset[tuple[int, int]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.ways = _ways(self.logical, self.partitioned, self.results)
 
     def run(self) -> Inferred:
+        best = self._searched()
+        ends = [n for n, choices in self.arguments.items() if any(choice.is_padded_end for choice in choices)]
+        if ends and not best.seen.is_all:
+            self.with_ends = True
+            found = self._changed(best)
+            # What lies past the end may be anything where the proof goes through by distinguishing cases.
+            if found.seen.score > best.seen.score and not self._is_proved(best):
+                best = found
+        return self._settled(best)
+
+    def _searched(self) -> _Attempt:
         best: _Attempt | None = None
         for order in range(max((1, *(self._plain(n) for n in self.arguments)))):
-            if best is not None and (best.seen.is_all or not self.left):
+            if best is not None and (best.seen.is_all or self.left <= 0):
                 break
             chosen = {n: min(order, max(self._plain(n) - 1, 0)) for n in self.arguments}
             found = self._in_parts(self._changed(self._attempt(chosen)))
             if best is None or found.seen.score > best.seen.score:
                 best = found
         assert best is not None
-        return self._settled(best)
+        return best
+
+    def _is_proved(self, best: _Attempt) -> bool:
+        """Whether all results are, with all effort."""
+        report = prove(best.logical, best.partitioned)
+        return all(result.verdict is Verdict.PROVED or result.index in best.seen.otherwise for result in report.results)
 
     def _plain(self, n: int) -> int:
         """How many choices of an argument are plain shards."""
@@ -144,7 +163,7 @@ class _Inference:
             dict.fromkeys(role, k)
             for role in together
             for k, choice in enumerate(self.arguments[role[0]])
-            if k != chosen[role[0]] and (choice.padding is None or self._can_pad())
+            if k != chosen[role[0]] and (choice.padding is None or self._can_pad(choice))
         ]
         likely = [each for each in singles if self._is_sum(each) and min(each) in order]
         zeros = [each for each in singles if self._padding(each) is not None]
@@ -173,8 +192,10 @@ class _Inference:
             together.setdefault(self._padding(change), {}).update(change)
         yield from together.values()
 
-    def _can_pad(self) -> bool:
+    def _can_pad(self, choice: Choice) -> bool:
         """Whether a device's number is one number, and the module can be made to take other arguments."""
+        if choice.is_padded_end and not self.with_ends:
+            return False
         return 1 in (self.partitioned.replicas, self.partitioned.partitions or 1) and is_plain(self.partitioned)
 
     def _in_parts(self, best: _Attempt) -> _Attempt:

@@ -96,7 +96,7 @@ ARGUMENTS = {
         (7,),
         (4,),
         2,
-        "x split along dimension 0 over devices 0, 1, zeros beside them",
+        "x split along dimension 0 over 2 devices, the last padded with zeros",
     ),
 }
 
