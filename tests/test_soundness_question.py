@@ -184,3 +184,14 @@ def test_the_report_says_what_was_compared(tmp_path: Path) -> None:
     report = hlo_verify.verify(tmp_path / "m.mlir")
     assert report.verdict is Verdict.PROVED
     assert report.compared == "the module as it was given (m.mlir) with the partitioned one"
+
+
+def test_both_steps_of_a_proof_are_checked_again() -> None:
+    annotated, partitioned = compiled(PROGRAMS["in two steps"])
+    second = hlo_verify.verify(annotated, partitioned, recheck=True).recheck
+    both = hlo_verify.verify(PROGRAMS["in two steps"], partitioned, annotated=annotated, recheck=True)
+    assert both.verdict is Verdict.PROVED
+    assert second is not None and both.recheck is not None
+    assert both.recheck.steps > second.steps
+    assert both.recheck.agreed > second.agreed
+    assert not both.recheck.disagreements
