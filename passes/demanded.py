@@ -64,28 +64,41 @@ def demanded(given: Module, annotated: Module, partitioned: Module) -> Demanded:
         (given.argument_names, given.main.argument_types, partitioned.main.argument_types),
         (given.argument_shardings, annotated.argument_shardings, partitioned.argument_shardings),
         open_positions(given, "arg_attrs"),
+        unplaced(given, "argument"),
     )
     results = _choose(
         "result",
         (given.result_names, given.result_types, partitioned.result_types),
         (given.result_shardings, annotated.result_shardings, partitioned.result_shardings),
         open_positions(given, "res_attrs"),
+        unplaced(given, "result"),
     )
     missed = dict(results.missed)
     for reason in arguments.missed.values():  # what it is given, every result may depend on
         missed = {n: missed.get(n, reason) for n in range(len(given.result_names))}
     whole, between = (
         replace(
-            module,
+            _on_as_many_devices(module, partitioned),
             argument_shardings=tuple(arguments.shardings),
             result_shardings=tuple(results.shardings),
-            partitions=partitioned.partitions,
-            replicas=partitioned.replicas,
         )
         for module in (given, annotated)
     )
     left = (*_left("argument", "takes", arguments), *_left("result", "returns", results))
     return Demanded(whole, between, left, missed)
+
+
+def _on_as_many_devices(module: Module, partitioned: Module) -> Module:
+    """The module on the partitioned one's devices, where it does not say how many it is for."""
+    if module.partitions not in (None, 1) or partitioned.partitions is None:
+        return module
+    return replace(module, partitions=partitioned.partitions, replicas=partitioned.replicas)
+
+
+def unplaced(module: Module, what: str) -> frozenset[int]:
+    """The arguments or results of which a module says something that does not place them, and does not leave it open
+    either: no guess, and no compiler, says it instead."""
+    return frozenset(n for (kind, n), text in module.unplaced.items() if kind == what and "unknown" not in text)
 
 
 def open_positions(module: Module, key: str) -> frozenset[int]:
@@ -105,6 +118,7 @@ def _choose(
     signature: tuple[Sequence[str], Sequence[TensorType], Sequence[TensorType]],
     shardings: tuple[Sequence[Sharding | None], ...],
     open_: Collection[int],
+    unplaced: Collection[int],
 ) -> _Choice:
     names, wholes, parts = signature
     if len(names) != len(parts):
@@ -115,6 +129,9 @@ def _choose(
     choice = _Choice()
     for n, (name, whole, part) in enumerate(zip(names, wholes, parts, strict=True)):
         stated, made, own = (each[n] for each in shardings)
+        if n in unplaced:
+            choice.shardings.append(None)
+            continue
         if stated is not None and n in open_ and made is not None and refines(made, stated):
             stated = stated if made.tiles == stated.tiles else None
         elif stated is not None and _lies_otherwise(stated, whole, part, own):

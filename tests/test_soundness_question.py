@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ MISCOMPILES = {
 """What a pass before the partitioner might do to a program: in the text of both modules behind it."""
 
 
+@functools.cache
 def compiled(program: str) -> tuple[str, str]:
     """What XLA annotated, and what it partitioned."""
     with partition(program) as job:
@@ -184,6 +186,19 @@ def test_the_report_says_what_was_compared(tmp_path: Path) -> None:
     report = hlo_verify.verify(tmp_path / "m.mlir")
     assert report.verdict is Verdict.PROVED
     assert report.compared == "the module as it was given (m.mlir) with the partitioned one"
+
+
+@pytest.mark.parametrize("which", ["argument", "result"])
+def test_an_annotation_that_places_nothing_is_not_taken_for_an_open_one(which: str) -> None:
+    said = {"argument": placed("{manual}", ROWS), "result": placed(ROWS, "{manual}")}[which]
+    with pytest.raises(hlo_verify.InputError, match=f"{which} .* is annotated with {{manual}}"):
+        asked(said, placed(ROWS, ROWS))
+
+
+def test_the_module_says_for_how_many_devices_it_is() -> None:
+    two = placed("", "").replace("num_partitions = 4", "num_partitions = 2")
+    with pytest.raises(hlo_verify.InputError, match="for 2 devices and the partitioned one for 4"):
+        asked(two, placed(ROWS, ROWS))
 
 
 def test_both_steps_of_a_proof_are_checked_again() -> None:
