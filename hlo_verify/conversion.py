@@ -7,8 +7,10 @@ its bytes take on their way there and back; the process starts while the parent 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -55,6 +57,13 @@ def proto_to_stablehlo(proto: bytes) -> bytes:
 def check_bytecode(contents: bytes) -> None:
     """Parse bytecode, or a portable artifact, once: what does not end that process does not end this one."""
     _convert("bytecode", contents)
+
+
+_SHORT = 16
+"""Elements beyond which constants are not printed."""
+
+_NO_ASCII = re.compile(r"\\[89A-F][0-9A-F]")
+"""How MLIR prints a byte of a string that is not ASCII."""
 
 
 def start() -> None:
@@ -117,7 +126,18 @@ def _converted(what: str, contents: bytes) -> bytes:
         return jaxlib_hlo.proto_to_text(contents).encode()
     if what == "proto to StableHLO":
         return jaxlib_hlo.proto_to_stablehlo(contents)
-    from hlo_verify import jaxlib_api
-
-    jaxlib_api.read_bytecode(contents, jaxlib_api.make_context())
+    _walk(contents)
     return b""
+
+
+def _walk(bytecode: bytes) -> None:
+    """Parse bytecode; where it has names that may be no text, read it as the parent is about to: jaxlib's bindings end
+    the process for names of locations that are not."""
+    from hlo_verify import jaxlib_api
+    from hlo_verify.passes.canonicalize import canonicalize
+
+    module = jaxlib_api.read_bytecode(bytecode, jaxlib_api.make_context())
+    text = str(module.operation.get_asm(enable_debug_info=True, large_elements_limit=_SHORT))
+    if _NO_ASCII.search(text):
+        with contextlib.suppress(InputError):
+            canonicalize(module)

@@ -33,10 +33,18 @@ _CARRIED = {
 }
 _UNKNOWN = {"conv_kind": 97, "sparsity_config": 98, "block_scaling_config": 101}
 
+_WINDOW = {"window_dilation": 5, "base_dilation": 6, "window_reversal": 7}
+"""WindowDimension; a dilation is 1 where there is none."""
+
 CARRIED: Mapping[str, frozenset[str]] = {"custom-call": frozenset(_CARRIED)}
 """By opcode, the fields that are carried over."""
 
-NOT_UNDERSTOOD: Mapping[str, frozenset[str]] = {"convolution": frozenset(_UNKNOWN)}
+NOT_UNDERSTOOD: Mapping[str, frozenset[str]] = {
+    "convolution": frozenset(_UNKNOWN),
+    "dot": frozenset({"sparsity_config", "block_scaling_config"}),
+    "reduce-window": frozenset({"window.dimensions.window_reversal"}),
+    "select-and-scatter": frozenset(f"window.dimensions.{name}" for name in _WINDOW),
+}
 """By opcode, the fields that change what an instruction computes in ways that StableHLO has no words for."""
 
 
@@ -61,28 +69,52 @@ WITHOUT_MEANING: Mapping[str, WithoutMeaning] = {
     "control_predecessor_ids": WithoutMeaning("an order in time; values go by operands alone"),
     "backend_config": WithoutMeaning("how a backend is to compile what HLO defines; a custom call keeps it"),
     "backend_config_payload": WithoutMeaning("backend_config in another form"),
-    "frontend_attributes": _of(
-        "all-gather-done all-reduce-done collective-permute-done dynamic-reshape get-tuple-element "
-        "add-dependency domain parameter recv-done send-done tuple",
-        "hints to passes on an instruction that hands on what another one computes",
-    ),
+    "frontend_attributes": WithoutMeaning("hints to passes, where it is no call that they are on"),
     "constrain_layout": WithoutMeaning("that a layout is demanded: where elements lie, not what they are"),
-    "operand_shapes_with_layout": WithoutMeaning("the layouts that are demanded; the shapes are the operands' own"),
     "output_operand_aliasing": WithoutMeaning("which results take the place of operands in memory"),
     "result_accuracy": WithoutMeaning("how far a result may be rounded"),
     "precision_config": _of("convolution dot ragged-dot scaled-dot", "how far products may be rounded"),
+    "channel_id": _of("recv-done send-done", "the instruction that begins the exchange has it"),
+    "is_host_transfer": _of("recv-done send-done", "the instruction that begins the exchange has it"),
+    "outfeed_shape": _of("outfeed", "the layout of what is handed out; its shape is the operand's"),
+    "is_stable": _of("topk", "equal elements are taken in order, whether that is demanded or not"),
+    "dimensions": _of("reshape", "a hint which dimension is dynamic"),
+    "operand_ids": _of("rng tuple", "operands beyond those that it has a use for"),
     "window.dimensions.size": _of("convolution", "the sizes of the kernel, which has a shape of its own"),
-    "shape": _of("get-tuple-element", "the shape of the element, which the tuple has"),
+    "shape": _of("get-tuple-element parameter send", "its layout: where elements lie, not what they are"),
 }
 """By the path of a field."""
 
+CARRIES_NOTHING = frozenset(
+    """all-gather-done all-reduce-done collective-permute-done dynamic-reshape get-tuple-element parameter recv-done
+    send-done tuple""".split()
+)
+"""Opcodes whose frontend attributes the conversion forgets, or puts where no operation is."""
+
 _NUMBERS = {
-    opcode.encode(): frozenset((_CARRIED | _UNKNOWN)[name] for name in names)
+    opcode.encode(): frozenset(number for name, number in (_CARRIED | _UNKNOWN).items() if name in names)
     for opcode, names in (*CARRIED.items(), *NOT_UNDERSTOOD.items())
 }
 _NONE: frozenset[int] = frozenset()
+_WINDOWS = {
+    opcode.encode(): frozenset(number for name, number in _WINDOW.items() if f"window.dimensions.{name}" in names)
+    for opcode, names in NOT_UNDERSTOOD.items()
+}
 _COUNTS = frozenset({_CARRIED["feature_group_count"], _CARRIED["batch_group_count"]})
 """Numbers of groups: one where there are none."""
+
+
+def why_lost(opcode: str, path: str) -> str | None:
+    """Why it does no harm that a field is forgotten; None where nobody has said."""
+    top = path.partition(".")[0]
+    if top in CARRIED.get(opcode, ()):
+        return "carried over"
+    if {top, path} & NOT_UNDERSTOOD.get(opcode, frozenset()):
+        return "not understood"
+    parts = path.split(".")
+    said = (WITHOUT_MEANING.get(".".join(parts[:k])) for k in range(len(parts), 0, -1))
+    found = next((each for each in said if each and (not each.opcodes or opcode in each.opcodes)), None)
+    return None if found is None else found.why
 
 
 def carry_over(module: bytes) -> bytes:
@@ -100,11 +132,13 @@ def _carry_over(instruction: bytes) -> bytes:
     lost = [
         (number, raw)
         for number, _, payload, raw in fields
-        if number > _LAST or (number in wanted and not _is_default(number, payload, raw))
+        if number > _LAST
+        or (number in wanted and not _is_default(number, payload, raw))
+        or (number == _CARRIED["window"] and _has_more(payload or b"", _WINDOWS.get(opcode, _NONE)))
     ]
     if not lost:
         return instruction
-    if opcode.decode(errors="replace") in WITHOUT_MEANING["frontend_attributes"].opcodes:
+    if opcode.decode(errors="replace") in CARRIES_NOTHING:
         raise InputError(
             f"an instruction {opcode.decode(errors='replace')} has field {lost[0][0]} of HloInstructionProto, which "
             "hlo-verify does not know; dump the module as text",
@@ -123,3 +157,17 @@ def _is_default(number: int, payload: bytes | None, raw: bytes) -> bool:
     if number == _CARRIED["precision_config"]:  # a precision for each operand, 0 where it is the default
         return not any(any(part) if part is not None else each[-1] for _, _, part, each in proto.fields_of(payload))
     return not payload
+
+
+def _has_more(window: bytes, numbers: frozenset[int]) -> bool:
+    """Whether a window has a dilation, or a reversal, among fields of such numbers."""
+    if not numbers:
+        return False
+    dimensions = (proto.numbers_of(payload) for _, _, payload, _ in proto.fields_of(window) if payload is not None)
+    reversal = _WINDOW["window_reversal"]
+    return any(
+        value > (0 if number == reversal else 1)
+        for dimension in dimensions
+        for number in numbers
+        for value in dimension.get(number, ())
+    )

@@ -49,7 +49,13 @@ def no_text() -> bytes:
     return load(PAIR).bytecode().replace(b"return", b"retu\xffn")
 
 
-DAMAGED = [beyond_the_tuple, other_elements, no_text]
+def a_place_that_is_no_text() -> bytes:
+    """Bytecode with a location whose name is no text."""
+    named = PAIR.replace("get-tuple-element(%t), index=1", 'negate(%y), metadata={op_name="somewhere"}')
+    return load(named).bytecode().replace(b"somewhere", b"some\xff\xffere")
+
+
+DAMAGED = [beyond_the_tuple, other_elements, no_text, a_place_that_is_no_text]
 
 
 @pytest.mark.parametrize("make", DAMAGED)
@@ -62,8 +68,9 @@ def test_what_ends_jaxlib_is_an_input_error(
     assert cli.main([str(path), str(path), "--devices", "1"]) == cli.INPUT_ERROR
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.startswith(f"hlo-verify: error[HV404]: {path}: damaged: jaxlib gives no answer when it reads it")
-    assert "its process was ended by signal" in err
+    assert err.startswith(f"hlo-verify: error[HV404]: {path}: ")
+    if make is not other_elements:  # jaxlib 0.12 says what is wrong
+        assert "damaged: jaxlib gives no answer when it reads it, its process was ended by signal" in err
     assert err.count("\n") == 1
 
 
@@ -72,6 +79,15 @@ def test_the_next_file_is_read() -> None:
         with pytest.raises(InputError):
             load(make())
         assert load(PAIR).name == "m"
+
+
+def test_strings_that_are_no_text_are_read() -> None:
+    """As long as they are attributes: calls may have any bytes there."""
+    text = PAIR.replace(
+        "get-tuple-element(%t), index=1", 'custom-call(%x), custom_call_target="k", backend_config="é~~"'
+    )
+    module = load(load(text).bytecode().replace("é".encode() + b"~~", b"\xff\xfe\xfd~"))
+    assert module.main.ops[-1].attributes["backend_config"] == "\xff\xfe\xfd~"
 
 
 def test_one_process_reads_all_files() -> None:

@@ -11,6 +11,7 @@ from hlo_verify.errors import InputError
 from hlo_verify.jaxlib_hlo import hlo_text_to_proto
 from hlo_verify.passes import proto
 from hlo_verify.report import Verdict
+from tools.fields.examples import EXAMPLES
 
 PLAIN = 'custom-call(%x, %w), custom_call_target="kernel"'
 NEW_FIELD = 200
@@ -124,3 +125,17 @@ ENTRY %main (x: f32[4]) -> f32[4] {
 
 def test_a_kind_of_convolution_is_not_understood() -> None:
     assert verdict(program(CONVOLUTION), with_field(program(CONVOLUTION), 97, 2)) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("opcode", ["reduce-window", "select-and-scatter"])
+@pytest.mark.parametrize("said", ["rhs_reversal=1x0", "rhs_dilate=2x1", "lhs_dilate=1x2", "rhs_reversal=0x1"])
+def test_windows_that_stablehlo_has_no_words_for(opcode: str, said: str) -> None:
+    plain = EXAMPLES[opcode].text.replace("%c = f32[] parameter(2)", "%c = f32[] constant(0)")
+    plain = plain.replace("direction=GT", "direction=GE")
+    other = plain.replace("window={", f"window={{{said} ")
+    assert verdict(plain, hlo_text_to_proto(plain)) is Verdict.PROVED
+    assert other != plain
+    try:
+        assert verdict(plain, other) is not Verdict.PROVED
+    except InputError:
+        assert "dilate" in said, "its result has another shape"

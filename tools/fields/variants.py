@@ -15,8 +15,8 @@ WHOLE = {
     ".xla.OpSharding": (bytes([0x08, 1, 0x1A, 1, 1, 0x22, 1, 0]), bytes([0x08, 1, 0x1A, 1, 1, 0x22, 1, 1])),
     # f32[4]{0} and f32[4]{0:S(5)}
     ".xla.ShapeProto": (bytes.fromhex("100b1a01042a030a0100"), bytes.fromhex("100b1a01042a060a0100800105")),
-    # {{0,1}}, {{0},{1}}
-    ".xla.IotaReplicaGroupListProto": (bytes.fromhex("080110021a0102220100"), bytes.fromhex("080210011a0102220100")),
+    # {{0},{1}}, and {{0,1,2,3}}
+    ".xla.IotaReplicaGroupListProto": (bytes.fromhex("080210011a0102220100"), bytes.fromhex("080110041a0104220100")),
     # along the only axis, of two devices, of a mesh
     ".xla.MeshAxesReplicaGroupListProto": (bytes.fromhex("0a070a050a01611002" + "1200"),),
     # f32[] 1.5
