@@ -27,6 +27,8 @@ _AXIS_NAME = 1
 _IOTA_SHAPE, _IOTA_PERMUTATION = 1, 2
 
 _LENGTH_DELIMITED = 2
+_MOST_DEVICES = 1 << 24
+"""More than any mesh has; a damaged number may say anything."""
 _ORDER_MARK = " in device order "
 
 
@@ -102,13 +104,22 @@ def name_device_orders(module: bytes) -> bytes:
 
 
 def device_order_of(axis: str) -> tuple[int, ...]:
-    """The device at each position of a mesh, from the name of its first axis; empty where that is the position."""
+    """The device at each position of a mesh, from the name of its first axis; empty where that is the position.
+
+    Raises `InputError` where it says no order.
+    """
     _, mark, order = axis.partition(_ORDER_MARK)
     if not mark:
         return ()
-    if "T" not in order:
-        return tuple(map(int, order.split(",")))
-    shape, permutation = ([int(n) for n in numbers.split(",")] for numbers in order.split("T"))
+    try:
+        parts = [[int(n) for n in numbers.split(",")] for numbers in order.split("T")]
+    except ValueError:
+        parts = []
+    if len(parts) == 1:
+        return tuple(parts[0])
+    shape, permutation = parts if len(parts) == 2 else ([], [0])
+    if sorted(permutation) != list(range(len(shape))) or not 0 < math.prod(shape) <= _MOST_DEVICES:
+        raise InputError(f"the mesh of replica groups has no order of devices: {order}", Input.DAMAGED)
     return tuple(np.arange(math.prod(shape)).reshape(shape).transpose(permutation).ravel().tolist())
 
 

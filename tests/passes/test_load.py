@@ -13,6 +13,7 @@ import pytest
 from hlo_verify import jaxlib_api
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Function, Module, Op
+from hlo_verify.passes import proto
 from hlo_verify.passes.load import load, read_hlo_text, with_devices
 
 HLO = """HloModule product, entry_computation_layout={(f32[4,8]{1,0}, f32[8,2]{1,0})->f32[4,2]{1,0}}, num_partitions=4
@@ -360,3 +361,11 @@ def test_corpora(corpus: str) -> None:
 def test_the_header_of_hlo_text_counts_devices() -> None:
     source = read_hlo_text(HLO.replace("num_partitions=4", "replica_count=2, num_partitions=4"))
     assert (source.partitions, source.replicas) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    "order", ["", "x", "1,x", "2,2T0,0", "2T0,1", "2,2T", "9223372036854775807,2T1,0", "0,2T1,0", "1T0T0"]
+)
+def test_an_order_of_devices_that_is_none(order: str) -> None:
+    with pytest.raises(InputError, match="has no order of devices"):
+        proto.device_order_of(f"a in device order {order}")
