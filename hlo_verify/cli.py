@@ -364,7 +364,7 @@ def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> Cha
     files = (arguments.shardings, arguments.results)
     shardings = [None if file is None else read_shardings(file) for file in files]
     options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
-    return verify_passes(chain, shardings=shardings, **options)
+    return verify_passes(chain, shardings=shardings, **options, **_limits(arguments))
 
 
 def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:

@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from hlo_verify.diagnostics import Diagnostic, Severity, Solver
 from hlo_verify.dumps import Dump
 from hlo_verify.errors import InputError
 from hlo_verify.ir import Module, operations
+from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.op_families import EFFECTS
 from hlo_verify.passes.amplified import Amplified, amplified
 from hlo_verify.passes.beside import knows_devices, pair_of_programs, pair_of_wholes
@@ -34,6 +36,7 @@ from hlo_verify.passes.prove import ASSUMPTIONS, examine, glance, prove
 from hlo_verify.passes.refute import refuter
 from hlo_verify.passes.sameness import Programs
 from hlo_verify.report import ChainReport, Report, Step, Verdict
+from hlo_verify.session import Session
 
 Progress = Callable[[int, int], None]
 
@@ -68,25 +71,35 @@ def verify_passes(
     shardings: Sequence[config.Shardings | None] = (),
     refute: bool = True,
     progress: Progress | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = TIME_LIMIT,
 ) -> ChainReport:
     """Decide for each dump of a chain whether it is still the program that the first one was.
 
     `shardings` are demanded of the module that the partitioner was given. A dump that cannot be read is UNKNOWN; the
-    first that can, before the partitioner, is PROVED: it is what the program is.
+    first that can, before the partitioner, is PROVED: it is what the program is. `effort` and `time_limit` are what
+    each pair may take, as for `hlo_verify.verify`.
     """
-    return _Walk(chain, devices, shardings, refute).run(progress)
+    return _Walk(chain, devices, shardings, refute, partial(Session.begin, Limits.of(effort), time_limit)).run(progress)
 
 
 class _Walk:
     """One walk along a chain, which keeps what later modules are compared with."""
 
     def __init__(
-        self, chain: chains.Chain, devices: int | None, shardings: Sequence[config.Shardings | None], refute: bool
+        self,
+        chain: chains.Chain,
+        devices: int | None,
+        shardings: Sequence[config.Shardings | None],
+        refute: bool,
+        begun: Callable[[], Session],
     ) -> None:
         self._chain = chain
         self._devices = devices
         self._shardings = shardings
         self._refute = refute
+        self._begun = begun
+        """Gives the session of another pair, which begins then."""
         self._programs = Programs()
         self._folded = Folded()
         self._is_partitioned = False
@@ -222,7 +235,7 @@ class _Walk:
                 self._report = report
             return Found(Verdict.REFUTED, "", *_reason(report), earlier)
         other = None if self._proved is None or not self._is_partitioned else self._pair(self._proved, module)
-        if other is not None and prove(*other).verdict is Verdict.PROVED:
+        if other is not None and prove(*other, session=self._begun()).verdict is Verdict.PROVED:
             return Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         self._report = self._report or report
         return Found(Verdict.UNKNOWN, "", *_reason(report), earlier)
@@ -255,10 +268,11 @@ class _Walk:
     def _decided(self, pair: Inferred) -> Report:
         """A proof; or else a refutation, where the module before is known to be right or wrong."""
         modules = (pair.logical, pair.partitioned)
+        session = self._begun()
         if not self._refute or self._found.verdict is Verdict.UNKNOWN:
-            return pair.judged(prove(*modules))
-        with refuter(*modules) as refutes:
-            examination = examine(*modules, differing=refutes.differing)
+            return pair.judged(prove(*modules, session=session))
+        with refuter(*modules, session) as refutes:
+            examination = examine(*modules, differing=refutes.differing, session=session)
             if examination.report.verdict is Verdict.PROVED:
                 return pair.judged(examination.report)
             refutation = refutes.refute(examination)

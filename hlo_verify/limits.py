@@ -27,6 +27,8 @@ class Limits:
     about the same tensors, the nearest first: hardly ever is it another than the first few."""
     comparison_steps: int = 2500
     """Steps (questions to Z3, terms looked at) of one comparison, case by case: equal terms take some dozens."""
+    cases: int = 600
+    """Cases that one question may fall into by its guards: where there are more, they do not end."""
     total_steps: int = 8000
     """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""
     vain_comparisons: int = 16

@@ -6,7 +6,7 @@ every guard is decided, asks Z3 which cases exist, and in each case lets index e
 throughout it be one expression; what is left must cancel. Every step is exact, so True is a proof; False
 means only that none was found.
 
-A question is abandoned past `CASES` cases: the guards of a term number few wherever this is of use.
+A question is abandoned past so many cases (`Limits.cases`): the guards of a term number few wherever this is of use.
 """
 
 from __future__ import annotations
@@ -44,9 +44,6 @@ from hlo_verify.terms.term import (
     make_guard,
     make_poly,
 )
-
-CASES = 600
-"""The most cases of one question: they take steps, and where there are more they do not end."""
 
 WRITTEN_OUT = 100
 """The most questions for a comparison whose sums are written out: where that is of use, what is left is short."""
@@ -189,7 +186,10 @@ class _Split:
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
     if not is_open(p):
         return False
-    return _split(p, _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, CASES, [], {}))
+    return _split(
+        p,
+        _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, effort.session.limits.cases, [], {}),
+    )
 
 
 def _split(p: Poly, state: _Split) -> bool:
@@ -197,6 +197,8 @@ def _split(p: Poly, state: _Split) -> bool:
     if p is ZERO:
         return True
     state.budget -= 1
+    if state.budget < 0:
+        state.integers.effort.session.reached("cases")
     if state.budget < 0 or state.integers.effort.left <= 0:
         return False
     guards = {a for a in atoms(p) if isinstance(a, Guard)}
