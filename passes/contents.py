@@ -93,17 +93,12 @@ def named_anew(term: Poly) -> Poly:
 
     A value that is looked up in a sum is the sum of what is looked up, by another name.
     """
-    found = term
+    parts = []
     for mono, c in term.items:
-        looked_up = [(atom, n) for atom, n in mono if isinstance(atom, Read) and n == 1 and _is_looked_up(atom)]
-        if looked_up:
-            rest = tuple(item for item in mono if item not in looked_up)
-            product = make_poly(((rest, c),))
-            for read, _ in looked_up:
-                bound, bodies = unfold(read)
-                product = algebra.multiply(product, reduce_sum(bound, bodies[0]))
-            found = algebra.add(algebra.subtract(found, make_poly(((mono, c),))), product)
-    return found
+        looked_up = [atom for atom, n in mono if isinstance(atom, Read) and n == 1 and _is_looked_up(atom)]
+        sums = {read: reduce_sum(bound, bodies[0]) for read in looked_up for bound, bodies in [unfold(read)]}
+        parts.append(algebra.scale(algebra.product_with(mono, sums.get), c) if sums else make_poly(((mono, c),)))
+    return algebra.add(*parts)
 
 
 def _is_looked_up(read: Read) -> bool:

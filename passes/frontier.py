@@ -38,10 +38,11 @@ class Frontier:
         for source in definitions:
             if source in self._stands or source in self._open:
                 continue
-            if not IF_UNKNOWN_MAY_BE.surely(of_atom(make_read(source, tuple(map(expr.of_var, source.params))))):
+            read = make_read(source, tuple(map(expr.of_var, source.params)))
+            if not IF_UNKNOWN_MAY_BE.surely(of_atom(read)):
                 self._open.add(source)
                 continue
-            self._stands[source] = tensor("argument", source.name, source.dtype, ())
+            self._stands[source] = tensor("argument", source.name, source.dtype, (), doubt=read.doubt)
             self._renaming = None
 
     def view(self, p: Poly) -> Poly:

@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 ASSUMPTIONS = (
     "real arithmetic: no rounding, conversions between floating-point types are the identity",
-    "no NaN, and no infinities but constants that the program writes itself",
+    "arguments are numbers, and the logical module divides by no zero (and the like) on the way to a result",
     "reducers are applied in any order",
 )
 

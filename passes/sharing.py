@@ -37,7 +37,7 @@ from hlo_verify.passes.interpret import interpret
 from hlo_verify.passes.notation import Notation
 from hlo_verify.passes.repetition import BARRIER, Keys
 from hlo_verify.report import Stage
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, doubts
 from hlo_verify.terms.definitions import define, stood_in
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.substitution import seal
@@ -137,7 +137,7 @@ class Sharing:
             return None
         if op.name in CONTROL and context.loops.loops:
             return None
-        return context.side, number, pattern
+        return context.side, number, tuple(map(doubts.of_tensor, merged)), pattern
 
     def _rigid(self, pattern: Key) -> frozenset[Tensor]:
         rigid = [found for form, *_ in pattern if (found := self._templates[form].rigid)]
@@ -169,7 +169,8 @@ class Sharing:
         return found
 
     def _new_leaf(self, cut: Key, of: tuple[Tensor, ...]) -> Tensor:
-        leaf = tensor("opaque", self._sources[cut][0].name, "", ())
+        source = self._sources[cut][0]
+        leaf = tensor("opaque", source.name, "", (), doubt=doubts.of_tensor(source))
         self._stand[cut, of] = leaf
         self._origin[leaf] = cut, of
         return leaf

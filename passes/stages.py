@@ -24,7 +24,7 @@ from hlo_verify.session import Session
 from hlo_verify.sharding import Sharding, parse_sharding
 from hlo_verify.solver import cases, opening
 from hlo_verify.solver.integers import Effort
-from hlo_verify.terms import algebra, padding
+from hlo_verify.terms import algebra, losses, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 
 SHARE_COMPARISONS, SHARE_STEPS = 4, 2
@@ -259,13 +259,13 @@ class Stages:
     def _plausible(self, found: Poly, expected: Poly, where: Lineage) -> bool:
         """Whether two terms agree at a few points: a quick way to refuse."""
         generator = random.Random(0)
-        difference = algebra.multiply(where.inside, algebra.subtract(found, expected))
+        difference = algebra.expanded(where.inside, algebra.difference(found, expected))
         if len(difference.items) > opening.TERMS:
             return False
         variables = sorted((v for v in difference.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
         for _ in range(3):
             point: dict[Var, Index] = {v: expr.constant(generator.randrange(v.size)) for v in variables}
-            here = opening.opened(algebra.substitute(difference, point))
+            here = losses.without_zeros(opening.opened(algebra.substitute(difference, point)))
             decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
             if here is not ZERO and decided and self._differ(here):
                 return False

@@ -108,7 +108,7 @@ def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
     for sign in (1, -1):
         difference = algebra.scale(test.args[0], sign)
         own = algebra.build({mono: c for mono, c in difference.items if any(a.free & set(bound) for a, _ in mono)})
-        rest = algebra.subtract(own, difference)
+        rest = algebra.difference(own, difference)
         if is_finite(own) and reduce_terms(kind, bound, own) is rest:
             return index_of_best(kind, bound, (own, holds), (neutral(kind, dtypes[0]), ZERO), dtypes)
     return None

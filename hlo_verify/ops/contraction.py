@@ -58,14 +58,14 @@ def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequ
     written = [term.at(indices) for term, (_, indices) in zip(terms, sides, strict=True)]
     inner = [_in_pieces(parts, frozenset(bound), dtype) for parts in written]
     if all(inner):
-        together = algebra.multiply(*(parts for parts in inner if parts))
+        together = algebra.times(*(parts for parts in inner if parts))
         if len(together.items) <= max(len(parts.items) for parts in inner if parts):
             return together
-    body = ONE
+    factors = []
     for term, parts, (_, indices) in zip(terms, written, sides, strict=True):
         outer = _in_pieces(parts, {v for e in indices for v in e.free}.difference(bound), dtype)
-        body = algebra.multiply(body, outer or Value(term.type, factor(term.term, dtype)).at(indices))
-    return body
+        factors.append(outer or Value(term.type, factor(term.term, dtype)).at(indices))
+    return algebra.times(*factors)
 
 
 def _contract(

@@ -32,7 +32,9 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import apply, divide, greater, steps
+from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
 PRODUCT_LIMIT = 12
@@ -41,9 +43,10 @@ PRODUCT_LIMIT = 12
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
     """`a * b`, with the factors named where the expansion would be long."""
-    if len(a.items) * len(b.items) > PRODUCT_LIMIT:
+    is_square = a is b and is_float(dtype) and not is_one_product(a)  # not negative, which is seen while it is one
+    if len(a.items) * len(b.items) > PRODUCT_LIMIT or is_square:
         a, b = factor(a, dtype), factor(b, dtype)
-    return algebra.multiply(a, b)
+    return algebra.times(a, b)
 
 
 def disjunction(a: Poly, b: Poly) -> Poly:
@@ -248,12 +251,28 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(dtype) or dtype == "i1":
         test = _compare_integers(a, b, ordered)
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
-        test = greater(a.term, b.term) if ordered else apply("zero", (algebra.subtract(a.term, b.term),))
+        return result(op, _compare_reals(direction, a.term, b.term))
     elif ordered:
         test = apply("less:total", (b.term, a.term))
     else:
         test = apply(f"equal:{'total' if is_float(dtype) else 'complex'}", (a.term, b.term))
     return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
+
+
+def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
+    """By the difference; where there may be infinities, by the operands alone if need be.
+
+    Two infinities may be equal though their difference is no number, and what is no number is no less or equal.
+    """
+    if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
+        return apply("less_or_equal:real,real->i1", (a, b))
+    if direction in ("GT", "LE"):
+        test = greater(a, b)
+    elif a.doubt & b.doubt & INFINITE:
+        test = apply("equal:real,real->i1", (a, b))
+    else:
+        test = apply("zero", (algebra.subtract(a, b),))
+    return algebra.logical_not(test) if direction in ("LE", "NE") else test
 
 
 def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:

@@ -55,17 +55,11 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
     below = {form: algebra.read(tensor("opaque", "below", "i1", ()), ()) for form in windows}
     result = ZERO
     for mono, c in p.items:
-        product = algebra.scale(ONE, c)
-        for atom, n in mono:
-            window = windows.get(atom.form) if isinstance(atom, Guard) else None
-            if not isinstance(atom, Guard) or window is None:
-                product = algebra.multiply(product, algebra.power_of(of_atom(atom), n))
-                continue
-            here = _truth_of(atom, window, window is inside, below[window.form])
-            if here is None:
-                return None
-            product = algebra.multiply(product, here)
-        result = algebra.add(result, product)
+        held = [a for a in guards.guards_of(mono) if a.form in windows]
+        truths = {a: _truth_of(a, w := windows[a.form], w is inside, below[w.form]) for a in held}
+        if None in truths.values():
+            return None
+        result = algebra.add(result, algebra.scale(algebra.product_with(mono, truths.get), c))
     unknown = {read.tensor for p in below.values() for read in reads(p)}
     return None if any(read.tensor in unknown for read in reads(result)) else result
 

@@ -25,6 +25,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.solver import opening
 from hlo_verify.terms import algebra, extrema, sums
+from hlo_verify.terms.doubts import UNDEFINED
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
@@ -39,6 +40,7 @@ def placeholder(n: int, kind: TensorType) -> Tensor:
     found = _placeholders.get((n, kind))
     if found is None:
         found = Tensor("argument", f"a{n}", kind.dtype, kind.shape, next_uid(), mix("placeholder", n, str(kind)))
+        found.doubt = UNDEFINED if is_float(kind.dtype) else 0  # a region is applied to whatever there is
         _placeholders[n, kind] = found
     return found
 
@@ -122,7 +124,7 @@ def added(region: Function, others: Sequence[Value], context: Context) -> list[P
         return None
     if any(value.type.dtype == "i1" for value in values):
         return None
-    terms = [algebra.subtract(value.term, symbol.term) for value, symbol in zip(values, symbols, strict=True)]
+    terms = [algebra.difference(value.term, symbol.term) for value, symbol in zip(values, symbols, strict=True)]
     own = {placeholder(n, symbol.type) for n, symbol in enumerate(symbols)}
     return None if any(own & opening.ingredients(term) for term in terms) else terms
 

@@ -127,7 +127,7 @@ class Closing:
     def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
         """Note the end of a running sum or maximum; whether it is a maximum."""
         term, kind = opening.opened(after.term), state.type.dtype
-        added = algebra.subtract(term, state.term)
+        added = algebra.difference(term, state.term)
         if self.before not in added.free and kind != "i1":
             ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, kind)))
             return False
@@ -159,7 +159,7 @@ class Closing:
             if c != 1 or len(mono) != 1 or mono[0][1] != 1:
                 continue
             turn = self._turn(state.term.atom, mono[0][0])
-            added = algebra.subtract(term, of_atom(mono[0][0]))
+            added = algebra.difference(term, of_atom(mono[0][0]))
             if turn is None or self.before in added.free:
                 continue
             left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))
@@ -188,13 +188,13 @@ class Closing:
         unit, next_unit, last_unit, first_unit = (
             apply("exponential", (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
         )
-        grown = algebra.multiply(opening.opened(after[k].term), next_unit)
-        added = algebra.subtract(grown, algebra.multiply(state[k].term, unit))
+        grown = algebra.expanded(opening.opened(after[k].term), next_unit)
+        added = algebra.difference(grown, algebra.expanded(state[k].term, unit))
         initial = self.initial[k].term
         if self.before in added.free or not self._units_are_numbers(m, ends[m], initial):
             return False
-        total = algebra.add(algebra.multiply(initial, first_unit), sums.reduce_sum([self.t], added))
-        ends[k] = self._end(k, algebra.multiply(total, algebra.power_of(last_unit, -1)))
+        total = algebra.add(algebra.times(initial, first_unit), sums.reduce_sum([self.t], added))
+        ends[k] = self._end(k, algebra.times(total, algebra.power_of(last_unit, -1)))
         return True
 
     def _units_are_numbers(self, m: int, end: Value, initial: Poly) -> bool:

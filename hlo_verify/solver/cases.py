@@ -27,6 +27,7 @@ from hlo_verify.solver.integers import Effort, Integers
 from hlo_verify.solver.opening import TERMS, opened, without_name
 from hlo_verify.solver.rebuilding import rebuilt
 from hlo_verify.solver.refusing import comparable, differs_somewhere, is_open
+from hlo_verify.solver.sides import apart, together
 from hlo_verify.solver.unrolling import unrolled, written_out
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
@@ -65,7 +66,7 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     total = Effort(Limits().comparison_steps) if total is None else total
     if total.left <= 0:
         return False
-    difference = algebra.multiply(inside, algebra.subtract(found, expected))
+    difference = algebra.expanded(inside, apart(found, expected))
     return total.within(total.session.limits.comparison_steps, lambda part: _vanishes_somehow(difference, part))
 
 
@@ -81,7 +82,7 @@ def forget() -> None:
 
 def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     """Whether a term is 0 for all values of its index variables."""
-    if p is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
+    if together(p) is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
         return True
     effort.session.check()
     effort.left -= 1 + len(p.items) // 4
@@ -163,8 +164,7 @@ def _joined(parts: list[Part]) -> Iterator[Poly]:
     for bodies in islice(product(*choices), ALIGNMENTS * ALIGNMENTS):
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
-            outside = make_poly(((tuple(item for item in mono if item[0] is not read), c),))
-            total = algebra.add(total, algebra.multiply(outside, own))
+            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
         yield total
 
 
@@ -194,7 +194,7 @@ def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
 
 def _split(p: Poly, state: _Split) -> bool:
     """Decide the guards form by form; every case that exists must cancel."""
-    if p is ZERO:
+    if together(p) is ZERO:
         return True
     state.budget -= 1
     if state.budget < 0:
@@ -287,10 +287,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
         else:
             representatives.append(e)
     reduced = rebuilt(p, {}, merged) if merged else p
-    if reduced is ZERO:
-        return True
-    reduced = _join_equal_definitions(reduced, state)
-    return reduced is ZERO
+    return together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO
 
 
 def _may_equal(a: Index, b: Index) -> bool:
@@ -342,6 +339,6 @@ def _same_definition(a: Read, b: Read, state: _Split) -> bool:
     second, others = unfold(b)
     mapping = {v: expr.of_var(w) for v, w in zip(second, first, strict=True)}
     return len(bodies) == len(others) and all(
-        vanishes(algebra.subtract(body, algebra.substitute(other, mapping)), state.integers.effort, state.depth - 1)
+        vanishes(apart(body, algebra.substitute(other, mapping)), state.integers.effort, state.depth - 1)
         for body, other in zip(bodies, others, strict=True)
     )

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.solver.plain import BudgetError
-from hlo_verify.terms.term import BOOLEAN_FUNCTIONS, Number
+from hlo_verify.terms.signs import TRUTHS
+from hlo_verify.terms.term import Number
 
 Node = int
 
@@ -110,7 +111,7 @@ class Nodes:
     def is_boolean(self, n: Node) -> bool:
         """Whether a node is 0 or 1."""
         node = self.nodes[n]
-        if node[0] == "call" and str(node[1]).partition(":")[0] in BOOLEAN_FUNCTIONS:
+        if node[0] == "call" and str(node[1]).partition(":")[0] in TRUTHS:
             return True
         return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
 

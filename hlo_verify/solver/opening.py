@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
+from math import prod
 from typing import TypeGuard
 
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, make_poly
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices
 
 TERMS = 40
 """The most monomials of a question."""
@@ -86,15 +87,10 @@ def _height(name: Tensor) -> int:
 def _opened_name(p: Poly, name: Tensor) -> Poly | None:
     result = ZERO
     for mono, c in p.items:
-        product: Poly = algebra.scale(ONE, c)
-        for atom, n in mono:
-            factor = make_poly(((((atom, n),), 1),))
-            if _is_name(atom) and atom.tensor is name and isinstance(n, int):
-                factor = algebra.power_of(unfold(atom)[1][0], n)
-            if len(product.items) * len(factor.items) > TERMS:
-                return None
-            product = algebra.multiply(product, factor)
-        result = algebra.add(result, product)
+        own = {a: unfold(a)[1][0] for a, n in mono if _is_name(a) and a.tensor is name and isinstance(n, int)}
+        if prod(len(algebra.power_of(own[a], n).items) for a, n in mono if a in own) > TERMS:
+            return None
+        result = algebra.add(result, algebra.scale(algebra.product_with(mono, own.get), c))
     return result
 
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read
 
 
 def rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly:
     """p with some atoms replaced, and index expressions by others."""
     result = ZERO
     for mono, c in p.items:
-        product: Poly = algebra.scale(ONE, c)
-        kept: list[tuple[Atom, Number]] = []
-        for atom, n in mono:
-            new = _rebuilt_atom(atom, on_atom, on_index)
-            if new is None:
-                kept.append((atom, n))
-                continue
-            product = algebra.multiply(product, algebra.power_of(new, n))
-        if kept:
-            mono_kept = tuple(sorted(kept, key=lambda item: item[0].uid))
-            product = algebra.multiply(product, make_poly(((mono_kept, 1),)))
-        result = algebra.add(result, product)
+        product = algebra.product_with(mono, lambda atom: _rebuilt_atom(atom, on_atom, on_index))
+        result = algebra.add(result, algebra.scale(product, c))
     return result
 
 

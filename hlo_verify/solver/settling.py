@@ -17,7 +17,7 @@ from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
@@ -35,10 +35,8 @@ def settled(p: Poly, effort: Effort) -> Poly:
         return p
     result = ZERO
     for mono, c in p.items:
-        product = number(c)
-        for atom, n in mono:
-            product = algebra.multiply(product, algebra.power_of(_settled_atom(atom, effort), n))
-        result = algebra.add(result, product)
+        product = algebra.product_with(mono, lambda atom: _settled_atom(atom, effort))
+        result = algebra.add(result, algebra.scale(product, c))
     return result
 
 

@@ -68,15 +68,11 @@ def of_index(e: Index) -> Poly:
     return build(_index_monomials(e, 1))
 
 
-def add(*polys: Poly) -> Poly:
-    """The sum."""
-    live = [p for p in polys if p.items]
-    if len(live) <= 1:
-        return live[0] if live else ZERO
-    terms: dict[Monomial, Number] = {}
-    for p in live:
-        for mono, c in p.items:
-            terms[mono] = terms.get(mono, 0) + c
+def difference(a: Poly, b: Poly) -> Poly:
+    """What is in one term and not in another: 0 where they are the same, whether they are numbers or not."""
+    terms = dict(a.items)
+    for mono, c in b.items:
+        terms[mono] = terms.get(mono, 0) - c
     return build(terms)
 
 
@@ -93,8 +89,3 @@ def content(p: Poly) -> Number:
     """The greatest positive number that leaves whole coefficients when they are divided by it; p is not zero."""
     parts = [Fraction(c) for _, c in p.items]
     return plain(Fraction(gcd(*(c.numerator for c in parts)), lcm(*(c.denominator for c in parts))))
-
-
-def subtract(a: Poly, b: Poly) -> Poly:
-    """`a - b`."""
-    return add(a, scale(b, -1)) if a is not b else ZERO

@@ -7,9 +7,20 @@ into products; what cannot be expressed stays an uninterpreted function (`functi
 from __future__ import annotations
 
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import add, build, content, of_index, scale, subtract
+from hlo_verify.terms.addition import build, content, difference, of_index, scale
 from hlo_verify.terms.machine import INTEGER_RANGES, as_index, split_affine
-from hlo_verify.terms.products import multiply, multiply_monomials, power, power_of, read
+from hlo_verify.terms.products import (
+    add,
+    expanded,
+    multiply,
+    multiply_monomials,
+    power,
+    power_of,
+    product_with,
+    read,
+    subtract,
+    times,
+)
 from hlo_verify.terms.substitution import Substitution, substitute
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, of_atom
 
@@ -20,6 +31,8 @@ __all__ = [
     "as_index",
     "build",
     "content",
+    "difference",
+    "expanded",
     "linear",
     "logical_not",
     "multiply",
@@ -27,12 +40,14 @@ __all__ = [
     "of_index",
     "power",
     "power_of",
+    "product_with",
     "read",
     "scale",
     "select",
     "split_affine",
     "substitute",
     "subtract",
+    "times",
 ]
 
 

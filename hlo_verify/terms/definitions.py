@@ -19,7 +19,6 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.term import (
-    ONE,
     Apply,
     Atom,
     Guard,
@@ -181,10 +180,9 @@ class _Rebuild:
         keys = self.keys
         parts = []
         for mono, c in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
-            product = ONE
-            for a, n in sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)):
-                product = algebra.multiply(product, algebra.power_of(self.atom(a), n))
-            parts.append(algebra.scale(product, c))
+            ordered = tuple(sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)))
+            images = {a: self.atom(a) for a, _ in ordered}  # in that order, as parameters are numbered
+            parts.append(algebra.scale(algebra.product_with(ordered, images.get), c))
         return algebra.add(*parts)
 
 
@@ -277,7 +275,7 @@ def instance(source: Tensor, bodies: tuple[Poly, ...]) -> Tensor:
     found = _definitions.get(key)
     if found is None:
         skey = mix(source.kind, str(source.attributes), *sizes, *(b.skey for b in bodies))
-        found = replace(source, uid=next_uid(), skey=skey, bodies=bodies, seal=None)
+        found = replace(source, uid=next_uid(), skey=skey, bodies=bodies, doubt=None, seal=None)
         found.name = f"{source.kind}{len(_definitions)}"
         _definitions[key] = found
     return found

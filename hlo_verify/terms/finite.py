@@ -16,12 +16,11 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
 
 WITNESSES = 16
 """At so many elements a maximum is looked at."""
-
-NO_NUMBERS = ("infinity", "nan")
 
 EXPONENTIALS = ("exponential", "exponential:real->real")
 
@@ -50,7 +49,7 @@ class Finite:
         """
         found = self._numbers.get(p)
         if found is None:
-            found = all(atom.boolean or self._is_number(atom) for mono, _ in p.items for atom, _ in mono)
+            found = all(atom.boolean or self.is_number(atom) for mono, _ in p.items for atom, _ in mono)
             self._numbers[p] = found
         return found
 
@@ -61,7 +60,8 @@ class Finite:
             found = self._below[p] = all(self._is_never_above(mono, c) for mono, c in p.items)
         return found
 
-    def _is_number(self, atom: Atom) -> bool:
+    def is_number(self, atom: Atom) -> bool:
+        """Whether an atom is no infinity, likewise."""
         if not self._may_be_infinite(atom):
             return True
         if isinstance(atom, Apply):
@@ -69,7 +69,7 @@ class Finite:
                 return all(map(self.never_above, atom.args)) and any(map(self.surely, atom.args))
             if atom.function in EXPONENTIALS:
                 return self.never_above(atom.args[0])
-            return atom.function not in NO_NUMBERS and all(map(self.surely, atom.args))
+            return any(map(self._shows_one, atom.args)) and all(map(self.surely, atom.args))
         return isinstance(atom, Read) and bool(atom.tensor.bodies) and self._is_defined(atom)
 
     def _is_defined(self, atom: Read) -> bool:
@@ -107,7 +107,7 @@ class Finite:
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
         """Likewise of a product: finite numbers, or one that is never above them, where some conditions hold."""
-        infinite = [(atom, n) for atom, n in mono if not atom.boolean and not self._is_number(atom)]
+        infinite = [(atom, n) for atom, n in mono if not atom.boolean and not self.is_number(atom)]
         if not infinite:
             return True
         ((atom, n), *others) = infinite
@@ -128,10 +128,14 @@ class Finite:
         found = self._may_be.get(atom)
         if found is None:
             if isinstance(atom, Apply):
-                found = atom.function in NO_NUMBERS or any(map(self._shows_one, atom.args))
+                found = bool(atom.doubt & INFINITE) or any(map(self._shows_one, atom.args))
             elif isinstance(atom, Read):
                 bodies = atom.tensor.bodies
-                found = any(map(self._shows_one, bodies)) if bodies else self._may_hold_one(atom.tensor)
+                found = (
+                    any(map(self._shows_one, bodies))
+                    if bodies
+                    else bool(atom.doubt & INFINITE) or self._may_hold_one(atom.tensor)
+                )
             else:
                 found = False
             self._may_be[atom] = found

@@ -11,12 +11,13 @@ from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
-from hlo_verify.terms.addition import add, build, of_index, plain, scale, subtract
-from hlo_verify.terms.finite import AS_SHOWN
+from hlo_verify.terms.addition import build, of_index, plain, scale
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.guards import interval, order
+from hlo_verify.terms.losses import ZERO_TIMES, checked, zero_times
 from hlo_verify.terms.machine import INTEGER_RANGES, as_index
 from hlo_verify.terms.parity import EVEN, ODD, direction
-from hlo_verify.terms.products import multiply
+from hlo_verify.terms.products import MULTIPLY, add, distributes, expanded, multiply, subtract, times
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -131,10 +132,9 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
     p = args[0]
     if not p.items:
         return ONE
-    infinite = _infinite(p)
-    if infinite < 0:
-        return ZERO
-    if not AS_SHOWN.surely(p):
+    if _infinite(p) < 0:
+        return zero_times(build({mono: c for mono, c in p.items if not any(_is_infinity(atom) for atom, _ in mono)}))
+    if p.doubt & INFINITE or _is_selected(p):
         return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
     if len(p.items) > EXPANSION_LIMIT:
         return None
@@ -146,6 +146,11 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
     return make_poly(((mono_out, 1),))
 
 
+def _is_selected(p: Poly) -> bool:
+    """Whether what may be no number is selected by conditions: its exponential is, but would be no more as a factor."""
+    return any(any(a.doubt for a, _ in mono) and any(a.boolean for a, _ in mono) for mono, _ in p.items)
+
+
 INFINITE_EXPONENTIAL = "exponential:real->real"
 """Of what may be infinite: no factor, which its inverse would cancel."""
 
@@ -153,20 +158,23 @@ INFINITE_EXPONENTIAL = "exponential:real->real"
 def _infinite_exponential(args: tuple[Poly, ...]) -> Poly | None:
     # infinities may have gone when a variable became a number
     p = args[0]
-    return None if _infinite(p) >= 0 and not AS_SHOWN.surely(p) else apply("exponential", args)
+    return None if _infinite(p) >= 0 and (p.doubt & INFINITE or _is_selected(p)) else apply("exponential", args)
 
 
 def _exponential_where(p: Poly) -> Poly | None:
-    """The exponential where a truth value that infinity is multiplied by holds, and where it does not."""
-    truths = {a for mono, _ in p.items if any(_is_infinity(atom) for atom, _ in mono) for a, _ in mono if a.boolean}
+    """The exponential where a truth value holds that selects what may be no number, and where it does not."""
+    truths = {a for mono, _ in p.items if any(atom.doubt for atom, _ in mono) for a, _ in mono if a.boolean}
     if not truths or len(truths) > PIECES or len(p.items) > EXPANSION_LIMIT:
         return None
     truth = min(truths, key=lambda a: a.uid)
     on = of_atom(truth)
     off = build({mono: c for mono, c in p.items if (truth, 1) not in mono})
-    of_mono = (make_poly(((tuple(item for item in mono if item[0] is not truth), c),)) for mono, c in p.items)
+    holding: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        rest = tuple(item for item in mono if item[0] is not truth)
+        holding[rest] = holding.get(rest, 0) + c
     return add(
-        multiply(on, apply("exponential", (add(*of_mono),))),
+        multiply(on, apply("exponential", (build(holding),))),
         multiply(subtract(ONE, on), apply("exponential", (off,))),
     )
 
@@ -189,8 +197,8 @@ def _inverse(args: tuple[Poly, ...]) -> Poly | None:
         return product
     common = _common_exponentials(p)
     if common:
-        rest = multiply(p, _exp_monomial(common, -1))
-        return multiply(apply("inverse", (rest,)), _exp_monomial(common, -1))
+        rest = expanded(p, _exp_monomial(common, -1))
+        return times(apply("inverse", (rest,)), _exp_monomial(common, -1))
     lead = _leading(p)
     if lead != 1:
         k = Fraction(1) / Fraction(lead)
@@ -234,7 +242,7 @@ def _logarithm(args: tuple[Poly, ...]) -> Poly | None:
     if not common:
         return None
     out = add(*(scale(a.args[0], n) for a, n in common.items()))
-    rest = multiply(p, _exp_monomial(common, -1))
+    rest = expanded(p, _exp_monomial(common, -1))
     return add(out, apply("log", (rest,)))
 
 
@@ -268,7 +276,7 @@ def _extremum(function: str) -> Law:
             if p.items and p.items[0][0] == ((neutral, 1),) and len(p.items) == 1:
                 c = p.items[0][1]
                 if (c > 0) == (function == "maximum"):
-                    return p
+                    return checked(p, *args)
                 if len(flat) > 1 and (c < 0) == (function == "maximum"):
                     del flat[p.uid]
         ordered = tuple(sorted(flat.values(), key=lambda p: p.uid))
@@ -421,6 +429,8 @@ LAWS: dict[str, Law] = {
     "equal": _equal,
     "less": _less,
     "sqrt": _square_root,
+    MULTIPLY: lambda args: times(*args) if distributes(*args) else None,
+    ZERO_TIMES: lambda args: zero_times(args[0]),
     **{f"{name}:real->real": _even(f"{name}:real->real") for name in EVEN},
     **{f"{name}:real->real": _odd(f"{name}:real->real") for name in ODD},
     "abs:real->real": _abs,
@@ -431,7 +441,7 @@ LAWS: dict[str, Law] = {
 
 def divide(a: Poly, b: Poly) -> Poly:
     """`a / b`."""
-    return multiply(a, apply("inverse", (b,)))
+    return times(a, apply("inverse", (b,)))
 
 
 def greater(a: Poly, b: Poly) -> Poly:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import add, build, plain, scale
+from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.cuts import implied_guard, is_cut, uncut
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -29,7 +31,71 @@ from hlo_verify.terms.term import (
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
-    """The product, expanded: callers keep it small by naming factors (`definitions.named`)."""
+    """The product, expanded: callers keep it small by naming factors (`definitions.named`).
+
+    A number, and a factor that is made of conditions alone, selects: where it is 0, the other one is not computed.
+    """
+    return expanded(a, b) if not (a.doubt or b.doubt) or is_condition(a) or is_condition(b) else times(a, b)
+
+
+def times(a: Poly, b: Poly) -> Poly:
+    """The product of two numbers that a program multiplies: 0 times what may be no number is not 0.
+
+    An infinity times a sum is not the sum of the products, and is known by its factors alone.
+    """
+    if not (a.doubt or b.doubt):
+        return expanded(a, b)
+    if (a.doubt | b.doubt) & INFINITE and not distributes(a, b):
+        return of_atom(make_apply(MULTIPLY, tuple(sorted((a, b), key=lambda p: p.uid))))
+    return checked(expanded(a, b), a, b)
+
+
+MULTIPLY = "multiply:real,real->real"
+
+
+def distributes(a: Poly, b: Poly) -> bool:
+    """Whether what may be infinite is multiplied by one product at a time."""
+    return (not a.doubt & INFINITE or is_one_product(b)) and (not b.doubt & INFINITE or is_one_product(a))
+
+
+def product_with(mono: Monomial, image: Callable[[Any], Poly | None]) -> Poly:
+    """A product with some of its atoms replaced (None stays): its conditions select what its other factors are."""
+    conditions = _image(mono, image, True)
+    if conditions is ZERO:
+        return ZERO
+    factors = _image(mono, image, False)
+    return factors if conditions is ONE else conditions if factors is ONE else expanded(conditions, factors)
+
+
+def _image(mono: Monomial, image: Callable[[Any], Poly | None], conditions: bool) -> Poly:
+    kept: list[tuple[Atom, Number]] = []
+    result = ONE
+    for atom, n in mono:
+        if atom.boolean is not conditions:
+            continue
+        new = image(atom)
+        if new is None:
+            kept.append((atom, n))
+        elif conditions:
+            result = expanded(result, new)
+            if result is ZERO:
+                return ZERO
+        else:
+            new = power_of(new, n)
+            result = new if result is ONE else times(result, new)
+    if not kept:
+        return result
+    own = make_poly(((tuple(kept), 1),))
+    return own if result is ONE else expanded(own, result) if conditions else times(own, result)
+
+
+def is_condition(p: Poly) -> bool:
+    """Whether a term is made of nothing but guards and truth values."""
+    return not p.doubt and all(atom.boolean for mono, _ in p.items for atom, _ in mono)
+
+
+def expanded(a: Poly, b: Poly) -> Poly:
+    """The product of two polynomials, whatever vanishes in it."""
     ka, kb = a.constant, b.constant
     if ka is not None:
         return scale(b, ka)
@@ -42,6 +108,36 @@ def multiply(a: Poly, b: Poly) -> Poly:
             if product is not None:
                 terms[product] = terms.get(product, 0) + ca * cb
     return build(terms)
+
+
+def add(*polys: Poly) -> Poly:
+    """The sum."""
+    live = [p for p in polys if p.items]
+    if len(live) <= 1:
+        return live[0] if live else ZERO
+    terms: dict[Monomial, Number] = {}
+    for p in live:
+        for mono, c in p.items:
+            terms[mono] = terms.get(mono, 0) + c
+    result = build(terms)
+    return checked(result, *live, added=True) if _may_cancel(live) else result
+
+
+def _may_cancel(polys: Sequence[Poly]) -> bool:
+    """Whether two terms have a product in common that may be no number, under whatever conditions."""
+    seen: set[Monomial] = set()
+    for p in polys:
+        if p.doubt:
+            own = {tuple(item for item in mono if not item[0].boolean) for mono, _ in p.items}
+            if any(atom.doubt for mono in own & seen for atom, _ in mono):
+                return True
+            seen |= own
+    return False
+
+
+def subtract(a: Poly, b: Poly) -> Poly:
+    """`a - b`."""
+    return add(a, scale(b, -1)) if a is not b or a.doubt else ZERO
 
 
 LARGE = 64
@@ -170,10 +266,7 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
     for arg in atom.args:
         total = ZERO
         for mono, c in arg.items:
-            product: Poly = number(c)
-            for a, n in mono:
-                product = multiply(product, power_of(_uncut_atom(a, forms), n))
-            total = add(total, product)
+            total = add(total, scale(product_with(mono, lambda a: _uncut_atom(a, forms)), c))
         args.append(total)
     return apply(atom.function, tuple(args))
 

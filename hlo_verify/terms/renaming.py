@@ -13,7 +13,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import instance, read
 from hlo_verify.terms.functions import apply
-from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_poly, of_atom
+from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, of_atom
 
 _NONE: frozenset[Tensor] = frozenset()
 
@@ -81,14 +81,8 @@ class Renaming:
             return p
         found = self._polys.get(p.uid)
         if found is None:
-            terms: dict[Monomial, Number] = {}
-            for mono, c in p.items:
-                product = make_poly((((), 1),))
-                for atom, n in mono:
-                    product = algebra.multiply(product, algebra.power_of(self._atom(atom), n))
-                for new_mono, k in product.items:
-                    terms[new_mono] = terms.get(new_mono, 0) + k * c
-            found = self._polys[p.uid] = algebra.build(terms)
+            renamed = (algebra.scale(algebra.product_with(mono, self._atom), c) for mono, c in p.items)
+            found = self._polys[p.uid] = algebra.add(*renamed)
         return found
 
     def _atom(self, atom: Atom) -> Poly:

@@ -107,7 +107,6 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
     """How a monomial may be a part of a sum over the places of a ring, with the size of the ring."""
     for atom, power in mono:
         if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
-            rest = make_poly(((tuple(item for item in mono if item[0] is not atom), 1),))
             bound, (body,) = unfold(atom)
             for v in bound:
                 for turn in _turning(body, v):
@@ -118,7 +117,7 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
                     if v not in there.free and v not in start.free:
                         others = reduce_sum([b for b in bound if b is not v], there)
                         residues = tuple(step * t % n for t in range(v.size))
-                        yield n, _Part(mono, algebra.multiply(rest, others), start, residues)
+                        yield n, _Part(mono, algebra.product_with(mono, {atom: others}.get), start, residues)
     found = {turn for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
     whole = make_poly(((mono, 1),))
     for turn in sorted(found, key=lambda turn: turn.uid):

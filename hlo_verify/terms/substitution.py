@@ -8,11 +8,11 @@ from typing import Any
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, of_index
+from hlo_verify.terms.addition import build, of_index, scale
 from hlo_verify.terms.functions import apply
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.products import multiply, power_of, read
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.products import add, product_with, read
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor
 
 
 class Substitution:
@@ -37,28 +37,32 @@ class Substitution:
         found = self._memo.get(p.uid)
         if found is not None:
             return found
-        terms: dict[Monomial, Number] = {}
-        for mono, c in p.items:
-            product = self._monomial(mono)
-            for new, k in product.items:
-                terms[new] = terms.get(new, 0) + k * c
-        result = build(terms)
+        if p.doubt:
+            result = add(*(scale(self._monomial(mono), c) for mono, c in p.items))
+        else:
+            terms: dict[Monomial, Number] = {}
+            for mono, c in p.items:
+                product = self._monomial(mono)
+                for new, k in product.items:
+                    terms[new] = terms.get(new, 0) + k * c
+            result = build(terms)
         self._memo[p.uid] = result
         return result
 
     def _monomial(self, mono: Monomial) -> Poly:
-        kept: list[tuple[Atom, Number]] = []
-        product = ONE
-        for atom, n in mono:
-            if self._untouched(atom.free):
-                kept.append((atom, n))
-                continue
-            product = multiply(product, power_of(self.atom(atom), n))
-            if product is ZERO:
-                return ZERO
-        if kept:
-            product = multiply(make_poly(((tuple(kept), 1),)), product)
-        return product
+        squared = {atom for atom, n in mono if n != 1 and not n % 2}
+        return product_with(mono, lambda atom: self._changed(atom, atom in squared))
+
+    def _changed(self, atom: Atom, squared: bool) -> Poly | None:
+        """What an atom becomes; where its square shows that it is not negative, it is not multiplied out."""
+        if self._untouched(atom.free):
+            return None
+        found = self.atom(atom)
+        if not squared or len(found.items) == 1:
+            return found
+        from hlo_verify.terms.definitions import named  # definitions are made with substitutions
+
+        return named(found)
 
     def atom(self, atom: Atom) -> Poly:
         """The atom with variables replaced, as a polynomial."""

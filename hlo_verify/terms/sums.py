@@ -14,12 +14,14 @@ What remains is defined as a tensor of its own (`definitions.define`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, named, unfold
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, make_poly
 
@@ -30,12 +32,19 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     """`sum over bound of p`."""
     if not bound:
         return p
-    return algebra.add(*(algebra.scale(_sum_monomial(bound, mono), c) for mono, c in p.items))
+    selected = selected_by(p, bound)
+    return tidied(algebra.add(*(algebra.scale(_sum_monomial(bound, mono, selected), c) for mono, c in separated(p))))
 
 
-def _sum_monomial(bound: Sequence[Var], mono: Monomial) -> Poly:
-    dependent = [item for item in mono if not item[0].free.isdisjoint(bound)]
-    outside = make_poly(((tuple(item for item in mono if item[0].free.isdisjoint(bound)), 1),))
+def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Atom]) -> Poly:
+    """The sum of a product; some of its factors are computed for some of the elements only, and stay in it.
+
+    So do infinities, as `inf * (a + b)` is not `inf * a + inf * b`.
+    """
+    dependent = [
+        item for item in mono if not item[0].free.isdisjoint(bound) or item[0] in selected or item[0].doubt & INFINITE
+    ]
+    outside = _product(item for item in mono if item not in dependent)
     occurring: set[Var] = set()
     for atom, _ in dependent:
         occurring |= atom.free.intersection(bound)
@@ -44,7 +53,7 @@ def _sum_monomial(bound: Sequence[Var], mono: Monomial) -> Poly:
         if v not in occurring:
             count *= v.size
     inner = _sum_product([v for v in bound if v in occurring], dependent)
-    return algebra.scale(algebra.multiply(outside, inner), count)
+    return algebra.scale(algebra.expanded(outside, inner), count)
 
 
 def _product(items: Iterable[Item]) -> Poly:
@@ -62,7 +71,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
-            return reduce_sum([*bound, *more], algebra.multiply(rest, bodies[0]))
+            return reduce_sum([*bound, *more], algebra.expanded(rest, bodies[0]))
     parted = _parted(bound, items)
     if parted is not None:
         return reduce_sum(bound, parted)
@@ -73,16 +82,32 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     if eliminated is not None:
         return eliminated
     groups = _components(bound, items)
-    if len(groups) > 1:
+    if len(groups) > 1 and _may_part([part for _, part in groups]):
         result = ONE
         for vs, part in groups:
-            result = algebra.multiply(result, _sum_product(vs, part))
+            result = algebra.expanded(result, _sum_product(vs, part))
         return result
-    if len(factors) > 1:
+    if len(factors) > 1 and not any(atom.doubt & INFINITE for atom, _ in items):
         pushed = _push(bound, items)
         if pushed is not None:
             return pushed
     return define("sum", bound, (_product(items),))
+
+
+def _may_part(groups: Sequence[Sequence[Item]]) -> bool:
+    """Whether a product may be taken apart into such factors: not if one that may be no number is then computed where
+    the conditions in another one select nothing, or if there are infinities, which do not distribute."""
+    if any(atom.doubt & INFINITE for group in groups for atom, _ in group):
+        return False
+    doubted = [n for n, group in enumerate(groups) if any(atom.doubt for atom, _ in group)]
+    selected = [n for n, group in enumerate(groups) if any(atom.boolean for atom, _ in group)]
+    return all(n == k for n in doubted for k in selected)
+
+
+def _are_selected(factors: Sequence[Atom], p: Poly) -> bool:
+    """Whether some common factors of a term may be no numbers, and are computed under some of its conditions only."""
+    doubted = [atom for atom in factors if atom.doubt]
+    return bool(doubted) and (any(a.doubt & INFINITE for a in doubted) or not selected_by(p).isdisjoint(doubted))
 
 
 def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
@@ -92,19 +117,22 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
         if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or not _common(atom.tensor.bodies[0]):
             continue
         (body,) = unfold(atom)[1]
-        if not body.items:  # at these places it is zero
-            return body
-        outside = [(a, n) for a, n in _common(body) if a.free.isdisjoint(bound)]
-        if outside:
-            rest = algebra.build({tuple(item for item in mono if item not in outside): c for mono, c in body.items})
-            parts = algebra.multiply(_product(outside), rest if len(rest.items) == 1 else named(rest))
-            return algebra.multiply(_product(other for other in items if other is not item), parts)
+        numbers = without_zeros(body)
+        outside = [(a, n) for a, n in _common(numbers) if a.free.isdisjoint(bound)]
+        if numbers.items and (not outside or _are_selected([a for a, _ in outside], body)):
+            continue
+        parts = numbers
+        if numbers.items:
+            rest = algebra.build({tuple(i for i in mono if i not in outside): c for mono, c in numbers.items})
+            parts = algebra.expanded(_product(outside), rest if len(rest.items) == 1 else named(rest))
+        parts = algebra.add(parts, algebra.difference(body, numbers))
+        return algebra.product_with(tuple(items), {atom: parts}.get)
     return None
 
 
 def _common(p: Poly) -> list[Item]:
-    """The factors, with their powers, that all monomials have."""
-    first, *others = (mono for mono, _ in p.items)
+    """The factors, with their powers, that all monomials have, but for those that are 0 or no number."""
+    first, *others = [mono for mono, _ in without_zeros(p).items] or [()]
     return [item for item in first if all(item in mono for mono in others)]
 
 
@@ -176,5 +204,5 @@ def _push(bound: list[Var], items: list[Item]) -> Poly | None:
         if own:
             inner = reduce_sum(own, _product([item]))
             rest = [v for v in bound if v not in own]
-            return reduce_sum(rest, algebra.multiply(inner, _product(others)))
+            return reduce_sum(rest, algebra.expanded(inner, _product(others)))
     return None

@@ -21,6 +21,7 @@ from typing import Any
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
+from hlo_verify.terms import doubts, signs
 
 Number = int | Fraction
 
@@ -47,6 +48,8 @@ class Tensor:
     location: Any = None
     own: int = 0
     """How many indices a read of a definition has after those of `params`."""
+    doubt: int | None = None
+    """What may keep an element from being a number (`doubts`); None until it is asked for."""
     seal: Tensor | None = None
     """The tensor that stands for a definition, with the same indices: what is then derived looks into it no more, so
     that it holds for any tensor in its place."""
@@ -58,13 +61,14 @@ class Tensor:
 class Read:
     """`tensor[indices]`."""
 
-    __slots__ = ("boolean", "free", "indices", "skey", "tensor", "uid", "weight")
+    __slots__ = ("boolean", "doubt", "free", "indices", "skey", "tensor", "uid", "weight")
     tensor: Tensor
     indices: tuple[Index, ...]
     free: frozenset[Var]
     uid: int
     skey: int
     boolean: bool
+    doubt: int
     weight: int
 
     def __repr__(self) -> str:
@@ -74,13 +78,14 @@ class Read:
 class Apply:
     """`function(args)`, known only by its name: equal arguments give equal results."""
 
-    __slots__ = ("args", "boolean", "free", "function", "skey", "uid", "weight")
+    __slots__ = ("args", "boolean", "doubt", "free", "function", "skey", "uid", "weight")
     function: str
     args: tuple[Poly, ...]
     free: frozenset[Var]
     uid: int
     skey: int
     boolean: bool
+    doubt: int
     weight: int
 
     def __repr__(self) -> str:
@@ -90,12 +95,13 @@ class Apply:
 class Ix:
     """An index expression as a number; its constant is 0 and its coefficients have no common factor."""
 
-    __slots__ = ("boolean", "free", "index", "skey", "uid", "weight")
+    __slots__ = ("boolean", "doubt", "free", "index", "skey", "uid", "weight")
     index: Index
     free: frozenset[Var]
     uid: int
     skey: int
     boolean: bool
+    doubt: int
     weight: int
 
     def __repr__(self) -> str:
@@ -105,7 +111,7 @@ class Ix:
 class Guard:
     """`[lo <= form <= hi]`: 1 where it holds, else 0. None is no bound. Built by `guards.interval`."""
 
-    __slots__ = ("boolean", "form", "free", "hi", "lo", "skey", "uid", "weight")
+    __slots__ = ("boolean", "doubt", "form", "free", "hi", "lo", "skey", "uid", "weight")
     form: Index
     lo: int | None
     hi: int | None
@@ -113,6 +119,7 @@ class Guard:
     uid: int
     skey: int
     boolean: bool
+    doubt: int
     weight: int
 
     def __repr__(self) -> str:
@@ -131,9 +138,11 @@ Monomial = tuple[tuple[Atom, Number], ...]
 class Poly:
     """A sum of monomials with coefficients, sorted by the uids of their atoms."""
 
-    __slots__ = ("_skey", "free", "items", "uid", "weight")
+    __slots__ = ("_skey", "doubt", "free", "items", "uid", "weight")
     items: tuple[tuple[Monomial, Number], ...]
     free: frozenset[Var]
+    doubt: int
+    """What may keep the value from being a number (`doubts`): 0 where nothing does."""
     uid: int
     weight: int
     _skey: int | None
@@ -228,15 +237,14 @@ def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
         found.tensor, found.indices, found.free = source, indices, _union(indices)
         found.uid, found.skey = next_uid(), mix("read", source.skey)
         found.boolean, found.weight = source.dtype == "i1", 1 + len(indices)
+        found.doubt = doubts.of_tensor(source) if source.doubt is None else source.doubt
         _interned[key] = found
+        if found.doubt & doubts.INFINITE:
+            found.doubt = doubts.reaching(found)
     return found
 
 
-BOOLEAN_FUNCTIONS = frozenset({"positive", "zero", "less", "equal", "is_finite"})
-"""Functions whose value is 0 or 1."""
-
-
-COMMUTATIVE = frozenset({"maximum", "minimum", "equal", "and", "or", "xor"})
+COMMUTATIVE = frozenset({"maximum", "minimum", "multiply", "equal", "and", "or", "xor"})
 """Functions whose arguments come in one order: of age where they are applied, of structure in definitions."""
 
 
@@ -255,9 +263,12 @@ def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
         found.function, found.args, found.free = function, args, _union(args)
         keys = [a.skey for a in args]
         found.uid, found.skey = next_uid(), mix(function, *(sorted(keys) if commutes(function) else keys))
-        found.boolean = function.split(":")[0] in BOOLEAN_FUNCTIONS
+        found.boolean = function.split(":")[0] in signs.TRUTHS
         found.weight = 1 + sum(a.weight for a in args)
+        found.doubt = doubts.of_function(function, args)
         _interned[key] = found
+        if found.doubt & doubts.INFINITE:
+            found.doubt = doubts.reaching(found)
     return found
 
 
@@ -268,7 +279,7 @@ def make_ix(index: Index) -> Ix:
     if found is None:
         found = Ix()
         found.index, found.free, found.uid, found.skey = index, index.free, next_uid(), mix("ix")
-        found.boolean, found.weight = (index.lo, index.hi) == (0, 1), 2
+        found.boolean, found.weight, found.doubt = (index.lo, index.hi) == (0, 1), 2, 0
         _interned[key] = found
     return found
 
@@ -286,7 +297,7 @@ def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
         found = Guard()
         found.form, found.lo, found.hi, found.free = form, lo, hi, form.free
         found.uid, found.skey = next_uid(), mix("guard", lo is None or hi is None, *asked(form))
-        found.boolean, found.weight = True, 2
+        found.boolean, found.weight, found.doubt = True, 2, 0
         _interned[key] = found
     return found
 
@@ -303,7 +314,12 @@ def make_poly(items: tuple[tuple[Monomial, Number], ...]) -> Poly:
         found.free = _union(atom for mono, _ in items for atom, _ in mono)
         found.uid = next_uid()
         found._skey = None
-        found.weight = 1 + sum(atom.weight for mono, _ in items for atom, _ in mono)
+        weight, doubt = 1, 0
+        for mono, _ in items:
+            for atom, _ in mono:
+                weight += atom.weight
+                doubt |= atom.doubt
+        found.weight, found.doubt = weight, doubt
         _interned[key] = found
     return found
 

@@ -204,6 +204,9 @@ def _round_away(x: Any) -> Any:
 
 
 REAL: dict[str, Function] = {
+    "multiply": np.multiply,
+    "equal": np.equal,
+    "less_or_equal": np.less_equal,
     "abs": np.abs,
     "atan2": np.arctan2,
     "cbrt": np.cbrt,
@@ -293,6 +296,7 @@ SIMPLE: dict[str, Function] = {
     "equal": lambda a, b: int(a == b),
     "is_finite": lambda x: int(math.isfinite(x) and abs(x) < INFINITY / 2),
     "infinity": lambda: INFINITY,
+    "zero_times": lambda x: 0 if math.isfinite(x) and abs(x) < INFINITY / 2 else math.nan,
     "nan": lambda: math.nan,
     "complex": lambda x, y: complex(x, y),
     "power": lambda x, n: x ** int(n),

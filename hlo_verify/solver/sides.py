@@ -1,0 +1,42 @@
+"""The two sides of a comparison in one term, kept apart.
+
+What may be no number does not cancel within one side (`terms.losses`), but does between the two: `t` is `t`, number or
+not. So each side is selected by a truth value of its own, and the sides are put together only to see what is left.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.terms import algebra
+from hlo_verify.terms.losses import SIDE
+from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, make_poly, mix, next_uid
+
+FOUND, EXPECTED = (Tensor(SIDE, name, "i1", (), next_uid(), mix(SIDE, name)) for name in ("found", "expected"))
+
+
+def apart(found: Poly, expected: Poly) -> Poly:
+    """The difference of two terms; of terms that may be no numbers, less what both have, as a term of two sides."""
+    if not (found.doubt or expected.doubt):
+        return algebra.difference(found, expected)
+    common = set(found.items) & set(expected.items)
+    terms: dict[Monomial, Number] = {}
+    for which, p in ((FOUND, found), (EXPECTED, expected)):
+        own = make_poly(tuple(item for item in p.items if item not in common))
+        terms.update(algebra.expanded(algebra.read(which, ()), own).items)
+    return algebra.build(terms)
+
+
+def together(p: Poly) -> Poly:
+    """What is left of one side less the other: both are positive while they are apart, and no product is of both."""
+    if not any(_side(mono) for mono, _ in p.items):
+        return p
+    terms: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        sides = _side(mono)
+        if len(sides) == 1:
+            rest = tuple(item for item in mono if item[0] not in sides)
+            terms[rest] = terms.get(rest, 0) + (c if sides[0].tensor is FOUND else -c)
+    return algebra.build(terms)
+
+
+def _side(mono: Monomial) -> list[Read]:
+    return [atom for atom, _ in mono if isinstance(atom, Read) and atom.tensor.kind == SIDE]

@@ -1,0 +1,60 @@
+"""Counts of the elements that are the greatest, or the least: there is one at least.
+
+    sum v. [f(v) = m]  +  [g = m]   >=  1          for m = maximum(max v. f(v), g)
+
+The gradient of a maximum is divided by this count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
+
+from hlo_verify.index.expr import Var
+from hlo_verify.terms.addition import difference, scale
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, of_atom
+
+FUNCTIONS = {"max": "maximum", "min": "minimum"}
+
+
+def counts_the_best(p: Poly) -> bool:
+    """Whether among the addends of a term, none of which is negative, are indicators of all elements that the greatest
+    or least one is one of."""
+    from hlo_verify.terms.functions import apply  # whose laws ask for signs
+
+    compared: dict[tuple[str, Poly], list[Poly]] = defaultdict(list)
+    for mono, c in p.items:
+        if c > 0 and len(mono) == 1 and mono[0][1] == 1:
+            for kind, best, element in _compared(mono[0][0]):
+                compared[kind, best].append(element)
+    return any(apply(FUNCTIONS[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
+
+
+def _compared(atom: Atom) -> Iterator[tuple[str, Poly, Poly]]:
+    """What an indicator, or the sum of one, may compare some elements with, and the best one of these."""
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.extrema import reduce_extremum
+
+    bound: tuple[Var, ...] = ()
+    while isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
+        more, (body,) = unfold(atom)
+        inner = body.atom
+        if inner is None:
+            return
+        bound, atom = (*bound, *more), inner
+    if not isinstance(atom, Apply) or atom.function != "zero" or atom.args[0].doubt:
+        return
+    for mono, c in atom.args[0].items:
+        kind = _kind(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        if kind is not None and mono[0][0].free.isdisjoint(bound):
+            best = of_atom(mono[0][0])
+            element = difference(best, scale(atom.args[0], 1 / Fraction(c)))
+            yield kind, best, reduce_extremum(kind, bound, element)
+
+
+def _kind(atom: Atom) -> str | None:
+    """Whether an atom is a greatest or a least value."""
+    if isinstance(atom, Apply):
+        return next((kind for kind, function in FUNCTIONS.items() if atom.function == function), None)
+    return atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in FUNCTIONS else None

@@ -1,0 +1,144 @@
+"""What may keep a term from being a number.
+
+A value is *undefined* where it is, or is made of, a function of something outside of its domain: `log(x)` for an x that
+is not positive, `x/y` where y is 0. What nothing is known of (padding, results of operations that are not understood)
+may be undefined too. A value is *infinite* where an infinity or NaN takes part that the program writes itself, or that
+it makes of constants (`1/0`): these are values to compute with (`finite` says where they do not reach).
+
+Arguments, integers and truth values are neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hlo_verify.terms import signs
+from hlo_verify.terms.signs import NEGATIVE, ZERO
+
+if TYPE_CHECKING:
+    from hlo_verify.terms.term import Apply, Poly, Read, Tensor
+
+UNDEFINED = 1
+INFINITE = 2
+
+TOTAL = frozenset(
+    """
+    abs asinh atan atan2 bessel_i1e cbrt ceil complex cosh cosine erf erfc exponential exponential_minus_one floor imag
+    logistic maximum minimum multiply real reduce_precision round_nearest_afz round_nearest_even sign sine sinh tanh
+    zero_times
+    """.split()
+)
+"""Functions of real numbers that have a value for all of them."""
+
+INTEGRAL = re.compile(r"(?:wrap|truncate):.*|.*->u?i\d+(?:,.*)?")
+"""Functions whose value is an integer, whatever they are given."""
+
+WHOLES = frozenset({"term", "sum", "max", "min", "product", "sort", "top_k", "fft", "argmax", "argmin"})
+"""Definitions that are numbers if what they are of are."""
+
+
+def of_tensor(source: Tensor) -> int:
+    """What may keep an element of a tensor from being a number."""
+    if source.doubt is None:
+        source.doubt = _found(source)
+    return source.doubt
+
+
+def _found(source: Tensor) -> int:
+    if source.kind == "argument" or re.fullmatch(r"u?i\d+", source.dtype):
+        return 0
+    if source.kind == "constant":
+        return 0
+    if source.kind not in WHOLES:
+        return UNDEFINED
+    doubt = 0
+    for body in source.bodies:
+        doubt |= body.doubt
+    return doubt
+
+
+def of_function(function: str, args: tuple[Poly, ...]) -> int:
+    """What may keep a function of terms from being a number."""
+    inherited = 0
+    for arg in args:
+        inherited |= arg.doubt
+    domain = _domain(function)
+    if domain is _integral:
+        return 0
+    if domain is _everywhere or domain(args):
+        return inherited
+    return inherited | (INFINITE if all(arg.constant is not None for arg in args) else UNDEFINED)
+
+
+def reaching(atom: Apply | Read) -> int:
+    """The doubts of an atom that infinities are a part of, less that it is infinite where none reaches it."""
+    from hlo_verify.terms.finite import AS_SHOWN  # which looks at atoms
+
+    return atom.doubt & ~INFINITE if AS_SHOWN.is_number(atom) else atom.doubt
+
+
+Domain = Callable[[tuple["Poly", ...]], bool]
+"""Whether a function has a value for all numbers that some terms may be."""
+
+
+@cache
+def _domain(function: str) -> Domain:
+    name = function.partition(":")[0].removeprefix("chlo.").removeprefix("mhlo.")
+    if name in signs.TRUTHS or INTEGRAL.fullmatch(function):
+        return _integral
+    if name in TOTAL:
+        return _everywhere
+    return DOMAINS.get(name, _nowhere)
+
+
+def is_partial(function: str) -> bool:
+    """Whether a function may be undefined for numbers."""
+    domain = _domain(function)
+    return domain is not _everywhere and domain is not _integral
+
+
+def _integral(args: tuple[Poly, ...]) -> bool:
+    return True
+
+
+def _everywhere(args: tuple[Poly, ...]) -> bool:
+    return True
+
+
+def _nowhere(args: tuple[Poly, ...]) -> bool:
+    return False
+
+
+def _positive(args: tuple[Poly, ...]) -> bool:
+    return not signs.of(args[-1]) & (NEGATIVE | ZERO)
+
+
+def _not_negative(args: tuple[Poly, ...]) -> bool:
+    return not signs.of(args[0]) & NEGATIVE
+
+
+def _not_zero(args: tuple[Poly, ...]) -> bool:
+    return not signs.of(args[-1]) & ZERO
+
+
+def _power(args: tuple[Poly, ...]) -> bool:
+    exponent = args[1].constant
+    return (isinstance(exponent, int) and exponent >= 0) or not signs.of(args[0]) & (NEGATIVE | ZERO)
+
+
+DOMAINS: dict[str, Domain] = {
+    "inverse": _not_zero,
+    "divide": _not_zero,
+    "remainder": _not_zero,
+    "log": _positive,
+    "log_plus_one": _not_negative,
+    "rsqrt": _positive,
+    "sqrt": _not_negative,
+    "lgamma": _positive,
+    "digamma": _positive,
+    "power": _power,
+}
+"""Of functions whose arguments' signs show that they have a value; all other functions may have none."""

@@ -1,0 +1,137 @@
+"""Where terms are undefined: a term is where one of its parts is, down to functions outside of their domains.
+
+The parts of a definition are so for each value of its bound variables: as definitions over those variables they are
+equal where they say the same. A condition on a part is a factor of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hlo_verify.terms.doubts import is_partial
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, of_atom
+
+PARTS = 64
+"""The most parts of a term that are looked at."""
+
+POLE = "pole"
+
+WRITTEN_OUT = frozenset({"sum", "max", "min", "product", "term", "sort", "top_k"})
+"""Definitions that are undefined where one of the elements is that they are made of."""
+
+_parts: dict[Atom, tuple[Poly, ...]] = {}
+_definitions: dict[Tensor, tuple[Poly, ...]] = {}
+_all: dict[Atom, frozenset[Poly]] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_parts, _definitions, _all)
+"""Everything remembered here; see `memory`."""
+
+
+def are_implied(undefined: Atom, others: Iterable[Atom]) -> bool:
+    """Whether an atom is undefined only where another one is."""
+    known = frozenset[Poly]().union(*map(_all_parts, others))
+    return bool(known) and _is_known(of_atom(undefined), known, [PARTS])
+
+
+def _is_known(part: Poly, known: frozenset[Poly], left: list[int]) -> bool:
+    if part in known:
+        return True
+    left[0] -= 1
+    inner = _of(part) if left[0] > 0 else ()
+    return bool(inner) and all(_is_known(other, known, left) for other in inner)
+
+
+def _all_parts(atom: Atom) -> frozenset[Poly]:
+    """The parts of an atom, itself and parts of parts among them."""
+    found = _all.get(atom)
+    if found is None:
+        seen = {of_atom(atom)}
+        todo = [of_atom(atom)]
+        while todo and len(seen) < PARTS:
+            for part in _inside(todo.pop(0)):
+                if part not in seen:
+                    seen.add(part)
+                    todo.append(part)
+        found = _all[atom] = frozenset(seen)
+    return found
+
+
+def _of(part: Poly) -> tuple[Poly, ...]:
+    """Parts that a part is undefined only together with one of; none where it may be undefined by itself."""
+    return () if _by_itself(_numbers(part)) else _inside(part)
+
+
+def _by_itself(atom: Atom | None) -> bool:
+    """Whether an atom may be undefined though all that it is made of is defined."""
+    if isinstance(atom, Read):
+        if atom.tensor.kind == POLE:
+            return _by_itself(_numbers(atom.tensor.bodies[0]))
+        return atom.tensor.kind not in WRITTEN_OUT
+    return not isinstance(atom, Apply) or is_partial(atom.function)
+
+
+def _numbers(part: Poly) -> Atom | None:
+    """The one factor of a part that is no condition."""
+    return next((atom for mono, _ in part.items for atom, _ in mono if not atom.boolean), None)
+
+
+def _inside(part: Poly) -> tuple[Poly, ...]:
+    """Parts such that a part is undefined where one of them is."""
+    atom = _numbers(part)
+    if atom is None:
+        return ()
+    found = _parts.get(atom)
+    if found is None:
+        found = _parts[atom] = _inside_atom(atom)
+    return tuple(_under(part, atom, inner) for inner in found)
+
+
+def _under(part: Poly, atom: Atom, inner: Poly) -> Poly:
+    from hlo_verify.terms.products import product_with  # products ask for what is found here
+
+    (mono, _) = part.items[0]
+    return product_with(mono, {atom: inner}.get) if len(mono) > 1 else inner
+
+
+def _inside_atom(atom: Atom) -> tuple[Poly, ...]:
+    if isinstance(atom, Apply):
+        return tuple(dict.fromkeys(part for arg in atom.args for part in _of_term(arg)))
+    if not isinstance(atom, Read) or (atom.tensor.kind not in WRITTEN_OUT and atom.tensor.kind != POLE):
+        return ()
+    from hlo_verify.terms.substitution import Substitution
+
+    source = atom.tensor
+    found = _definitions.get(source)
+    if found is None:
+        found = _definitions[source] = _of_definition(source)
+    there = Substitution(dict(zip(source.params, atom.indices, strict=False)))
+    return tuple(there.poly(part) for part in found)
+
+
+def _of_term(p: Poly) -> list[Poly]:
+    from hlo_verify.terms.term import make_poly
+
+    found = []
+    for mono, _ in p.items:
+        held = tuple(item for item in mono if item[0].boolean)
+        for atom, _ in mono:
+            if atom.doubt:
+                found.append(make_poly(((tuple(sorted((*held, (atom, 1)), key=lambda item: item[0].uid)), 1),)))
+    return found
+
+
+def _of_definition(source: Tensor) -> tuple[Poly, ...]:
+    """The parts of a definition at its parameters."""
+    from hlo_verify.terms.definitions import define
+
+    found: dict[Poly, None] = {}
+    for part in (part for body in source.bodies for part in _of_term(body)):
+        if source.kind == POLE:
+            for inner in _inside(part):
+                over = [v for v in source.bound if v in inner.free]
+                found[define(POLE, over, (inner,)) if over else inner] = None
+            continue
+        over = [v for v in source.bound if v in part.free]
+        found[define(POLE, over, (part,)) if over else part] = None
+    return tuple(found)

@@ -1,0 +1,208 @@
+"""The signs that a term may have, where it is a number: some of negative, zero and positive."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
+
+NEGATIVE = 1
+ZERO = 2
+POSITIVE = 4
+ANY = 7
+
+_SINGLE = (NEGATIVE, ZERO, POSITIVE)
+
+TRUTHS = frozenset({"positive", "zero", "less", "less_or_equal", "equal", "is_finite"})
+"""Functions whose value is 0 or 1."""
+
+ODD = frozenset(
+    "asin asinh atan atanh bessel_i1e cbrt erf erf_inv exponential_minus_one log_plus_one sign sinh tanh".split()
+)
+"""Increasing functions that are 0 at 0."""
+
+POSITIVES = frozenset("exponential cosh erfc logistic rsqrt".split())
+"""Functions that are positive wherever they have a value."""
+
+TRUTHS_AT_ONCE = 4
+"""The most conditions in a term that are looked at one after another."""
+
+
+def _sum(a: int, b: int) -> int:
+    if ZERO in (a, b):
+        return a | b if a == b else (a | b) & ~ZERO
+    return a if a == b else ANY
+
+
+def _times(a: int, b: int) -> int:
+    if ZERO in (a, b):
+        return ZERO
+    return POSITIVE if a == b else NEGATIVE
+
+
+def _table(rule: Any) -> tuple[tuple[int, ...], ...]:
+    def both(a: int, b: int) -> int:
+        found = 0
+        for x, y in product(_SINGLE, _SINGLE):
+            if a & x and b & y:
+                found |= rule(x, y)
+        return found
+
+    return tuple(tuple(both(a, b) for b in range(ANY + 1)) for a in range(ANY + 1))
+
+
+ADDED = _table(_sum)
+MULTIPLIED = _table(_times)
+
+_signs: dict[Poly, int] = {}
+_elements: dict[Tensor, int] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_signs, _elements)
+"""Everything remembered here; see `memory`."""
+
+
+def of(p: Poly) -> int:
+    """The signs that a term may have."""
+    found = _signs.get(p)
+    if found is None:
+        found = ANY if _is_infinite(p) else _found(p)
+        if found == ZERO | POSITIVE:
+            from hlo_verify.terms.attained import counts_the_best  # made of terms, as is all that it looks at
+
+            _signs[p] = found  # what is looked at may ask for this again
+            found = POSITIVE if counts_the_best(p) else found
+        _signs[p] = found
+    return found
+
+
+def _is_infinite(p: Poly) -> bool:
+    from hlo_verify.terms.doubts import INFINITE
+
+    return bool(p.doubt & INFINITE)
+
+
+def _found(p: Poly) -> int:
+    """Case by case where truth values are factors, so that of `c*a + (1-c)*b` it is the signs of a and of b."""
+    truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
+    if len(truths) > TRUTHS_AT_ONCE or len(p.items) == 1:
+        return _of_sum((_of_product(mono) for mono, _ in p.items), p)
+    result = 0
+    for choice in product((True, False), repeat=len(truths)):
+        true = {atom for atom, holds in zip(truths, choice, strict=True) if holds}
+        here: dict[Monomial, Number] = {}
+        for mono, c in p.items:
+            if all(not atom.boolean or atom in true for atom, _ in mono):
+                rest = tuple(item for item in mono if not item[0].boolean)
+                here[rest] = here.get(rest, 0) + c
+        found = ZERO
+        for mono, c in here.items():
+            found = ADDED[found][_scaled(_of_product(mono), c)]
+        result |= found
+    return result
+
+
+def _of_sum(parts: Any, p: Poly) -> int:
+    found = ZERO
+    for part, (_, c) in zip(parts, p.items, strict=True):
+        found = ADDED[found][_scaled(part, c)]
+    return found
+
+
+def _scaled(found: int, c: Number) -> int:
+    return MULTIPLIED[found][NEGATIVE if c < 0 else POSITIVE if c > 0 else ZERO]
+
+
+def _of_product(mono: Monomial) -> int:
+    return reduce(lambda a, b: MULTIPLIED[a][b], (_of_power(atom, n) for atom, n in mono), POSITIVE)
+
+
+def _of_power(atom: Atom, n: Number) -> int:
+    found = of_atom(atom)
+    return _even(found) if isinstance(n, int) and n % 2 == 0 else found
+
+
+def _even(found: int) -> int:
+    return POSITIVE | (found & ZERO)
+
+
+def of_atom(atom: Atom) -> int:
+    """The signs that an atom may have."""
+    from hlo_verify.terms.term import Apply, Ix, Read
+
+    if atom.boolean:
+        return ZERO | POSITIVE
+    if isinstance(atom, Ix):
+        return _between(atom.index.lo, atom.index.hi)
+    if isinstance(atom, Apply):
+        return _of_function(atom)
+    return _of_read(atom) if isinstance(atom, Read) else ANY
+
+
+def _between(lo: int, hi: int) -> int:
+    return (NEGATIVE if lo < 0 else 0) | (ZERO if lo <= 0 <= hi else 0) | (POSITIVE if hi > 0 else 0)
+
+
+def _of_function(atom: Apply) -> int:
+    name, _, types = atom.function.partition(":")
+    if types and types.partition(",")[0] != "real->real":
+        return ANY
+    if name in POSITIVES:
+        return POSITIVE
+    if name == "zero_times":
+        return ZERO
+    if name in ("maximum", "minimum"):
+        return _of_extremum(name, [of(arg) for arg in atom.args])
+    if name in ODD:
+        return of(atom.args[0])
+    if name == "inverse":
+        return of(atom.args[0]) & ~ZERO if not _is_infinite(atom.args[0]) else ANY
+    if name in ("abs", "sqrt"):
+        return _even(of(atom.args[0]))
+    if name == "power":
+        return POSITIVE if of(atom.args[0]) == POSITIVE else ANY
+    return ANY
+
+
+def _of_extremum(name: str, parts: list[int]) -> int:
+    """A maximum is negative only if all are, and positive if one is."""
+    order = _SINGLE if name == "maximum" else _SINGLE[::-1]
+    found = 0
+    for n, sign in enumerate(order):
+        upto = sum(order[: n + 1])
+        if any(part & sign for part in parts) and all(part & upto for part in parts):
+            found |= sign
+    return found
+
+
+def _of_read(atom: Read) -> int:
+    source = atom.tensor
+    found = _elements.get(source)
+    if found is None:
+        found = _elements[source] = _of_elements(source)
+    return found
+
+
+def _of_elements(source: Tensor) -> int:
+    if source.dtype.startswith("ui"):
+        return ZERO | POSITIVE
+    if source.kind == "constant" and source.values is not None and source.values.dtype.kind in "biuf":
+        return _between_numbers(source.values)
+    if source.kind in ("term", "max", "min"):
+        return of(source.bodies[0])
+    if source.kind in ("sum", "product"):
+        each = of(source.bodies[0])
+        rule = ADDED if source.kind == "sum" else MULTIPLIED
+        while (both := each | rule[each][each]) != each:
+            each = both
+        return each
+    return ANY
+
+
+def _between_numbers(values: Any) -> int:
+    found = (NEGATIVE if bool(np.any(values < 0)) else 0) | (ZERO if bool(np.any(values == 0)) else 0)
+    return found | (POSITIVE if bool(np.any(values > 0)) else 0)

@@ -1,0 +1,122 @@
+"""What sums and products keep of what may be no number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, guards, signs, sums
+from hlo_verify.terms.attained import counts_the_best
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import apply, divide
+from hlo_verify.terms.losses import zero_times
+from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number, tensor
+
+SIZE = 4
+ROW = expr.var("x", 0, SIZE)
+FIRST = guards.interval(expr.of_var(ROW), None, 0)
+
+
+def argument(name: str, dtype: str = "f32") -> Tensor:
+    return tensor("argument", name, dtype, (SIZE,))
+
+
+A, B, C = argument("a"), argument("b"), argument("c", "i1")
+
+
+def at(source: Tensor, place: expr.Index | None = None) -> Poly:
+    return algebra.read(source, (expr.of_var(ROW) if place is None else place,))
+
+
+def log(p: Poly) -> Poly:
+    return apply("log", (p,))
+
+
+def test_numbers_vanish() -> None:
+    assert algebra.subtract(at(A), at(A)) is ZERO
+    assert algebra.times(ZERO, at(A)) is ZERO
+    assert zero_times(at(A)) is ZERO
+
+
+def test_what_may_be_no_number_does_not() -> None:
+    t = log(at(A))
+    lost = zero_times(t)
+    assert lost is not ZERO
+    assert algebra.subtract(t, t) is lost
+    assert algebra.times(ZERO, t) is lost
+    assert algebra.add(t, lost, lost, algebra.scale(t, -1)) is lost
+    assert algebra.times(lost, at(B)) is lost
+
+
+def test_a_selection_loses_what_it_leaves_out() -> None:
+    t = log(at(A))
+    selected = algebra.select(FIRST, t, ZERO)
+    assert selected is algebra.multiply(FIRST, t)
+    masked = algebra.times(FIRST, t)
+    assert algebra.subtract(masked, selected) is algebra.add(
+        algebra.multiply(algebra.logical_not(FIRST), zero_times(t)), algebra.multiply(FIRST, zero_times(t))
+    )
+
+
+def test_the_parts_of_a_selection_make_it_whole() -> None:
+    t, c = log(at(A)), at(C)
+    assert algebra.add(algebra.select(c, t, ZERO), algebra.select(c, ZERO, t)) is t
+    assert algebra.add(algebra.select(FIRST, t, ZERO), algebra.select(FIRST, ZERO, t)) is t
+
+
+def test_what_is_implied_is_left_out() -> None:
+    """The greatest of some logarithms is undefined only where a sum of them is."""
+    v = expr.fresh("v", SIZE)
+    t = log(at(A, expr.of_var(v)))
+    greatest, total = reduce_extremum("max", [v], t), sums.reduce_sum([v], t)
+    assert algebra.subtract(algebra.add(total, greatest), greatest) is total
+    one = log(at(A, expr.constant(0)))
+    assert algebra.subtract(algebra.add(one, greatest), greatest) is not one
+
+
+def test_infinities_are_added_with_their_signs() -> None:
+    inf = apply("infinity", ())
+    assert algebra.add(inf, inf) is algebra.scale(inf, 2)
+    assert algebra.subtract(algebra.scale(inf, 3), inf) is not algebra.scale(inf, 2)
+    assert algebra.times(algebra.add(at(A), at(B)), inf).atom is not None
+    assert algebra.add(algebra.subtract(inf, inf), inf) is not inf
+
+
+def test_a_factor_stays_in_a_sum_of_selected_elements() -> None:
+    v = expr.fresh("v", SIZE)
+    element, t = at(A, expr.of_var(v)), log(at(B))
+    later = guards.interval(expr.subtract(expr.of_var(v), expr.of_var(ROW)), 1, None)
+    total = sums.reduce_sum([v], algebra.multiply(later, algebra.times(t, element)))
+    assert total is not algebra.times(t, sums.reduce_sum([v], algebra.multiply(later, element)))
+    assert sums.reduce_sum([v], algebra.times(t, element)) is algebra.times(t, sums.reduce_sum([v], element))
+
+
+@pytest.mark.parametrize(
+    ("make", "is_number"),
+    [
+        (lambda: divide(ONE, apply("exponential", (at(A),))), True),
+        (lambda: divide(ONE, at(A)), False),
+        (lambda: divide(ONE, algebra.add(ONE, algebra.power(at(A), 2))), True),
+        (lambda: divide(ONE, algebra.add(number(-1), algebra.power(at(A), 2))), False),
+        (lambda: divide(ONE, ZERO), False),
+        (lambda: log(apply("maximum", (ONE, at(A)))), True),
+        (lambda: log(apply("minimum", (ONE, at(A)))), False),
+        (lambda: apply("rsqrt:real->real", (apply("logistic:real->real", (at(A),)),)), True),
+    ],
+)
+def test_domains(make: Callable[[], Poly], is_number: bool) -> None:
+    assert (not make().doubt) is is_number
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_one_element_is_the_best(kind: str) -> None:
+    v = expr.fresh("v", SIZE)
+    element = at(A, expr.of_var(v))
+    best = reduce_extremum(kind, [v], element)
+    count = sums.reduce_sum([v], apply("zero", (algebra.subtract(element, best),)))
+    assert counts_the_best(count)
+    assert signs.of(count) == signs.POSITIVE
+    other = sums.reduce_sum([v], apply("zero", (algebra.subtract(at(B, expr.of_var(v)), best),)))
+    assert signs.of(other) == signs.ZERO | signs.POSITIVE

@@ -1,0 +1,135 @@
+"""A module that makes a NaN of numbers, where the logical one makes a number, is not the same.
+
+Ten elements on four devices, three on each: the last two places are padding, which is zero, arbitrary, or one. What a
+device computes of its padding is masked again by a selection, by a factor, or not at all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.pairs import FOUR, REPLICATED, module, on
+
+POLES = {
+    "log": "%f = stablehlo.log %y : TYPE",
+    "1/y": "%f = stablehlo.divide %ones, %y : TYPE",
+    "y/y": "%f = stablehlo.divide %y, %y : TYPE",
+    "y log y": "%g = stablehlo.log %y : TYPE\n%f = stablehlo.multiply %y, %g : TYPE",
+    "y/(y*y)": "%g = stablehlo.multiply %y, %y : TYPE\n%f = stablehlo.divide %y, %g : TYPE",
+    "sin(y)/y": "%g = stablehlo.sine %y : TYPE\n%f = stablehlo.divide %g, %y : TYPE",
+    "y * rsqrt(y)": "%g = stablehlo.rsqrt %y : TYPE\n%f = stablehlo.multiply %y, %g : TYPE",
+    "y * lgamma(y)": "%g = chlo.lgamma %y : TYPE -> TYPE\n%f = stablehlo.multiply %y, %g : TYPE",
+    "y * digamma(y)": "%g = chlo.digamma %y : TYPE -> TYPE\n%f = stablehlo.multiply %y, %g : TYPE",
+    "y ** -1 * y": "%n = stablehlo.negate %ones : TYPE\n%g = stablehlo.power %y, %n : TYPE\n"
+    "%f = stablehlo.multiply %y, %g : TYPE",
+    "remainder": "%f = stablehlo.remainder %ones, %y : TYPE",
+    "exp(log y)": "%g = stablehlo.log %y : TYPE\n%f = stablehlo.exponential %g : TYPE",
+    "log y - log y": "%g = stablehlo.log %y : TYPE\n%f = stablehlo.subtract %g, %g : TYPE",
+}
+"""Functions `%f` of `%y` that are no numbers at 0, or of padding that is none."""
+
+TOTAL = {
+    "sine": "%f = stablehlo.sine %y : TYPE",
+    "exponential": "%f = stablehlo.exponential %y : TYPE",
+    "y * y": "%f = stablehlo.multiply %y, %y : TYPE",
+}
+"""Functions that are numbers of all numbers."""
+
+SUM = """
+    %s = stablehlo.reduce(%m init: %zero) applies stablehlo.add across dimensions = [0]
+      : (TYPE, tensor<f32>) -> tensor<f32>
+"""
+LARGEST = SUM.replace("stablehlo.add", "stablehlo.maximum").replace("%zero", "%low")
+
+SELECTED = "%m = stablehlo.select %inside, %f, %zeros : TRUTHS, TYPE"
+MULTIPLIED = "%w = stablehlo.convert %inside : (TRUTHS) -> TYPE\n%m = stablehlo.multiply %f, %w : TYPE"
+LEFT = "%m = stablehlo.add %f, %zeros : TYPE"
+
+ZEROED = "%y = stablehlo.select %inside, %x, %zeros : TRUTHS, TYPE"
+ARBITRARY = "%y = stablehlo.add %x, %zeros : TYPE"
+SAFE = "%y = stablehlo.select %inside, %x, %ones : TRUTHS, TYPE"
+
+CONSTANTS = """
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zeros = stablehlo.constant dense<0.0> : TYPE
+    %ones = stablehlo.constant dense<1.0> : TYPE
+"""
+
+INSIDE = """
+    %id = stablehlo.partition_id : tensor<ui32>
+    %d = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
+    %three = stablehlo.constant dense<3> : tensor<i32>
+    %start = stablehlo.multiply %d, %three : tensor<i32>
+    %starts = stablehlo.broadcast_in_dim %start, dims = [] : (tensor<i32>) -> tensor<3xi32>
+    %places = stablehlo.iota dim = 0 : tensor<3xi32>
+    %at = stablehlo.add %starts, %places : tensor<3xi32>
+    %ten = stablehlo.constant dense<10> : tensor<3xi32>
+    %inside = stablehlo.compare LT, %at, %ten : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+"""
+
+ALL_REDUCE = """
+    %t = "stablehlo.all_reduce"(%s) <{
+      replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>,
+      channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids
+    }> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = stablehlo.REDUCER %a, %b : tensor<f32>
+      stablehlo.return %c : tensor<f32>
+    }) : (tensor<f32>) -> tensor<f32>
+    return %t : tensor<f32>
+"""
+
+
+def verdict(function: str, padding: str, masked: str, reduced: str = SUM) -> Verdict:
+    """Of the sum (or maximum) of a function of ten elements, computed on four devices."""
+    whole = f"{CONSTANTS}\n%y = stablehlo.add %x, %zeros : TYPE\n{function}\n{LEFT}\n{reduced}\nreturn %s : tensor<f32>"
+    reducer = "maximum" if reduced is LARGEST else "add"
+    part = "\n".join((CONSTANTS, INSIDE, padding, function, masked, reduced, ALL_REDUCE.replace("REDUCER", reducer)))
+    logical = module(
+        f"%x: tensor<10xf32> {on(FOUR)}",
+        f"tensor<f32> {on(REPLICATED)}",
+        whole.replace("TYPE", "tensor<10xf32>"),
+    )
+    local = part.replace("TYPE", "tensor<3xf32>").replace("TRUTHS", "tensor<3xi1>")
+    return hlo_verify.verify(logical, module("%x: tensor<3xf32>", "tensor<f32>", local), refute=False).verdict
+
+
+@pytest.mark.parametrize("padding", [ZEROED, ARBITRARY, SAFE])
+@pytest.mark.parametrize("function", [*POLES, *TOTAL])
+def test_what_a_selection_masks_does_not_matter(function: str, padding: str) -> None:
+    assert verdict((POLES | TOTAL)[function], padding, SELECTED) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("function", POLES)
+def test_a_factor_masks_no_pole(function: str) -> None:
+    assert verdict(POLES[function], ZEROED, MULTIPLIED) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("function", [*POLES, *TOTAL])
+def test_a_factor_masks_no_arbitrary_padding(function: str) -> None:
+    assert verdict((POLES | TOTAL)[function], ARBITRARY, MULTIPLIED) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("function", TOTAL)
+def test_a_factor_masks_numbers(function: str) -> None:
+    assert verdict(TOTAL[function], ZEROED, MULTIPLIED) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("padding", [ZEROED, ARBITRARY])
+@pytest.mark.parametrize("function", POLES)
+def test_a_pole_that_is_not_masked_stays(function: str, padding: str) -> None:
+    assert verdict(POLES[function], padding, LEFT) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("function", POLES)
+def test_a_maximum_forgets_no_pole(function: str) -> None:
+    assert verdict(POLES[function], ZEROED, LEFT, LARGEST) is not Verdict.PROVED
+
+
+def test_zero_is_masked_where_zero_is_right() -> None:
+    """The padding of a sum may be left as it is where the function is 0 there."""
+    assert verdict(TOTAL["sine"], ZEROED, LEFT) is Verdict.PROVED
+    assert verdict(TOTAL["exponential"], ZEROED, LEFT) is not Verdict.PROVED
