@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.ir import Op
+from hlo_verify.op_families import CONTROL, communicates
 from hlo_verify.ops import (
     bits,
     collectives,
@@ -38,10 +39,11 @@ def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
 
 
 def _with_empty_results(rule: Rule) -> Rule:
-    """A rule that need not think of results without any element: they have one term."""
+    """A rule that need not think of results without any element: they have one term, unless devices may wait for it."""
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
-        if op.types and all(0 in kind.shape for kind in op.types):
+        waits = op.name in CONTROL and any(map(communicates, op.regions))
+        if op.types and all(0 in kind.shape for kind in op.types) and not waits:
             return [Value(kind, ZERO) for kind in op.types]
         return [Value(value.type, ZERO) if 0 in value.shape else value for value in rule(op, args, context)]
 

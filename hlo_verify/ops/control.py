@@ -87,7 +87,7 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(count - 1)]
         last = guards.interval(e, 0, count - 2)
         tests.append(algebra.logical_not(last))
-    if (context.device or context.mesh) in index.term.free and any(map(communicates, op.regions)):
+    if context.device is not None and context.device in index.term.free and any(map(communicates, op.regions)):
         raise UnsupportedError(
             "a branch in which devices may communicate, and that only some of them take", Unsupported.BRANCH
         )

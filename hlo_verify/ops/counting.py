@@ -30,7 +30,6 @@ class Shape:
 def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
     """The trip count from the condition, evaluated with every counter as an affine function of the iteration."""
     condition, body = op.regions
-    device = context.device or context.mesh
     producers = {result: inner for inner in body.ops for result in inner.results}
     invariant = set()
     counters: dict[int, tuple[int, int]] = {}
@@ -53,11 +52,10 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             values.append(value)
         else:
             unknown = tensor("opaque", f"carried {k}", value.type.dtype, value.shape)
-            own = context.execution if device in value.term.free else ()
-            values.append(Value(value.type, algebra.read(unknown, (*own, *positions(value.shape)))))
+            values.append(Value(value.type, algebra.read(unknown, positions(value.shape))))
     (test,) = context.run(condition, values, context)
     trips = _count(test.term, t)
-    if trips is None and device in test.term.free and any(map(communicates, op.regions)):
+    if trips is None and any(map(communicates, op.regions)) and _may_end_apart(op, args, context):
         raise UnsupportedError(
             "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
         )
@@ -66,6 +64,31 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
         raise UnsupportedError("a loop counter that overflows", Unsupported.LOOP)
     return Shape(trips, frozenset(invariant), counters)
+
+
+def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
+    """Whether the condition may hold on some devices and not on others: if it depends on what differs between them at
+    the start, or after an iteration from what they have in common."""
+    device, pure = context.device, replace(context, observe=None, unsupported={})
+    if device is None:
+        return False
+    unknown = [tensor("opaque", f"carried {k}", kind.dtype, kind.shape) for k, kind in enumerate(op.types)]
+    known = len(context.loops.loops)
+    varying = {k for k, value in enumerate(args) if device in value.term.free}
+    while True:
+        values = [
+            Value(
+                kind, algebra.read(unknown[k], (*(context.execution if k in varying else ()), *positions(kind.shape)))
+            )
+            for k, kind in enumerate(op.types)
+        ]
+        (test,) = context.run(op.regions[0], values, pure)
+        after = context.run(op.regions[1], values, pure)
+        del context.loops.loops[known:]
+        more = {k for k, value in enumerate(after) if device in value.term.free} - varying
+        if device in test.term.free or not more:
+            return device in test.term.free
+        varying |= more
 
 
 def _steps_that_fit(counters: dict[int, tuple[int, int]], op: Op) -> int:

@@ -315,6 +315,60 @@ UNUSED = {
 }
 
 
+def _while(start: str, step: str, condition: str = "%i") -> str:
+    """A loop of which nothing is used, that sums what devices have and counts by a step."""
+    body = all_reduce(range(4)).replace("%y", "%after").replace("%x", "%before")
+    return f"""
+    %id = stablehlo.partition_id : tensor<ui32>
+    %zero = stablehlo.constant dense<0> : tensor<ui32>
+    %one = stablehlo.constant dense<1> : tensor<ui32>
+    %more = stablehlo.add %id, %one : tensor<ui32>
+    %five = stablehlo.constant dense<5> : tensor<ui32>
+    %w:2 = stablehlo.while(%i = {start}, %before = %x) : tensor<ui32>, {TYPE}
+    cond {{
+      %e = stablehlo.slice %before [0:1] : ({TYPE}) -> tensor<1xf32>
+      %f = stablehlo.reshape %e : (tensor<1xf32>) -> tensor<f32>
+      %data = stablehlo.convert %f : (tensor<f32>) -> tensor<ui32>
+      %q = stablehlo.compare LT, {condition}, %five : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+      stablehlo.return %q : tensor<i1>
+    }} do {{
+      %j = stablehlo.add %i, {step} : tensor<ui32>{body}
+      stablehlo.return %j, %after : tensor<ui32>, {TYPE}
+    }}{COPY}"""
+
+
+APART = {
+    "start": _while("%id", "%one"),
+    "step": _while("%zero", "%more"),
+    "data": _while("%zero", "%one", "%data"),
+    "no elements": f"""{FIRST_TWO}
+    %none = "stablehlo.if"(%p) ({{{all_reduce(range(4)).replace("%y", "%hidden")}
+      %e = stablehlo.slice %hidden [0:0] : ({TYPE}) -> tensor<0xf32>
+      stablehlo.return %e : tensor<0xf32>
+    }}, {{
+      %e = stablehlo.slice %x [0:0] : ({TYPE}) -> tensor<0xf32>
+      stablehlo.return %e : tensor<0xf32>
+    }}) : (tensor<i1>) -> tensor<0xf32>{COPY}""",
+    "no results": f"""{FIRST_TWO}
+    "stablehlo.if"(%p) ({{{all_reduce(range(4)).replace("%y", "%hidden")}
+      stablehlo.return
+    }}, {{
+      stablehlo.return
+    }}) : (tensor<i1>) -> (){COPY}""",
+}
+
+
+@pytest.mark.parametrize("body", APART.values(), ids=APART)
+def test_devices_part_in_many_ways(body: str) -> None:
+    assert verdict(whole(COPY, 4), local(body, 4)) is Verdict.UNKNOWN
+
+
+def test_devices_that_count_alike_stay_together() -> None:
+    assert verdict(whole(COPY, 4), local(_while("%zero", "%one"), 4)) is Verdict.PROVED
+    summed = all_reduce(range(4)).replace("%y", "%sum") + _while("%zero", "%one", "%data").replace("= %x)", "= %sum)")
+    assert verdict(whole(COPY, 4), local(summed, 4)) is Verdict.PROVED
+
+
 @pytest.mark.parametrize("end", UNUSED.values(), ids=UNUSED)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_nothing_is_proved_of_a_program_that_may_hang(form: Form, end: str) -> None:
