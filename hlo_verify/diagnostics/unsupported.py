@@ -126,7 +126,7 @@ class Unsupported(Code):
 
     BRANCH = (
         "HV209",
-        """only some devices take a branch, or a turn of a loop, in which devices communicate
+        """only some devices take a branch or turn of a loop in which devices communicate
 
         A `case` or `if` whose condition differs from device to device has a collective inside, or a call of which
         nothing is known, or so has a loop that some devices leave earlier: those never arrive, and what the others
