@@ -6,6 +6,7 @@ all their devices; nothing is assumed of values in between. A search that ends w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -121,6 +122,8 @@ class Search:
     confirmer: Confirmer = field(init=False)
     _vain: list[int] = field(default_factory=lambda: [0, 0])
     """How many differences that floating point showed were none for certain: faint ones, and evident ones."""
+    _too_large: float = math.inf
+    """The values of the largest tensor of what could not be evaluated on enclosures."""
     _known: _Known | None = None
     _cuts: Cuts = field(init=False)
 
@@ -211,18 +214,20 @@ class Search:
 
     def _note(self, trial: Trial, results: Collection[int]) -> None:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
-        is_small = max(trial.whole.largest, trial.local.largest) <= SMALL
+        size = max(trial.whole.largest, trial.local.largest)
+        is_small = size <= SMALL
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
         seen = trial.differences(unclear, trials.NOTICED)
         seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
         is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
-        if not seen or self._is_vain(is_evident):
+        if not seen or size >= self._too_large or self._is_vain(is_evident):
             return
         said = self._confirm(trial.inputs, seen)
         if said.is_too_large:
             end = self._spent + self.session.limits.shrinking_work
             trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
             said = self._confirm(trial.inputs, seen)
+            self._too_large = size if said.is_too_large else self._too_large
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
         for n, apart in said.differences.items():
