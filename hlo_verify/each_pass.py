@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -247,7 +246,7 @@ class _Walk:
             pair = None if self._proved is None else self._pair(self._proved, module)
             return None if pair is None else Inferred(*pair)
         if self._inferred is not None:
-            return replace(self._inferred, partitioned=module)
+            return self._inferred.of(module)
         inferred = infer(self._logical, module)
         self._device_count = device_count(inferred.logical, inferred.partitioned)
         self._notes.update(dict.fromkeys(inferred.said))

@@ -41,6 +41,11 @@ class Inferred:
     origins: tuple[int, ...] = ()
     """Which stated argument each of the logical module's arguments is, or a part of."""
 
+    def of(self, partitioned: Module) -> Inferred:
+        """The same of another partitioned module, with arguments and results of the same types."""
+        guessed = None if self.guessed is None else replace(self.guessed, partitioned=partitioned)
+        return replace(self, partitioned=partitioned, guessed=guessed)
+
     def judged(self, report: Report, found: Sequence[Counterexample] = ()) -> Report:
         """The report with what was inferred, which may not make verdicts of everything; `found` refutes its results."""
         if self.guessed is None:

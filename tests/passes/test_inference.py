@@ -11,6 +11,8 @@ import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.errors import InputError
+from hlo_verify.passes.inference import infer
+from hlo_verify.passes.load import load
 from hlo_verify.render.json import render as render_json
 from hlo_verify.render.text import Style, render
 
@@ -241,3 +243,11 @@ def test_demanded_results(tmp_path: Path) -> None:
     path.write_text('[arguments]\n0 = "{replicated}"\n')
     with pytest.raises(InputError, match="of arguments, shardings says"):
         hlo_verify.verify(whole, part, results=path)
+
+
+def test_what_was_inferred_for_one_module_is_judged_by_the_next() -> None:
+    """Along a chain of dumps: placements are refuted for the module that is looked at, not for the first."""
+    whole = load(module([X], [("%y", X)], f"%y = stablehlo.tanh %a0 : {X}", 1))
+    first, later = (load(module([X], [("%y", X)], f"%y = stablehlo.{name} %a0 : {X}", 2)) for name in ("tanh", "sine"))
+    inferred = infer(whole, first).of(later)
+    assert inferred.partitioned is later and inferred.guessed is not None and inferred.guessed.partitioned is later
