@@ -58,6 +58,10 @@ def coarse(draw: st.DrawFn, array: Array, case: Case) -> Blocks:
     return Blocks(tuple(maps), values)
 
 
+ORDER_MATTERS = "%d = stablehlo.add %y, %y"
+"""In a reducer that is not associative; see `not_a_monoid`."""
+
+
 def whole(blocks: Blocks, case: Case) -> Array:
     """Every element, with a first dimension for devices where the case has one."""
     if not case.partitions:
@@ -74,6 +78,8 @@ def check(case: Case, arguments: list[Blocks], wanted: list[Array], name: str) -
         return
     if found.unknown:
         assert name in UNKNOWN or case.may_refuse, f"{found.unknown}\n{case.program.text}"
+        return
+    if ORDER_MATTERS in case.program.text:  # the specification leaves open which of its values comes out
         return
     text = "\n".join([case.program.text, *(repr(whole(a, case)) for a in arguments)])
     enclosed = evaluate(module, arguments, max(1, case.partitions * case.replicas), real=object)

@@ -17,6 +17,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ class _Scope:
 
     def _scaled(self, mono: Monomial, c: int | Fraction) -> Array:
         gates = [self.atom(a) for a, _ in mono if a.boolean]
-        rest = [_each(lambda x, n=n: x**n if n != 1 else x, self.atom(a)) for a, n in mono if not a.boolean]
+        rest = [_each(partial(_power, n=n), self.atom(a)) for a, n in mono if not a.boolean]
         parts = [*gates, *rest]
 
         def product(*factors: Any) -> Any:
@@ -203,6 +204,14 @@ class _Scope:
         for where in np.ndindex(*at_shape):
             picked[where] = _look_up(objects(chosen[where].array), [np.asarray(x[where]) for x in spread], source)[()]
         return picked
+
+
+def _power(x: Any, n: int | Fraction) -> Any:
+    """Infinite where Python's floats say that they overflow."""
+    try:
+        return x**n if n != 1 else x
+    except OverflowError:
+        return math.inf if x > 0 or n % 2 == 0 else -math.inf
 
 
 def _each(function: Any, *arrays: Array) -> Array:
