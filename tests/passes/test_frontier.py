@@ -97,7 +97,7 @@ def test_a_layer_that_differs_is_found_among_many(tmp_path: Path) -> None:
     assert len(parts) == 21
     for wrong in (1, 10, 20):
         changed = pairs.join(parts[:wrong]) + "source_target_pairs={{1,0},{2,1},{0,2}}" + pairs.join(parts[wrong:])
-        report = hlo_verify.verify(tmp_path / "logical.hlo", changed, refute=False)
+        report = hlo_verify.verify(tmp_path / "annotated.hlo", changed, refute=False)
         assert report.verdict is Verdict.UNKNOWN
 
 
