@@ -56,7 +56,10 @@ class Attributes:
             elif name == "value" and operation.name.endswith(".constant"):
                 plain["value"] = self.constant(operation)
             else:
-                plain[name.removeprefix("mhlo.")] = self.read(raw[name], name == "replica_groups")
+                short = name.removeprefix("mhlo.")  # unless the operation has both
+                plain[name if short != name and short in raw else short] = self.read(
+                    raw[name], name == "replica_groups"
+                )
         return plain
 
     def read(self, attribute: Any, groups: bool = False) -> Any:

@@ -139,3 +139,15 @@ def test_windows_that_stablehlo_has_no_words_for(opcode: str, said: str) -> None
         assert verdict(plain, other) is not Verdict.PROVED
     except InputError:
         assert "dilate" in said, "its result has another shape"
+
+
+def test_attributes_of_stablehlo_and_of_mhlo_both_count() -> None:
+    text = """module { func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = stablehlo.custom_call @kernel(%x) {backend_config = "fast", mhlo.backend_config = {mode = 1}}
+        : (tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    } }
+    """
+    assert verdict(text, text) is Verdict.PROVED
+    assert verdict(text, text.replace("fast", "slow")) is Verdict.UNKNOWN
+    assert verdict(text, text.replace("mode = 1", "mode = 2")) is Verdict.UNKNOWN
