@@ -72,7 +72,7 @@ _PLAIN = """
     triangular_solve xor chlo.acos chlo.acosh chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.bessel_i1e chlo.cosh
     chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma chlo.next_after chlo.polygamma chlo.sinh chlo.square
     chlo.tan chlo.top_k chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh mhlo.atanh mhlo.cosh mhlo.erf
-    mhlo.scan mhlo.sinh mhlo.tan mhlo.topk sdy.reshard sdy.sharding_constraint
+    mhlo.scan mhlo.sinh mhlo.tan mhlo.topk
 """
 
 ROWS: Mapping[str, Family] = {
@@ -98,6 +98,8 @@ ROWS: Mapping[str, Family] = {
     "case": Family.CONTROL,
     "if": Family.CONTROL,
     "sdy.manual_computation": Family.MANUAL,
+    "sdy.reshard": Family.IDENTITY,
+    "sdy.sharding_constraint": Family.IDENTITY,
     "multiply": Family.SCALES,
     "divide": Family.SCALES,
     "reshape": Family.RESHAPES | Family.MOVES,
@@ -197,6 +199,12 @@ def says_that_it_communicates(attributes: Mapping[str, Any]) -> bool:
     config = attributes.get("backend_config")
     text = config if isinstance(config, str) else repr(config)
     return "has_communication" in text or "collective_id" in text
+
+
+def is_identity(op: Op) -> bool:
+    """Whether an operation gives its operands as they are."""
+    known = family(op.name, op.attributes)
+    return known is not None and bool(known & Family.IDENTITY)
 
 
 def communicates(function: Function) -> bool:

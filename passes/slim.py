@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hlo_verify.ir import Function, Module, Op, Value, operations, used
+from hlo_verify.op_families import is_identity
 from hlo_verify.sharding_text import is_tuple, leaves
 
 
@@ -24,6 +25,8 @@ def _slim(function: Function, same: dict[Value, Value]) -> Function:
     ops: list[Op] = []
     needed = _needed(function)
     for op in function.ops:
+        if is_identity(op) and not needed.intersection(op.results):
+            continue
         operands = tuple(same.get(v, v) for v in op.operands)
         op = replace(op, operands=operands)
         op = _loop(op, same, needed) if op.name == "while" else op
@@ -32,9 +35,12 @@ def _slim(function: Function, same: dict[Value, Value]) -> Function:
 
 
 def _needed(function: Function) -> set[Value]:
+    """The values that something needs. An annotation of what nobody needs (JAX writes one on each result of a loop in
+    a manual region) is no need."""
     needed = {*function.results}
-    for op in function.ops:
-        needed.update(used(op))
+    for op in reversed(function.ops):
+        if not is_identity(op) or needed.intersection(op.results):
+            needed.update(used(op))
     return needed
 
 

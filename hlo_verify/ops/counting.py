@@ -9,7 +9,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.op_families import communicates
+from hlo_verify.op_families import communicates, is_identity
 from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, is_integer, positions
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Guard, Poly, tensor
@@ -108,7 +108,10 @@ def _fits(dtype: str, value: int) -> bool:
 def _step(result: int, argument: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
     """What an iteration adds to a counter, in one or several constant steps (a body that was unrolled)."""
     total = 0
-    while result != argument:
+    while True:
+        result = _annotated(result, producers)
+        if result == argument:
+            return total
         op = producers.get(result)
         if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in algebra.INTEGER_RANGES:
             return None
@@ -120,7 +123,13 @@ def _step(result: int, argument: int, body: Function, producers: dict[int, Op], 
             return None
         total += step if op.name == "add" else -step
         result = first
-    return total
+
+
+def _annotated(value: int, producers: dict[int, Op]) -> int:
+    """The value that annotations were put on (in a manual region JAX writes them on every counter)."""
+    while value in producers and is_identity(producers[value]) and len(producers[value].results) == 1:
+        (value,) = producers[value].operands
+    return value
 
 
 def _constant(value: int, body: Function, producers: dict[int, Op], context: Context) -> int | None:
@@ -128,6 +137,7 @@ def _constant(value: int, body: Function, producers: dict[int, Op], context: Con
 
     The body's own values may be in the environment too, as they were when it last ran.
     """
+    value = _annotated(value, producers)
     source = producers.get(value)
     if source is not None:
         return int(source.attributes["value"].flat[0]) if source.name == "constant" else None

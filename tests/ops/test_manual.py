@@ -110,7 +110,7 @@ def test_what_xla_makes_of_a_region_is_proved(name: str) -> None:
 )
 def test_a_region_partitioned_wrongly_is_not(tmp_path: Path, name: str, before: str, after: str) -> None:
     assert _verdict(_lowered(name), keep=tmp_path) is Verdict.PROVED
-    logical, partitioned = tmp_path / "logical.hlo", (tmp_path / "partitioned.hlo").read_text()
+    logical, partitioned = tmp_path / "annotated.hlo", (tmp_path / "partitioned.hlo").read_text()
     assert _verdict(logical, partitioned) is Verdict.PROVED
     assert before in partitioned
     assert _verdict(logical, partitioned.replace(before, after, 1)) is Verdict.UNKNOWN
@@ -248,4 +248,4 @@ def test_a_shard_is_filled_up_with_zeros(tmp_path: Path) -> None:
     partitioned = (tmp_path / "partitioned.hlo").read_text()
     unmasked, count = re.subn(r"select\([^,]*, ([^,]*), [^)]*\)", r"copy(\1)", partitioned)
     assert count == 1
-    assert _verdict(tmp_path / "logical.hlo", unmasked) is Verdict.UNKNOWN
+    assert _verdict(tmp_path / "annotated.hlo", unmasked) is Verdict.UNKNOWN

@@ -83,3 +83,11 @@ def test_a_sharding_says_of_what_is_still_carried() -> None:
     assert "attributes" in text
     (op,) = [op for op in slim(load(text)).main.ops if op.name == "while"]
     assert op.attributes["sharding"] == "{{replicated}, {devices=[2]<=[2]}}"
+
+
+def test_an_annotation_is_no_need() -> None:
+    """JAX annotates every result of a loop in a manual region, those that nobody uses too."""
+    text = program(TURNS[2], 4).replace("module @m {", 'module @m {\n  sdy.mesh @mesh = <["x"=2]>')
+    noted = "    %k = sdy.sharding_constraint %r#3 <@mesh, [{}]> : tensor<2xf32>\n    return"
+    (op,) = [op for op in slim(load(text.replace("    return", noted))).main.ops if op.name == "while"]
+    assert len(op.operands) == 4
