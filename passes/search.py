@@ -226,7 +226,8 @@ class Search:
         if said.is_too_large:
             end = self._spent + self.session.limits.shrinking_work
             trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
-            said = self._confirm(trial.inputs, seen)
+            if max(trial.whole.largest, trial.local.largest) < size:
+                said = self._confirm(trial.inputs, seen)
             self._too_large = size if said.is_too_large else self._too_large
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
