@@ -8,11 +8,11 @@ import hlo_verify
 from hlo_verify import Verdict
 from tests.support.pairs import REPLICATED, module, on
 
-TYPE = "tensor<4xf32>"
+TYPE = "tensor<4xi32>"
 NUMBER = f"""
     %id = stablehlo.partition_id : tensor<ui32>
-    %number = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>
-    %v = stablehlo.broadcast_in_dim %number, dims = [] : (tensor<f32>) -> {TYPE}"""
+    %number = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
+    %v = stablehlo.broadcast_in_dim %number, dims = [] : (tensor<i32>) -> {TYPE}"""
 LEFT = f"""
     %v = sdy.manual_computation(%a) in_shardings=[<@mesh, [{{}}]>] out_shardings=[<@mesh, [{{}}]>] manual_axes={{"d"}}
       (%inside: {TYPE}) {{{NUMBER}
@@ -33,8 +33,8 @@ def _loop(name: str, start: str, other: str, trips: int = 100) -> str:
       %o = stablehlo.constant dense<1> : tensor<i32>
       %j = stablehlo.add %i, %o : tensor<i32>
       %t = stablehlo.add %x, %z : {TYPE}
-      %x1 = stablehlo.tanh %t : {TYPE}
-      %z1 = stablehlo.sine %z : {TYPE}
+      %x1 = stablehlo.popcnt %t : {TYPE}
+      %z1 = stablehlo.count_leading_zeros %z : {TYPE}
       stablehlo.return %j, %x1, %z1 : tensor<i32>, {TYPE}, {TYPE}
     }}"""
 
@@ -44,9 +44,9 @@ EXCHANGED = f"""
       channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}}> : ({TYPE}) -> {TYPE}
     %c = stablehlo.subtract %r, %q : {TYPE}
     %b = stablehlo.add %a, %c : {TYPE}
-    %y = stablehlo.tanh %b : {TYPE}"""
+    %y = stablehlo.popcnt %b : {TYPE}"""
 PLAIN = f"""
-    %y = stablehlo.tanh %a : {TYPE}"""
+    %y = stablehlo.popcnt %a : {TYPE}"""
 LOOPS = {
     "it is carried": (_loop("w", "v", "a"), "w#1"),
     "it is taken in": (_loop("w", "a", "v"), "w#1"),
@@ -71,7 +71,7 @@ def test_a_loop_makes_no_one_value_of_it(loop: str, carried: str) -> None:
 
 @pytest.mark.parametrize(("loop", "carried"), LOOPS.values(), ids=LOOPS)
 def test_what_devices_agree_on_is_one(loop: str, carried: str) -> None:
-    loop, one = loop.replace("%v", "%one"), f"\n    %one = stablehlo.constant dense<1.0> : {TYPE}"
+    loop, one = loop.replace("%v", "%one"), f"\n    %one = stablehlo.constant dense<1> : {TYPE}"
     result = f"{one}{loop}\n    %r = stablehlo.negate %{carried} : {TYPE}"
     assert (
         _verdict(
