@@ -377,5 +377,5 @@ def test_nothing_is_proved_of_a_program_that_may_hang(form: Form, end: str) -> N
         hung = hidden.replace("%y", "%hung")
         assert verdict(whole(COPY, 4), local(hung + end, 4)) is Verdict.UNKNOWN
     both = _looped(body, "all").replace("%y", "%hung")
-    if form.__name__ in KNOWN:
+    if form.__name__ in KNOWN and end is COPY:  # 0 times what may be no number is not 0
         assert verdict(whole(COPY, 4), local(both + end, 4)) is Verdict.PROVED
