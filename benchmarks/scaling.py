@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.partition import partition
+from hlo_verify.xla.partition import partition
 
 ROOT = Path(__file__).resolve().parent.parent
 MEBIBYTE = 1 << 20

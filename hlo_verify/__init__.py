@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hlo_verify.api import check, verify
     from hlo_verify.custom_calls import register_custom_call
-    from hlo_verify.errors import InputError
+    from hlo_verify.diagnostics.errors import InputError
     from hlo_verify.report import Report, Result, Verdict
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "InputError": "hlo_verify.errors",
+    "InputError": "hlo_verify.diagnostics.errors",
     "Report": "hlo_verify.report",
     "Result": "hlo_verify.report",
     "Verdict": "hlo_verify.report",

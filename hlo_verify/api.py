@@ -9,21 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from hlo_verify import config, conversion, custom_calls
-from hlo_verify.depth import deeply
+from hlo_verify import custom_calls
 from hlo_verify.diagnostics import Annotation, Input, Internal
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort, Limits
-from hlo_verify.partition import Partitioned, partition
+from hlo_verify.passes.read import conversion
+from hlo_verify.program.depth import deeply
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session
+from hlo_verify.sources import shardings_file
+from hlo_verify.xla.partition import Partitioned, partition
 
 if TYPE_CHECKING:
-    from hlo_verify.ir import Module, TensorType
-    from hlo_verify.passes.between import Question
-    from hlo_verify.passes.inferred import Inferred
+    from hlo_verify.passes.chain.between import Question
+    from hlo_verify.passes.place.inferred import Inferred
+    from hlo_verify.program.ir import Module, TensorType
+    from hlo_verify.program.sharding import Sharding
     from hlo_verify.report import Report
-    from hlo_verify.sharding import Sharding
 
 
 class Lowered(Protocol):
@@ -55,7 +57,7 @@ def verify(
     *,
     annotated: Source | None = None,
     devices: int | None = None,
-    shardings: str | Path | config.Shardings | None = None,
+    shardings: str | Path | shardings_file.Shardings | None = None,
     results: str | Path | None = None,
     keep: str | Path | None = None,
     refute: bool = True,
@@ -98,7 +100,7 @@ def verify(
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
-    given = config.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
+    given = shardings_file.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
     asked = _Asked(
         refute,
         None if witness is None else Path(witness),
@@ -128,8 +130,8 @@ def replay(
     here, so a result that does not differ is UNKNOWN. Raises `InputError` for what is no witness, or none of these
     modules.
     """
-    from hlo_verify import witness as files
-    from hlo_verify.passes.refute import again
+    from hlo_verify.passes.refute import witness_file as files
+    from hlo_verify.passes.refute.refute import again
 
     saved = files.read(Path(witness))
     whole = _module(saved.logical if logical is None else logical, devices or saved.devices)
@@ -157,7 +159,7 @@ def _verify_pair(
     partitioned: Source | list[Source] | tuple[Source, ...],
     annotated: Module | None,
     devices: int | None,
-    given: Sequence[config.Shardings | None],
+    given: Sequence[shardings_file.Shardings | None],
     asked: _Asked,
     progress: Progress | None,
 ) -> Report:
@@ -177,7 +179,7 @@ def _verify_pair(
 def _verify_one(
     source: Source,
     devices: int | None,
-    given: config.Shardings | None,
+    given: shardings_file.Shardings | None,
     keep: str | Path | None,
     asked: _Asked,
     progress: Progress | None,
@@ -185,7 +187,7 @@ def _verify_one(
     contents = _contents(source)
     conversion.start()
     with partition(contents, devices=devices, shardings=given) as job:
-        from hlo_verify.passes.load import load  # takes a second, and XLA works meanwhile
+        from hlo_verify.passes.load.load import load  # takes a second, and XLA works meanwhile
 
         try:
             whole = load(contents, devices=devices)
@@ -236,9 +238,9 @@ def _between(
 
     `contents` are the files of a witness, for the question that was asked in the end.
     """
-    from hlo_verify.passes.between import Question
-    from hlo_verify.passes.demanded import Demanded, demanded
-    from hlo_verify.passes.inference import infer
+    from hlo_verify.passes.chain.between import Question
+    from hlo_verify.passes.place.demanded import Demanded, demanded
+    from hlo_verify.passes.place.infer import infer
 
     demand = Demanded(whole, whole) if annotated is None else demanded(whole, annotated, parts)
     inferred = infer(demand.given, parts)
@@ -266,7 +268,7 @@ def _decide(
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
 ) -> Report:
-    from hlo_verify.passes.between import answer
+    from hlo_verify.passes.chain.between import answer
 
     session = Session.begin(asked.limits, asked.seconds)
     if asked.refute:
@@ -292,8 +294,8 @@ def _refuted(
     session: Session,
 ) -> tuple[Report, Sequence[tuple[Module, Module]]]:
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
-    from hlo_verify.passes.between import answer
-    from hlo_verify.passes.refute import refuter, save
+    from hlo_verify.passes.chain.between import answer
+    from hlo_verify.passes.refute.refute import refuter, save
 
     with refuter(question.given, question.partitioned, session) as refutes:
         answered = answer(question, progress=progress, differing=refutes.differing, session=session)
@@ -321,7 +323,7 @@ def _interrupted(report: Report) -> Report:
 
 def _rechecked(report: Report, pairs: Sequence[tuple[Module, Module]], jobs: int, progress: Progress | None) -> Report:
     """The report of a proof with a second check of it, in so many processes."""
-    from hlo_verify.passes.recheck import recheck
+    from hlo_verify.passes.recheck.recheck import recheck
     from hlo_verify.report import together
 
     found = together([recheck(*pair, jobs=jobs, progress=progress) for pair in pairs])
@@ -336,8 +338,8 @@ def _rechecked(report: Report, pairs: Sequence[tuple[Module, Module]], jobs: int
 
 def _bytes(source: Source) -> bytes:
     """The contents of a module's file."""
-    from hlo_verify.ir import Module
-    from hlo_verify.passes.load import read_file
+    from hlo_verify.passes.load.load import read_file
+    from hlo_verify.program.ir import Module
 
     if isinstance(source, Module):
         raise InputError("a witness holds both modules as files: pass paths or contents", Input.USAGE)
@@ -348,23 +350,23 @@ def _bytes(source: Source) -> bytes:
 
 
 def _module(source: Source, devices: int | None) -> Module:
-    from hlo_verify.ir import Module
+    from hlo_verify.program.ir import Module
 
     if isinstance(source, Module):
         return source
     contents = _contents(source)
     if isinstance(contents, Path) and conversion.needed(contents):
         conversion.start()
-    from hlo_verify.passes.load import load  # takes half a second, and the process starts meanwhile
+    from hlo_verify.passes.load.load import load  # takes half a second, and the process starts meanwhile
 
     return load(contents, devices=devices)
 
 
-def _demanded(path: str | Path | None) -> config.Shardings | None:
+def _demanded(path: str | Path | None) -> shardings_file.Shardings | None:
     """What a shardings file says of results, of which it says something alone."""
     if path is None:
         return None
-    found = config.read_shardings(path)
+    found = shardings_file.read_shardings(path)
     if found.arguments:
         raise InputError(f"{path}: of arguments, shardings says where they lie, not results", Input.SHARDINGS_FILE)
     return found
@@ -372,7 +374,7 @@ def _demanded(path: str | Path | None) -> config.Shardings | None:
 
 def _ranks(sources: list[Source] | tuple[Source, ...]) -> Module:
     """The program of which each rank has a graph."""
-    from hlo_verify.passes.ranks import merged
+    from hlo_verify.passes.load.merge_ranks import merged
 
     if not sources:
         raise InputError("the list of the ranks' graphs is empty", Input.USAGE)
@@ -405,8 +407,8 @@ def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
     Only for what XLA itself partitioned: it takes and returns those whole on every device (see
     docs/decisions/unannotated.md). For results this asks the most that can be asked.
     """
-    from hlo_verify.passes.pair import check_placed
-    from hlo_verify.sharding import replicated
+    from hlo_verify.program.pair import check_placed
+    from hlo_verify.program.sharding import replicated
 
     check_placed(logical, partitioned)
     devices = partitioned.partitions

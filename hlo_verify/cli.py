@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hlo_verify.diagnostics import CODES, Diagnostic, Input, Internal, near
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from hlo_verify.chains import Chain
     from hlo_verify.render import Outcome
     from hlo_verify.render.progress import Bar
     from hlo_verify.report import ChainReport, Report
+    from hlo_verify.sources.dump_chains import Chain
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -231,7 +231,7 @@ def _replay(arguments: argparse.Namespace) -> Report:
 
 
 def _set_defaults(arguments: argparse.Namespace) -> None:
-    from hlo_verify.config import read_defaults
+    from hlo_verify.sources.shardings_file import read_defaults
 
     built_in = {
         "color": "auto",
@@ -250,7 +250,7 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
 
 
 def _register_custom_calls() -> None:
-    from hlo_verify.config import read_custom_calls
+    from hlo_verify.sources.shardings_file import read_custom_calls
 
     meanings = read_custom_calls(Path.cwd())
     if not meanings:
@@ -271,7 +271,7 @@ def _register_custom_calls() -> None:
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
     if len(paths) == 2 and any(map(os.path.isdir, paths)):
-        from hlo_verify.graphs import pair_up
+        from hlo_verify.sources.neuron_folders import pair_up
 
         pairs, incomplete = pair_up(*paths)
         jobs = [Job(pair.module, pair.logical, pair.partitioned) for pair in pairs]
@@ -280,7 +280,7 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
         return [Job(str(paths[0]), paths[0], paths[1] if len(paths) == 2 else tuple(paths[1:]))]
     if not os.path.isdir(paths[0]):
         return [Job(str(paths[0]), paths[0])]
-    from hlo_verify.dumps import find_pairs
+    from hlo_verify.sources.dump_pairs import find_pairs
 
     pairs, incomplete = find_pairs(paths[0])
     jobs = [Job(pair.module, pair.logical, pair.partitioned, annotated=pair.annotated) for pair in pairs]
@@ -288,7 +288,7 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
 
 
 def _chains(folder: Path) -> list[Job]:
-    from hlo_verify.chains import find_chains
+    from hlo_verify.sources.dump_chains import find_chains
 
     return [Job(chain.module, chain=chain) for chain in find_chains(folder)]
 
@@ -358,8 +358,8 @@ def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> ChainReport:
-    from hlo_verify.config import read_shardings
-    from hlo_verify.each_pass import verify_passes
+    from hlo_verify.passes.chain.each_pass import verify_passes
+    from hlo_verify.sources.shardings_file import read_shardings
 
     files = (arguments.shardings, arguments.results)
     shardings = [None if file is None else read_shardings(file) for file in files]

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hlo_verify.diagnostics import Input, Unsupported
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 
 if TYPE_CHECKING:
-    from hlo_verify.ir import Function, Module, Op, TensorType
     from hlo_verify.ops.values import Context, Rule, Value
+    from hlo_verify.program.ir import Function, Module, Op, TensorType
 
 _registered: dict[str, str] = {}
 """What was said of each target, in words."""
@@ -76,8 +76,8 @@ def registered() -> frozenset[str]:
 
 def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
     """What was said of the custom calls in some modules, and what kernels are taken for of which nothing was said."""
-    from hlo_verify.ir import operations
     from hlo_verify.ops.kernels import PRESUMED
+    from hlo_verify.program.ir import operations
 
     said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | _registered
     ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
@@ -90,8 +90,8 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
     traced: dict[Any, Function] = {}
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        from hlo_verify.op_families import is_new_each_time
         from hlo_verify.ops.values import UnsupportedError, fingerprint
+        from hlo_verify.program.op_families import is_new_each_time
 
         if op.attributes.get("has_side_effect"):
             raise UnsupportedError(f"custom_call to {target}, which has a side effect", Unsupported.OUTSIDE_WORLD)
@@ -111,7 +111,7 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
 def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[TensorType, ...], op: Op) -> Function:
     import jax
 
-    from hlo_verify.passes.load import load
+    from hlo_verify.passes.load.load import load
 
     what = f"the meaning of custom_call to {target}, {name},"
     types = [*kinds, *op.types]

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 
 from hlo_verify.diagnostics import Diagnostic, Internal, Severity
-from hlo_verify.errors import DisagreementError
-from hlo_verify.ir import Op
+from hlo_verify.diagnostics.errors import DisagreementError
+from hlo_verify.program.ir import Op
 
 _PACKAGE = Path(__file__).resolve().parent
 _HOMES = (_PACKAGE, _PACKAGE.parent / "passes")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import hlo_verify
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
 from tests.programs import arguments, jitted, layer, lowered
-from tests.test_partition import GSPMD
+from tests.xla.test_partition import GSPMD
 
 TESTDATA = Path(__file__).resolve().parent.parent / "testdata"
 PAIR = (TESTDATA / "mlp_2d" / "logical.hlo.gz", TESTDATA / "mlp_2d" / "partitioned.hlo.gz")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hlo_verify import cli
-from hlo_verify.passes import load
+from hlo_verify.passes.load import load
 from tests.programs import lowered
-from tests.test_partition import GSPMD
+from tests.xla.test_partition import GSPMD
 
 TESTDATA = Path(__file__).resolve().parent.parent / "testdata"
 LOGICAL = gzip.decompress((TESTDATA / "mlp_2d" / "logical.hlo.gz").read_bytes()).decode()

@@ -16,11 +16,11 @@ import pytest
 import hlo_verify
 from hlo_verify import cli
 from hlo_verify.diagnostics import Input
-from hlo_verify.errors import DisagreementError, InputError
-from hlo_verify.ir import Op
+from hlo_verify.diagnostics.errors import DisagreementError, InputError
+from hlo_verify.program.ir import Op
 from hlo_verify.report import Report, Verdict
 from tests.programs import report
-from tests.test_dumps import GSPMD_GPU, SHARDY_CPU, TPU, fill
+from tests.sources.test_dump_pairs import GSPMD_GPU, SHARDY_CPU, TPU, fill
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 

@@ -12,9 +12,9 @@ import pytest
 
 import hlo_verify
 from hlo_verify import cli, custom_calls
-from hlo_verify.config import read_custom_calls
 from hlo_verify.diagnostics import Unsupported
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.sources.shardings_file import read_custom_calls
 
 PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
 

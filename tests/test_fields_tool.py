@@ -7,8 +7,8 @@ import random
 import pytest
 
 from hlo_verify.jaxlib_hlo import jaxlib_version
-from hlo_verify.passes import fields
-from hlo_verify.passes.fields import CARRIED, NOT_UNDERSTOOD, WITHOUT_MEANING, why_lost
+from hlo_verify.passes.read import fields
+from hlo_verify.passes.read.fields import CARRIED, NOT_UNDERSTOOD, WITHOUT_MEANING, why_lost
 from tools.fields import table
 from tools.fields.observe import observe
 from tools.schema import INSTRUCTION, schema

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
 from tools.fuzz.files import run
 from tools.fuzz.files.corruption import corrupted
 from tools.fuzz.files.originals import FORMATS, contents, originals

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hlo_verify.execute import Executor
 from hlo_verify.jaxlib_api import make_context, parse_module
-from hlo_verify.passes.load import load
-from hlo_verify.sharding import parse_hlo_sharding
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.sharding import parse_hlo_sharding
+from hlo_verify.xla.execute import Executor
 from tools.mutate import cases, mlir
 from tools.mutate.campaign import Campaign, Line, Options, Record, named, read_records, surprise
 from tools.mutate.cases import Case

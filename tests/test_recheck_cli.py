@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hlo_verify import api, cli
-from hlo_verify.passes.prove import Examination
+from hlo_verify.passes.prove.prove import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
 
 FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3)
@@ -43,8 +43,8 @@ def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest
 
 def test_a_disagreement_takes_the_verdict_away(monkeypatch: pytest.MonkeyPatch) -> None:
     examined = Examination(replace(_report(FOUND), recheck=None), {})
-    monkeypatch.setattr("hlo_verify.passes.between.examine", lambda *_, **__: examined)
-    monkeypatch.setattr("hlo_verify.passes.recheck.recheck", lambda *_, **__: WRONG)
+    monkeypatch.setattr("hlo_verify.passes.chain.between.examine", lambda *_, **__: examined)
+    monkeypatch.setattr("hlo_verify.passes.recheck.recheck.recheck", lambda *_, **__: WRONG)
     module = api._module("module @m { func.func public @main() { return } }\n", 8)
     report = api.verify(module, module, recheck=True, refute=False)
     assert (report.verdict, report.recheck) == (Verdict.UNKNOWN, WRONG)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.diagnostics import Input
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.render import Failure, overall
 from hlo_verify.report import Report, Result, Verdict
 

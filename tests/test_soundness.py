@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 import hlo_verify
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from tests.support.pairs import REPLICATED, module, on
 
 VECTOR = "tensor<4xf32>"

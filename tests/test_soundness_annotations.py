@@ -10,9 +10,9 @@ import pytest
 import hlo_verify
 from hlo_verify import Verdict, jaxlib_api
 from hlo_verify.diagnostics import Annotation
-from hlo_verify.errors import InputError
-from hlo_verify.passes.load import load
-from hlo_verify.passes.pair import argument_shardings
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.pair import argument_shardings
 from tests.support.pairs import on
 
 X = "tensor<4x6xf32>"

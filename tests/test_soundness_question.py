@@ -13,8 +13,8 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
-from hlo_verify.partition import partition
 from hlo_verify.report import Report, Verdict
+from hlo_verify.xla.partition import partition
 
 MESH = AbstractMesh((4,), ("x",))
 

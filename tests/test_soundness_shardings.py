@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hlo_verify
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from tests.support.pairs import REPLICATED, module, on
 
 X = "tensor<4xf32>"

@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hlo_verify.chains import PASSES_FLAG, find_chains
-from hlo_verify.each_pass import verify_passes
+from hlo_verify.passes.chain.each_pass import verify_passes
 from hlo_verify.render.text import Style, render
 from hlo_verify.report import Verdict
+from hlo_verify.sources.dump_chains import PASSES_FLAG, find_chains
 from tools.fixtures.catalogue import FIXTURES
 from tools.fixtures.fixture import Fixture
 from tools.fixtures.make import run_child

@@ -121,7 +121,7 @@ CORPORA = {"xla_spmd": xla_spmd, "live": live, "neuron": neuron, "maxtext": maxt
 def verify(pair: Pair) -> Found:
     """Verify a pair in this process."""
     import hlo_verify
-    from hlo_verify.errors import InputError
+    from hlo_verify.diagnostics.errors import InputError
 
     started = time.process_time()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jaxlib
 
-from hlo_verify.passes import proto
+from hlo_verify.passes.read import proto_edits
 
 FILES = ("xla/service/hlo.proto", "xla/xla_data.proto")
 LIBRARY = "libjax_common.so"
@@ -83,7 +83,7 @@ def schema() -> Schema:
     with (Path(jaxlib.__file__).parent / LIBRARY).open("rb") as file:
         library = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         for name in FILES:
-            start = library.find(proto.field_bytes(_NAME, name.encode()))
+            start = library.find(proto_edits.field_bytes(_NAME, name.encode()))
             if start < 0:
                 raise LookupError(f"{LIBRARY} holds no description of {name}")
             _read_file(library[start : start + (1 << 20)], messages, enums)
@@ -94,7 +94,7 @@ def schema() -> Schema:
 def _read_file(description: bytes, messages: dict[str, Mapping[int, Field]], enums: dict[str, tuple[int, ...]]) -> None:
     """Read a FileDescriptorProto, whose end is not known: the last of its fields is the syntax."""
     package = ""
-    for number, _, payload, _ in proto.fields_of(description):
+    for number, _, payload, _ in proto_edits.fields_of(description):
         if number == _FILE_PACKAGE and payload is not None:
             package = f".{payload.decode()}"
         elif number == _FILE_MESSAGES and payload is not None:
@@ -118,7 +118,7 @@ def _read_message(
 
 
 def _field(description: bytes) -> Field:
-    numbers = {number: values[0] for number, values in proto.numbers_of(description).items()}
+    numbers = {number: values[0] for number, values in proto_edits.numbers_of(description).items()}
     return Field(
         _text(description, _NAME),
         numbers[_FIELD_NUMBER],
@@ -131,12 +131,14 @@ def _field(description: bytes) -> Field:
 def _read_enum(description: bytes, scope: str, enums: dict[str, tuple[int, ...]]) -> None:
     values = _payloads(description, _ENUM_VALUES)
     enums[f"{scope}.{_text(description, _NAME)}"] = tuple(
-        proto.numbers_of(value).get(_ENUM_NUMBER, [0])[0] for value in values
+        proto_edits.numbers_of(value).get(_ENUM_NUMBER, [0])[0] for value in values
     )
 
 
 def _payloads(message: bytes, field: int) -> Iterator[bytes]:
-    return (payload for number, _, payload, _ in proto.fields_of(message) if number == field and payload is not None)
+    return (
+        payload for number, _, payload, _ in proto_edits.fields_of(message) if number == field and payload is not None
+    )
 
 
 def _text(message: bytes, field: int) -> str:

@@ -15,7 +15,7 @@ from hlo_verify.evaluate.movement import padded
 from hlo_verify.evaluate.selection import assembled, rows
 from hlo_verify.evaluate.state import Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.sharding import Sharding
+from hlo_verify.program.sharding import Sharding
 
 Numbers = npt.NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from hlo_verify.evaluate.reductions import fold, monoid, reduced
 from hlo_verify.evaluate.selection import assembled, rows
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op
+from hlo_verify.program.ir import Function, Op
 
 
 def _id(of_replica: bool) -> Rule:

@@ -13,7 +13,7 @@ from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 @dataclass(frozen=True, slots=True)

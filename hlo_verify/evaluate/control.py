@@ -10,8 +10,8 @@ from hlo_verify.evaluate.blocks import Blocks, compact
 from hlo_verify.evaluate.movement import chosen
 from hlo_verify.evaluate.state import Place, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
-from hlo_verify.op_families import communicates
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import communicates
 
 
 def _known(values: Sequence[Blocks | None]) -> list[Blocks]:

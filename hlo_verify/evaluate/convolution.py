@@ -11,7 +11,7 @@ from hlo_verify.evaluate.maps import rectangle
 from hlo_verify.evaluate.movement import reshaped, transposed
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.windows import padded_by_one, read, slide
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 def _convolution(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

@@ -10,7 +10,7 @@ from hlo_verify.evaluate import convolution, movement, selection
 from hlo_verify.evaluate.blocks import Blocks, dense
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 def _elements(a: Blocks) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op
+from hlo_verify.program.ir import Function, Op
 
 
 def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:

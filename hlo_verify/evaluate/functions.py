@@ -12,7 +12,7 @@ from hlo_verify.evaluate.integers import INTEGER, unsigned
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, converted, is_complex, is_float, is_integer, width, wrapped
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 Function = Callable[..., Array]
 

@@ -11,7 +11,7 @@ import numpy as np
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.state import Place
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 def channel(op: Op) -> int:

@@ -28,8 +28,8 @@ from hlo_verify.evaluate.numbers import held, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.evaluate.uses import fixed
-from hlo_verify.ir import Function, Module, Op, TensorType, Value, used
-from hlo_verify.op_families import BORDERS
+from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, used
+from hlo_verify.program.op_families import BORDERS
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,

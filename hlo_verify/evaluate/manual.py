@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate.blocks import Blocks, compact, scalar
 from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
 from hlo_verify.evaluate.collectives import reduced_over
@@ -19,10 +19,10 @@ from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.ordering import top_k
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
-from hlo_verify.mesh import AxisReference
-from hlo_verify.op_families import BORDERS, IDENTITIES
-from hlo_verify.sharding import Sharding, automatic, device_counts, parse_local
+from hlo_verify.program.ir import Op
+from hlo_verify.program.mesh import AxisReference
+from hlo_verify.program.op_families import BORDERS, IDENTITIES
+from hlo_verify.program.sharding import Sharding, automatic, device_counts, parse_local
 
 
 def entered(a: Blocks, shape: tuple[int, ...], cut: Cut, run: Run) -> Blocks:

@@ -10,7 +10,7 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks, aligned, refine, take, with_map
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, rectangle
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 def _broadcast_in_dim(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

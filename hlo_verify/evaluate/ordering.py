@@ -13,7 +13,7 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op
+from hlo_verify.program.ir import Function, Op
 
 
 def _sort(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.diagnostics import Annotation
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate.balls import (
     BALLS,
     INFINITE,
@@ -30,7 +30,7 @@ from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held
 from hlo_verify.evaluate.state import Limits, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.sharding import Sharding
+from hlo_verify.program.sharding import Sharding
 
 COLOURS = 3
 """How many different addends of an unreduced argument are drawn, besides the one that makes up for them."""

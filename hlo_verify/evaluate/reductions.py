@@ -14,7 +14,7 @@ from hlo_verify.evaluate.elementwise import converted, filled, scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.ir import Function, Op, Value
+from hlo_verify.program.ir import Function, Op, Value
 
 MONOIDS: dict[str, str] = {
     "add": "add",

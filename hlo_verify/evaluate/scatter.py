@@ -14,7 +14,7 @@ from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import monoid, power, promoted, ufunc
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op
+from hlo_verify.program.ir import Function, Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap, rectangle, unique_rows
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 def rows(classes: ClassMap, starts: Array, size: int) -> tuple[Array, Array, Array]:

@@ -14,7 +14,7 @@ from hlo_verify.evaluate.balls import BALLS, exact
 from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Function, Op, TensorType, Value
+from hlo_verify.program.ir import Function, Op, TensorType, Value
 
 ENCLOSED = 64
 """How many times as long as one of floats an operation on enclosures takes."""

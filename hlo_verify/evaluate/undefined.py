@@ -20,7 +20,7 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer, storage, width, wrapped
 from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, trunc
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 NO_SENSE = {
     "divide": "an integer division by zero, or of the least integer by -1",

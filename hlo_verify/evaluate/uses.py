@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
-from hlo_verify.ir import Function, Module, Op, Value, operations, used
+from hlo_verify.program.ir import Function, Module, Op, Value, operations, used
 
 FOLLOWED = frozenset(
     "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "

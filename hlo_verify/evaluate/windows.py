@@ -19,7 +19,7 @@ from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import monoid, promoted, ufunc, widened
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.ir import Op
+from hlo_verify.program.ir import Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hlo_verify.ir import Op
-from hlo_verify.op_families import CONTROL, communicates
 from hlo_verify.ops import (
     bits,
     collectives,
@@ -25,6 +23,8 @@ from hlo_verify.ops import (
     windows,
 )
 from hlo_verify.ops.values import Context, Rule, Value
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import CONTROL, communicates
 from hlo_verify.terms.term import ZERO
 
 

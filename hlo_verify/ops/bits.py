@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
 from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
 from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import number
 

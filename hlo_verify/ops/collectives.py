@@ -7,7 +7,6 @@ import numpy as np
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op
 from hlo_verify.ops.best import least_index_of_best
 from hlo_verify.ops.devices import ascends
 from hlo_verify.ops.groups import (
@@ -32,6 +31,7 @@ from hlo_verify.ops.values import (
     position_var,
     positions,
 )
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Poly
 

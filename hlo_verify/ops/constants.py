@@ -11,7 +11,6 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
 from hlo_verify.ops.conversion import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
 from hlo_verify.ops.values import (
@@ -24,8 +23,9 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
-from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -20,6 +19,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
+from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum

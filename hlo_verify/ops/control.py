@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
-from hlo_verify.op_families import communicates
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
 from hlo_verify.ops.induction import logical_loop, matched_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import communicates
 from hlo_verify.terms import algebra, guards
 
 SHORT = 4

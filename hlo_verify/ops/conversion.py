@@ -11,7 +11,6 @@ import re
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
 from hlo_verify.ops.elementwise import uninterpreted
 from hlo_verify.ops.values import (
     Context,
@@ -27,8 +26,9 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Apply, Poly, make_poly, number
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.op_families import communicates, is_identity
 from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, is_integer, positions
+from hlo_verify.program.ir import Function, Op, TensorType
+from hlo_verify.program.op_families import communicates, is_identity
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Guard, Poly, tensor
 

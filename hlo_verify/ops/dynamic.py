@@ -10,9 +10,9 @@ from itertools import product
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
 from hlo_verify.ops import constants, contraction, indexing, movement
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index
+from hlo_verify.program.ir import Op
 from hlo_verify.terms.term import number
 
 

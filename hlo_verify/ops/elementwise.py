@@ -12,10 +12,9 @@ from functools import reduce
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
+from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.ir import Op
-from hlo_verify.op_families import is_one_expression
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -30,10 +29,11 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.solver import opening
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import apply, divide, greater, steps
+from hlo_verify.terms.laws import apply, divide, greater, steps
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 

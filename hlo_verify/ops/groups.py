@@ -15,9 +15,9 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op
-from hlo_verify.op_families import BY_PARTITION
 from hlo_verify.ops.values import Context, UnsupportedError
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import BY_PARTITION
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly
 

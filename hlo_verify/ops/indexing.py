@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.ir import Op
 from hlo_verify.ops.values import Context, Rule, Value, integer_range, lighten, position
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Poly
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hlo_verify.equality import cases
+from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op, TensorType
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.values import Context, Kept, Value, positions
+from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.session import Session
-from hlo_verify.solver import cases
-from hlo_verify.solver.integers import Effort
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Read, Tensor, tensor

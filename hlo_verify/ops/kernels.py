@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Unsupported
-from hlo_verify.ir import Op
-from hlo_verify.op_families import says_that_it_communicates
 from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import says_that_it_communicates
 from hlo_verify.terms.definitions import define
 
 

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op
-from hlo_verify.mesh import AxisReference
 from hlo_verify.ops.opaque import CUSTOM_CALLS
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, position_var, positions
-from hlo_verify.sharding import Sharding, parse_local
+from hlo_verify.program.ir import Op
+from hlo_verify.program.mesh import AxisReference
+from hlo_verify.program.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Poly

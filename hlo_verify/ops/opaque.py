@@ -11,8 +11,6 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
-from hlo_verify.op_families import IDENTITIES
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
     Context,
@@ -24,6 +22,8 @@ from hlo_verify.ops.values import (
     positions,
     whole,
 )
+from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import IDENTITIES
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.term import ZERO
@@ -86,7 +86,7 @@ CUSTOM_CALLS: dict[str, Rule] = {}
 def register_custom_call(target: str, rule: Rule) -> None:
     """Give custom calls to a target a meaning.
 
-    The rule gets the operation (`hlo_verify.ir.Op`: attributes, result types), its operands as values (`.term` is the
+    The rule gets the operation (`hlo_verify.program.ir.Op`: attributes, result types), its operands as values (`.term` is the
     element at the positional variables, `.at(indices)` at others) and the context; it returns a value for each result,
     or raises `hlo_verify.ops.values.UnsupportedError`. It must be exact: a proof may lean on it. `deterministic` makes
     a rule for a kernel of which nothing is known but that equal operands give equal results. Raises `ValueError` for a

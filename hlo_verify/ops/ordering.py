@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hlo_verify.index import expr
-from hlo_verify.ir import Op
 from hlo_verify.ops.regions import region_terms
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
+from hlo_verify.program.ir import Op
 from hlo_verify.terms.definitions import define
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op
 from hlo_verify.ops.best import best_value, index_of_best
 from hlo_verify.ops.regions import best_of_pairs, combine, monoids, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
@@ -19,6 +18,7 @@ from hlo_verify.ops.values import (
     positions,
     remap,
 )
+from hlo_verify.program.ir import Op
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.term import Poly
 

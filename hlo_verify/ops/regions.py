@@ -8,8 +8,7 @@ from itertools import product as every
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
-from hlo_verify.ir import Function, Op, TensorType
-from hlo_verify.op_families import is_one_expression
+from hlo_verify.equality import opening
 from hlo_verify.ops.elementwise import disjunction, product
 from hlo_verify.ops.values import (
     Context,
@@ -23,10 +22,11 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
-from hlo_verify.solver import opening
+from hlo_verify.program.ir import Function, Op, TensorType
+from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.doubts import UNDEFINED
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
 MONOIDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "and", "or": "or"}

@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hlo_verify.equality import opening
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.ir import TensorType
 from hlo_verify.ops.filling import filled
 from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
-from hlo_verify.solver import opening
+from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, rotations, sums
 from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE as FINITE
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]

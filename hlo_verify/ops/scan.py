@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.ir import Op
 from hlo_verify.ops.movement import guarded_select
 from hlo_verify.ops.regions import combine, neutral, operand_term, reduce_terms, region_terms, running
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, factor, function_of, lighten, positions, remap
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import guards
 from hlo_verify.terms.term import Apply, Poly, Read
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
-from hlo_verify.ir import Function, Op
 from hlo_verify.ops.indexing import equals, index_at
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
@@ -32,9 +31,10 @@ from hlo_verify.ops.values import (
     position_var,
     remap,
 )
+from hlo_verify.program.ir import Function, Op
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.definitions import define
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly
 
 UNIQUE_LIMIT = 1 << 16

@@ -15,11 +15,11 @@ import numpy as np
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Function, Op, TensorType, captured
+from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.definitions import define, named, unfold
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
 
 WEIGHT_LIMIT = 40

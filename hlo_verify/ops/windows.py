@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ir import Op
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.movement import guarded_select, linear_index
 from hlo_verify.ops.reductions import fold
@@ -24,6 +23,7 @@ from hlo_verify.ops.values import (
     positions,
     remap,
 )
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.term import ONE, ZERO, Poly, number
 

@@ -21,7 +21,7 @@ FUNCTIONS = {"max": "maximum", "min": "minimum"}
 def counts_the_best(p: Poly) -> bool:
     """Whether among the addends of a term, none of which is negative, are indicators of all elements that the greatest
     or least one is one of."""
-    from hlo_verify.terms.functions import apply  # whose laws ask for signs
+    from hlo_verify.terms.laws import apply  # whose laws ask for signs
 
     compared: dict[tuple[str, Poly], list[Poly]] = defaultdict(list)
     for mono, c in p.items:

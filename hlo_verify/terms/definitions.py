@@ -17,7 +17,7 @@ from typing import Any
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import (
     Apply,
     Atom,

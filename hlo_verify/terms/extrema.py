@@ -12,7 +12,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import apply, steps
+from hlo_verify.terms.laws import apply, steps
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 

@@ -8,8 +8,8 @@ from typing import Any
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
-from hlo_verify.terms.cuts import implied_guard, is_cut, uncut
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.idle import implied_guard, is_cut, uncut
 from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.term import (
     ONE,
@@ -256,7 +256,7 @@ def _has_cut(atom: Apply) -> bool:
 
 def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
     """The atom with every clamp or remainder removed that the guards make idle, in arguments too."""
-    from hlo_verify.terms.functions import apply  # the laws themselves use this module
+    from hlo_verify.terms.laws import apply  # the laws themselves use this module
 
     if isinstance(atom, Read):
         return read(atom.tensor, [uncut(e, forms) for e in atom.indices])
@@ -281,7 +281,7 @@ def power_of(p: Poly, n: Number) -> Poly:
 
     Of anything else such a power is known by its name alone: `1/exp(-infinity)` is no number, and equal to nothing.
     """
-    from hlo_verify.terms.functions import steps  # the laws themselves use this module
+    from hlo_verify.terms.laws import steps  # the laws themselves use this module
 
     if isinstance(n, int) and 0 <= n <= (LARGE if len(p.items) > 1 else n):
         return power(p, n)

@@ -12,7 +12,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import instance, read
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, of_atom
 
 _NONE: frozenset[Tensor] = frozenset()

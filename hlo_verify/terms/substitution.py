@@ -9,7 +9,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, of_index, scale
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add, product_with, read
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor

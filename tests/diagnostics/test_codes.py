@@ -14,7 +14,7 @@ import pytest
 
 import hlo_verify
 from hlo_verify.diagnostics import CODES, FAMILIES, Code, Diagnostic, Mismatch, Severity, Solver, near
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import Limits
 
 PACKAGE = Path(hlo_verify.__file__).parent

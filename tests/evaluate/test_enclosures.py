@@ -24,7 +24,7 @@ from hlo_verify.evaluate.balls import (
 )
 from hlo_verify.evaluate.enclosures import COMPLEX, REAL, chosen, compared
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
 
 ONE, NEAR_ZERO, NEAR_ONE = arb(1), arb(0, 1e-9), arb(1, 1e-9)
 

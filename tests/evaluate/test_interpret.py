@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Limits, dense, evaluate, of_dense
-from hlo_verify.ir import Module
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Module
 from tests.support.compare import Array
 
 

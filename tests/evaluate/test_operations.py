@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hlo_verify.evaluate import Blocks, dense, evaluate
 from hlo_verify.evaluate.balls import UNDEFINED, is_real, is_unknown, number
 from hlo_verify.evaluate.blocks import of_devices
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
 from tests.ops.cases import CASES
 from tests.ops.cases.drawing import Case
 from tests.support.compare import Array, assert_same

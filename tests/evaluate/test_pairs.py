@@ -10,8 +10,8 @@ import pytest
 
 import hlo_verify.evaluate
 from hlo_verify.evaluate import Blocks, Difference, difference, evaluate, index_limits, random_argument, shards
-from hlo_verify.ir import Module
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Module
 
 ROOT = Path(__file__).resolve().parents[2]
 NOISE = 1e-11
@@ -76,11 +76,11 @@ def test_pair_agrees_and_no_twin_does(name: str) -> None:
 
 ALLOWED = (
     "hlo_verify.evaluate",
-    "hlo_verify.ir",
-    "hlo_verify.sharding",
-    "hlo_verify.mesh",
-    "hlo_verify.op_families",
-    "hlo_verify.errors",
+    "hlo_verify.program.ir",
+    "hlo_verify.program.sharding",
+    "hlo_verify.program.mesh",
+    "hlo_verify.program.op_families",
+    "hlo_verify.diagnostics.errors",
     "hlo_verify.diagnostics",
     "numpy",
 )

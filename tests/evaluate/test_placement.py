@@ -7,7 +7,7 @@ import pytest
 
 from hlo_verify.evaluate import Blocks, dense, difference, of_dense, random_argument, shards
 from hlo_verify.evaluate.blocks import of_devices
-from hlo_verify.sharding import Sharding, maximal, parse_hlo_sharding
+from hlo_verify.program.sharding import Sharding, maximal, parse_hlo_sharding
 
 SHARDINGS = [
     ("{devices=[2,2]<=[4]}", (8, 6)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.evaluate import reaches
-from hlo_verify.passes.load import load
+from hlo_verify.passes.load.load import load
 
 BRANCHES = """
 module @branches {

@@ -11,7 +11,7 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 
 TYPE = "tensor<4xf32>"
 CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"

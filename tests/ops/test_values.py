@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.ops.values import CHAIN_LIMIT, bounds, factor, lighten
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Read, number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, many, poly, space
 

@@ -11,7 +11,7 @@ import pytest
 
 from hlo_verify import defects
 from hlo_verify.diagnostics import Input
-from hlo_verify.errors import InputError
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.render import Failure, Outcome
 from hlo_verify.render.json import render
 from hlo_verify.report import Verdict

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from tests.support.evaluate import Evaluator, objects
 from tests.support.functions import call

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from hlo_verify.passes.elements import DTYPES
+from hlo_verify.passes.canonicalize.dense import DTYPES
 
 Function = Callable[..., Any]
 

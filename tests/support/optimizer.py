@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import z3
 
-from hlo_verify.passes.reduce import LEAST, Requirements, smallest
+from hlo_verify.passes.recheck.shape_reduction import LEAST, Requirements, smallest
 
 
 def assert_smallest(required: Requirements) -> None:

@@ -18,7 +18,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -77,7 +77,7 @@ def _stop() -> None:
 
 def _serve() -> None:
     from hlo_verify.jaxlib_api import ir, make_context, stablehlo
-    from hlo_verify.passes.elements import read_elements
+    from hlo_verify.passes.canonicalize.dense import read_elements
 
     context = make_context()
     with context:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, renaming, space, truth
 

@@ -9,7 +9,7 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, extrema, guards
 from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
 
 SIZE = 4

@@ -10,7 +10,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, signs, sums
 from hlo_verify.terms.attained import counts_the_best
 from hlo_verify.terms.extrema import reduce_extremum
-from hlo_verify.terms.functions import apply, divide
+from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number, tensor
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.ops.constants import constant_term
-from hlo_verify.passes.walk import start_anew
+from hlo_verify.passes.prove.start import start_anew
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import apply
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.term import Poly, number, tensor
 from tests.support.expressions import data, many, poly, space

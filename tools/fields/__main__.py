@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from hlo_verify.passes.fields import why_lost
+from hlo_verify.passes.read.fields import why_lost
 from tools.fields import table
 from tools.fields.examples import OPCODES
 from tools.fields.observe import observe

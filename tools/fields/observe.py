@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from hlo_verify import jaxlib_api
-from hlo_verify.passes import proto
+from hlo_verify.passes.read import proto_edits
 from hlo_verify.workers import Lost, Pool
 from tools.fields.examples import EXAMPLES
 from tools.fields.variants import Variant, variants
@@ -107,7 +107,7 @@ def _written(module: bytes) -> bytes | None:
         again = jaxlib_api.proto_again(module)
     except Exception:
         return None
-    return b"".join(raw for number, _, _, raw in proto.fields_of(again) if number != _MODULE_ID)
+    return b"".join(raw for number, _, _, raw in proto_edits.fields_of(again) if number != _MODULE_ID)
 
 
 def _converted(module: bytes) -> str | None:
@@ -126,13 +126,13 @@ def _variants(module: bytes) -> list[Variant]:
             found.extend(variants(instruction, INSTRUCTION))
         return instruction
 
-    proto.edit_instructions(module, note)
+    proto_edits.edit_instructions(module, note)
     return found
 
 
 def _with_instruction(module: bytes, changed: bytes) -> bytes:
-    return proto.edit_instructions(module, lambda each: changed if _is_example(each) else each)
+    return proto_edits.edit_instructions(module, lambda each: changed if _is_example(each) else each)
 
 
 def _is_example(instruction: bytes) -> bool:
-    return any(number == _NAME and payload == b"op" for number, _, payload, _ in proto.fields_of(instruction))
+    return any(number == _NAME and payload == b"op" for number, _, payload, _ in proto_edits.fields_of(instruction))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo_verify.passes import proto
+from hlo_verify.passes.read import proto_edits
 from tools.schema import Field, schema
 
 Variant = tuple[str, bytes]
@@ -31,7 +31,7 @@ def variants(message: bytes, kind: str, around: frozenset[str] = frozenset()) ->
     Messages inside of one of their own kind (`around`), such as the shapes of a tuple, are not varied.
     """
     around |= {kind}
-    present = [(number, wire, payload, raw) for number, wire, payload, raw in proto.fields_of(message)]
+    present = [(number, wire, payload, raw) for number, wire, payload, raw in proto_edits.fields_of(message)]
     numbers = {number for number, *_ in present}
     for field in schema().messages.get(kind, {}).values():
         for k, (number, wire, payload, raw) in enumerate(present):
@@ -47,42 +47,42 @@ def variants(message: bytes, kind: str, around: frozenset[str] = frozenset()) ->
 
 def _changed(field: Field, wire: int, payload: bytes | None, raw: bytes, around: frozenset[str]) -> Iterator[Variant]:
     if field.kind in WHOLE:
-        yield from ((field.name, proto.field_bytes(field.number, value)) for value in WHOLE[field.kind])
+        yield from ((field.name, proto_edits.field_bytes(field.number, value)) for value in WHOLE[field.kind])
     elif field.is_message:
         if field.kind not in around:
             for path, inner in variants(payload or b"", field.kind, around):
-                yield f"{field.name}.{path}", proto.field_bytes(field.number, inner)
+                yield f"{field.name}.{path}", proto_edits.field_bytes(field.number, inner)
     elif field.is_text:
-        yield field.name, proto.field_bytes(field.number, (payload or b"") + b"x")
+        yield field.name, proto_edits.field_bytes(field.number, (payload or b"") + b"x")
     elif wire == 2:  # a packed list of numbers
-        values = list(proto.unpacked(payload or b""))
+        values = list(proto_edits.unpacked(payload or b""))
         for k, value in enumerate(values):
             others = [*values[:k], value + 1, *values[k + 1 :]]
-            yield field.name, proto.field_bytes(field.number, b"".join(map(proto.varint, others)))
-        yield field.name, proto.field_bytes(field.number, b"".join(map(proto.varint, (*values, 1))))
+            yield field.name, proto_edits.field_bytes(field.number, b"".join(map(proto_edits.varint, others)))
+        yield field.name, proto_edits.field_bytes(field.number, b"".join(map(proto_edits.varint, (*values, 1))))
     else:
-        _, start = proto.read_varint(raw, 0)
-        old = proto.read_varint(raw, start)[0] if wire == 0 else None
+        _, start = proto_edits.read_varint(raw, 0)
+        old = proto_edits.read_varint(raw, start)[0] if wire == 0 else None
         yield from ((field.name, value) for value in _values(field, old))
 
 
 def _added(field: Field, around: frozenset[str]) -> Iterator[Variant]:
     if field.kind in WHOLE:
-        yield from ((field.name, proto.field_bytes(field.number, value)) for value in WHOLE[field.kind])
+        yield from ((field.name, proto_edits.field_bytes(field.number, value)) for value in WHOLE[field.kind])
     elif field.is_message:
-        yield field.name, proto.field_bytes(field.number, b"")
+        yield field.name, proto_edits.field_bytes(field.number, b"")
         if field.kind not in around:
             for path, inner in variants(b"", field.kind, around):
-                yield f"{field.name}.{path}", proto.field_bytes(field.number, inner)
+                yield f"{field.name}.{path}", proto_edits.field_bytes(field.number, inner)
     elif field.is_text:
-        yield field.name, proto.field_bytes(field.number, b"x")
+        yield field.name, proto_edits.field_bytes(field.number, b"x")
     else:
         yield from ((field.name, value) for value in _values(field, None))
 
 
 def _values(field: Field, old: int | None) -> Iterator[bytes]:
     """Values of a field of numbers, other than the one that it has."""
-    tag = proto.varint(field.number << 3 | field.wire)
+    tag = proto_edits.varint(field.number << 3 | field.wire)
     if field.wire == 1:
         yield tag + b"\0\0\0\0\0\0\xf8\x3f"
     elif field.wire == 5:
@@ -92,4 +92,4 @@ def _values(field: Field, old: int | None) -> Iterator[bytes]:
         others = known if known is not None else (1 - (old or 0),) if field.is_bool else (1, 2, (old or 0) + 1)
         for value in dict.fromkeys(others):
             if value not in (old or 0, 0 if old is None else None):
-                yield tag + proto.varint(value)
+                yield tag + proto_edits.varint(value)

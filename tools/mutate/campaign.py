@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.execute import Executor
+from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, as_text, read_case
 from tools.mutate.mutant import Mutant
 from tools.mutate.truth import Judge, Outcome, Truth

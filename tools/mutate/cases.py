@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlo_verify.execute_child import spell_out_groups, walk
 from hlo_verify.jaxlib_api import ir
-from hlo_verify.passes.bodies import Builder
-from hlo_verify.passes.load import read
+from hlo_verify.passes.canonicalize.inline import Builder
+from hlo_verify.passes.load.load import read
+from hlo_verify.xla.execute_child import spell_out_groups, walk
 
 CACHE = Path(tempfile.gettempdir()) / "hlo-verify-mutate"
 

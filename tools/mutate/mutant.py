@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.jaxlib_api import ir, make_context, parse_module
-from hlo_verify.passes.locations import Locations
+from hlo_verify.passes.canonicalize.locations import Locations
 from tools.mutate import mlir
 from tools.mutate.cases import Case, bytecode
 from tools.mutate.mlir import NotHereError, Operation

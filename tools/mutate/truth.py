@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify.execute import ExecutionError, Executor
-from hlo_verify.ir import Module
-from hlo_verify.passes.elements import numpy_dtype
-from hlo_verify.passes.load import load
-from hlo_verify.passes.pair import is_global
-from hlo_verify.sharding import Sharding
+from hlo_verify.passes.canonicalize.dense import numpy_dtype
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import is_global
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.xla.execute import ExecutionError, Executor
 from tools.mutate.cases import Case
 
 Array = npt.NDArray[Any]

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.execute import Executor
+from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, read_case
 
 _AGE = 400
@@ -113,7 +113,7 @@ def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
 
 def keep_devices() -> None:
     """Let the replays of this process share their virtual devices: starting them takes longer than the rest."""
-    from hlo_verify.passes import refute
+    from hlo_verify.passes.refute import refute
 
     kept: dict[int, Executor] = {}
 
@@ -135,7 +135,7 @@ def leave_out_what_people_read() -> None:
 
     None of it changes the verdict on a module or a line.
     """
-    from hlo_verify.passes import refute, search
+    from hlo_verify.passes.refute import refute, search
 
     search.MORE, search.SHRINKING = -math.inf, 0.0
     refute.watched = lambda *_: None  # type: ignore[attr-defined]
@@ -148,7 +148,7 @@ def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:
 
     import hlo_verify
     from hlo_verify.evaluate import dense
-    from hlo_verify.witness import read
+    from hlo_verify.passes.refute.witness_file import read
 
     started = time.monotonic()
     witness = None

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 
-from hlo_verify.passes import proto
+from hlo_verify.passes.read import proto_edits
 from tools.schema import MODULE, schema
 
 _TOKENS = re.compile(rb"\w+|\s+|[^\w\s]")
@@ -75,7 +75,7 @@ def _bytes(contents: bytes, draw: random.Random) -> bytes:
 def _message(message: bytes, kind: str, draw: random.Random) -> bytes:
     """The message with one field damaged, at any depth."""
     try:
-        fields = list(proto.fields_of(message))
+        fields = list(proto_edits.fields_of(message))
     except ValueError:
         return _bytes(message, draw)
     if not fields:
@@ -85,7 +85,7 @@ def _message(message: bytes, kind: str, draw: random.Random) -> bytes:
     parts = [field[3] for field in fields]
     known = schema().messages.get(kind, {}).get(number)
     if payload is not None and known is not None and known.is_message and draw.random() < 0.85:
-        parts[here] = proto.field_bytes(number, _message(payload, known.kind, draw))
+        parts[here] = proto_edits.field_bytes(number, _message(payload, known.kind, draw))
     else:
         parts[here] = draw.choice(_DAMAGES)(number, wire, payload, raw, draw)
         if draw.random() < 0.1:
@@ -108,30 +108,30 @@ def _twice(number: int, wire: int, payload: bytes | None, raw: bytes, draw: rand
 def _other(number: int, wire: int, payload: bytes | None, raw: bytes, draw: random.Random) -> bytes:
     """Another number, or another list of numbers, or other text."""
     if wire == 0:
-        return proto.varint(number << 3) + proto.varint(draw.choice(_NUMBERS))
+        return proto_edits.varint(number << 3) + proto_edits.varint(draw.choice(_NUMBERS))
     if payload is None:
         return raw[:1] + draw.randbytes(len(raw) - 1)
     try:
-        values = list(proto.unpacked(payload))
+        values = list(proto_edits.unpacked(payload))
     except ValueError:
-        return proto.field_bytes(number, _bytes(payload, draw))
+        return proto_edits.field_bytes(number, _bytes(payload, draw))
     if values and draw.random() < 0.7:
         values[draw.randrange(len(values))] = draw.choice((*_NUMBERS, *values))
     else:
         values.append(draw.choice(_NUMBERS))
-    return proto.field_bytes(number, b"".join(map(proto.varint, values)))
+    return proto_edits.field_bytes(number, b"".join(map(proto_edits.varint, values)))
 
 
 def _cut(number: int, wire: int, payload: bytes | None, raw: bytes, draw: random.Random) -> bytes:
     if payload:
-        return proto.field_bytes(number, payload[: draw.randrange(len(payload))])
+        return proto_edits.field_bytes(number, payload[: draw.randrange(len(payload))])
     return raw[: draw.randrange(len(raw))]
 
 
 def _elsewhere(number: int, wire: int, payload: bytes | None, raw: bytes, draw: random.Random) -> bytes:
     """The same as another field."""
-    _, start = proto.read_varint(raw, 0)
-    return proto.varint(draw.randrange(1, 110) << 3 | wire) + raw[start:]
+    _, start = proto_edits.read_varint(raw, 0)
+    return proto_edits.varint(draw.randrange(1, 110) << 3 | wire) + raw[start:]
 
 
 _DAMAGES: tuple[_Damage, ...] = (_gone, _twice, _other, _other, _other, _cut, _elsewhere)

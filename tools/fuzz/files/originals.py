@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlo_verify import jaxlib_api
-from hlo_verify.passes import load, proto
+from hlo_verify.passes.load import load
+from hlo_verify.passes.read import proto_edits
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 FORMATS = ("hlo", "proto", "wrapped", "mlir", "bytecode", "artifact")
@@ -50,7 +51,7 @@ def contents(path: Path, form: str) -> bytes:
     if form == "proto":
         return serialized
     if form == "wrapped":
-        return proto.field_bytes(1, serialized)
+        return proto_edits.field_bytes(1, serialized)
     module = load.read(text).module
     if form == "mlir":
         return str(module.operation.get_asm(enable_debug_info=True)).encode()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlo_verify import cli, defects
-from hlo_verify.errors import InputError
-from hlo_verify.passes.load import load
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.passes.load.load import load
 from tools.fuzz.files.corruption import corrupted
 from tools.fuzz.files.originals import FORMATS, contents, originals
 

@@ -34,7 +34,7 @@ class Judgement:
 def prepare() -> None:
     """Keep one context for all modules (making one takes longer than a small proof), and make no reports for people."""
     from hlo_verify import jaxlib_api
-    from hlo_verify.passes import refute, search
+    from hlo_verify.passes.refute import refute, search
 
     context = jaxlib_api.make_context()
     jaxlib_api.make_context = lambda: context
@@ -67,9 +67,9 @@ def limited(seconds: float) -> Iterator[None]:
 
 def verify(logical: str, partitioned: str, refute: bool, limit: float = LIMIT) -> Judgement:
     import hlo_verify
-    from hlo_verify.errors import InputError
+    from hlo_verify.diagnostics.errors import InputError
     from hlo_verify.evaluate import dense
-    from hlo_verify.witness import read
+    from hlo_verify.passes.refute.witness_file import read
 
     prepare()
     started, witness = time.monotonic(), None

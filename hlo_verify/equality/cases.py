@@ -1,0 +1,344 @@
+"""Equality of guarded terms at every point of their variables, at full size.
+
+`vanishes(p)` shows that a term is 0 for all values of its index variables. It takes definitions that
+differ apart (sums of equal ranges become one sum of the combined body), splits into the cases in which
+every guard is decided, asks Z3 which cases exist, and in each case lets index expressions that are equal
+throughout it be one expression; what is left must cancel. Every step is exact, so True is a proof; False
+means only that none was found.
+
+A question is abandoned past so many cases (`Limits.cases`): the guards of a term number few wherever this is of use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise, product
+from math import prod
+
+import z3
+
+from hlo_verify.equality import opening, settling
+from hlo_verify.equality.alignment import alignments, frame_of
+from hlo_verify.equality.integers import Effort, Integers
+from hlo_verify.equality.opening import TERMS, opened, without_name
+from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
+from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.equality.sides import apart, together
+from hlo_verify.equality.unrolling import unrolled, written_out
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import Limits
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    atoms,
+    indices,
+    make_guard,
+    make_poly,
+)
+
+WRITTEN_OUT = 100
+"""The most questions for a comparison whose sums are written out: where that is of use, what is left is short."""
+
+DEPTH = 4
+"""How deep definitions are taken apart."""
+
+ALIGNMENTS = 6
+"""The most ways of aligning the bound variables of one sum with another's."""
+
+
+def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None = None) -> bool:
+    """Whether two terms are equal wherever `inside` (a product of guards) holds.
+
+    `total` is the effort that this and other comparisons may take together.
+    """
+    if found is expected:
+        return True
+    total = Effort(Limits().comparison_steps) if total is None else total
+    if total.left <= 0:
+        return False
+    difference = algebra.expanded(inside, apart(found, expected))
+    return total.within(total.session.limits.comparison_steps, lambda part: _vanishes_somehow(difference, part))
+
+
+def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
+    return vanishes(p, effort) or _vanishes_for_each(p, effort) or _vanishes_written_out(p, effort)
+
+
+def forget() -> None:
+    """Let go of the definitions looked at so far; see `terms.memory`."""
+    settling.forget()
+    opening.forget()
+
+
+def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
+    """Whether a term is 0 for all values of its index variables."""
+    if together(p) is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
+        return True
+    effort.session.check()
+    effort.left -= 1 + len(p.items) // 4
+    if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
+        return False
+    without = without_name(p)
+    if without is not None:
+        return vanishes(without, effort, depth)
+    decided = settling.settled(p, effort)
+    if decided is not p:
+        return vanishes(decided, effort, depth)
+    return not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
+
+
+ENUMERATED = 16
+"""The most values of a variable that are looked at one by one."""
+
+
+def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 for each of the few values of a variable that it looks up in tables, clamps or divides."""
+    p = opened(p)
+    inner = {
+        v for a in atoms(p) for e in indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
+    }
+    v = max((v for v in inner if v.size <= ENUMERATED), key=lambda v: (v.size, v.uid), default=None)
+    if v is None:
+        return False
+    return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
+
+
+def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 because what sums over few values add up cancels, addend by addend."""
+    added_up = written_out(opened(p))
+    return added_up is not None and effort.within(WRITTEN_OUT, lambda part: vanishes(added_up, part))
+
+
+def _sum_of(mono: Monomial) -> Read | None:
+    """The one sum among a monomial's factors."""
+    sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
+    return sums[0] if len(sums) == 1 else None
+
+
+Part = tuple[Monomial, Number, Read]
+
+
+def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
+    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself.
+
+    Where they are over two numbers of values, the longer ones may be what the others add up turn by turn.
+    """
+    groups: dict[int, list[Part]] = {}
+    rest: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        read = _sum_of(mono)
+        if read is None:
+            rest[mono] = c
+        else:
+            groups.setdefault(prod(v.size for v in read.tensor.bound), []).append((mono, c, read))
+    alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
+    if (
+        alike
+        and all(any(vanishes(body, effort, depth - 1) for body in _joined(parts)) for parts in groups.values())
+        and vanishes(algebra.build(rest), effort, depth - 1)
+    ):
+        return True
+    sums = [read for parts in groups.values() for _, _, read in parts]
+    return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums))
+
+
+def _joined(parts: list[Part]) -> Iterator[Poly]:
+    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
+    first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
+    variables, (body, *_) = unfold(parts[first][2])
+    frame = frame_of(body, variables)
+    most = 1 if len(parts) > 4 else ALIGNMENTS
+    choices = [
+        [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
+    ]
+    for bodies in islice(product(*choices), ALIGNMENTS * ALIGNMENTS):
+        total = ZERO
+        for (mono, c, read), own in zip(parts, bodies, strict=True):
+            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
+        yield total
+
+
+@dataclass(slots=True)
+class _Split:
+    """The state of a case distinction: the conditions of the case at hand, and how many more may be looked at."""
+
+    integers: Integers
+    depth: int
+    budget: int
+    path: list[z3.BoolRef]
+    pieces: dict[Index, Guard]
+    """Where each form that was looked at lies."""
+
+    def possible(self, condition: z3.BoolRef) -> bool:
+        return self.integers.possible(*self.path, condition)
+
+
+def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
+    if not is_open(p):
+        return False
+    return _split(
+        p,
+        _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, effort.session.limits.cases, [], {}),
+    )
+
+
+def _split(p: Poly, state: _Split) -> bool:
+    """Decide the guards form by form; every case that exists must cancel."""
+    if together(p) is ZERO:
+        return True
+    state.budget -= 1
+    if state.budget < 0:
+        state.integers.effort.session.reached("cases")
+    if state.budget < 0 or state.integers.effort.left <= 0:
+        return False
+    guards = {a for a in atoms(p) if isinstance(a, Guard)}
+    if not guards:
+        return _cancels(p, state)
+    # Sums of guards on several forms of one variable may bring back a guard that was decided before.
+    decided: dict[Atom, Poly] = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
+    if len(decided) == len(guards):
+        return _split(rebuilt(p, decided, {}), state)
+    form = min(guards - decided.keys(), key=lambda g: g.uid).form
+    own = [g for g in guards if g.form is form]
+    before = state.pieces.get(form)
+    for piece in _pieces(form, own if before is None else [*own, before]):
+        condition = state.integers.holds(piece)
+        if not state.possible(condition):
+            continue
+        state.path.append(condition)
+        state.pieces[form] = piece
+        here = rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
+        value = _value(piece)
+        proved = _split(
+            settling.settled(algebra.substitute(here, value), state.integers.effort) if value else here, state
+        )
+        state.path.pop()
+        if not proved:
+            break
+    else:
+        proved = True
+    state.pieces.pop(form, None)
+    if before is not None:
+        state.pieces[form] = before
+    return proved
+
+
+def _truth(g: Guard, pieces: dict[Index, Guard]) -> Poly | None:
+    """Whether a guard holds where its form is known to lie; None where that does not decide it."""
+    piece = pieces.get(g.form)
+    if piece is None:
+        return None
+    if _within(piece, g):
+        return ONE
+    below = piece.hi is not None and g.lo is not None and piece.hi < g.lo
+    above = piece.lo is not None and g.hi is not None and piece.lo > g.hi
+    return ZERO if below or above else None
+
+
+def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:
+    """The intervals of a form between the ends of some guards on it."""
+    ends = sorted({end for g in guards for end in (g.lo, None if g.hi is None else g.hi + 1) if end is not None})
+    return [make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])]
+
+
+def _value(piece: Guard) -> dict[Var, Index]:
+    """The variable that has one value only on a piece, with that value; empty if the form is no variable."""
+    form = piece.form
+    least = form.lo if piece.lo is None else max(piece.lo, form.lo)
+    most = form.hi if piece.hi is None else min(piece.hi, form.hi)
+    (atom, factor), *others = form.items
+    if least != most or others or factor != 1 or not isinstance(atom, Digit) or expr.of_var(atom.var) is not form:
+        return {}
+    return {atom.var: expr.constant(least)}
+
+
+def _within(piece: Guard, g: Guard) -> bool:
+    """Whether a guard holds on all of a piece, which no end of it divides."""
+    above = g.lo is None or (piece.lo is not None and piece.lo >= g.lo)
+    return above and (g.hi is None or (piece.hi is not None and piece.hi <= g.hi))
+
+
+def _cancels(p: Poly, state: _Split) -> bool:
+    """Without guards: make equal index expressions one, and see whether everything cancels."""
+    integers = state.integers
+    found: dict[Index, None] = {}
+    for atom in atoms(p):
+        for e in indices(atom):
+            found[e] = None
+    representatives: list[Index] = []
+    merged: dict[Index, Index] = {}
+    for e in found:
+        for other in representatives:
+            if integers.effort.left <= 0:
+                return False
+            if _may_equal(e, other) and not state.possible(integers.of(e) != integers.of(other)):
+                merged[e] = other
+                break
+        else:
+            representatives.append(e)
+    reduced = rebuilt(p, {}, merged) if merged else p
+    return together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO
+
+
+def _may_equal(a: Index, b: Index) -> bool:
+    return a.lo <= b.hi and b.lo <= a.hi
+
+
+def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
+    """Reads of different definitions whose bodies are equal at every point become one."""
+    reads = [a for a in dict.fromkeys(atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
+    for n, a in enumerate(reads):
+        for b in reads[:n]:
+            if a.tensor is b.tensor or not comparable(a.tensor, b.tensor):
+                continue
+            question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices]))
+            if state.depth <= state.integers.effort.refused.get(question, 0):
+                continue
+            if _same_definition(a, b, state):
+                return _join_equal_definitions(rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
+            if state.integers.effort.left > 0:
+                state.integers.effort.refused[question] = state.depth
+    return p
+
+
+def _pattern(indices: list[Index]) -> Hashable:
+    """Index expressions but for the names of their variables, which are new ones at every depth of a comparison."""
+    numbers: dict[Var, int] = {}
+    return tuple(
+        (
+            e.const,
+            *(
+                (numbers.setdefault(a.var, len(numbers)), a.var.size, a.low, a.radix, c)
+                if isinstance(a, Digit)
+                else (a.uid, c)
+                for a, c in e.items
+            ),
+        )
+        for e in indices
+    )
+
+
+def _same_definition(a: Read, b: Read, state: _Split) -> bool:
+    x, y = a.tensor, b.tensor
+    if state.depth <= 0:
+        return False
+    extra = len(a.indices) - len(x.params)
+    if extra != len(b.indices) - len(y.params) or (extra and a.indices[-extra:] != b.indices[-extra:]):
+        return False
+    first, bodies = unfold(a)
+    second, others = unfold(b)
+    mapping = {v: expr.of_var(w) for v, w in zip(second, first, strict=True)}
+    return len(bodies) == len(others) and all(
+        vanishes(apart(body, algebra.substitute(other, mapping)), state.integers.effort, state.depth - 1)
+        for body, other in zip(bodies, others, strict=True)
+    )

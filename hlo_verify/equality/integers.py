@@ -1,0 +1,205 @@
+"""Index expressions and guards as Z3 integer arithmetic.
+
+Variables whose digits divide one another are encoded digit by digit, so that most expressions stay
+linear; a remainder or quotient by a constant is a fresh quotient and remainder. A table, and the value
+of a term, is an integer of which only the range is known: what Z3 proves then holds for any value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import z3
+
+from hlo_verify.equality.backend import Answer, Different, Equal, Limit, Limits, Unknown
+from hlo_verify.equality.z3_limits import limit, satisfiable
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.session import Session
+from hlo_verify.terms.term import Guard, Poly, Read
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many more steps (questions to Z3, terms looked at) there may be; past that, nothing more is proved."""
+
+    left: int
+    refused: dict[Hashable, int] = field(default_factory=dict)
+    """Definitions that were not found equal, and to which depth they were looked at."""
+    anew: dict[Read, Poly] = field(default_factory=dict)
+    """Reads of definitions, and what they were made anew as."""
+    unanswered: list[Unknown] = field(default_factory=list)
+    """Questions that had no answer within the limits."""
+    session: Session = field(default_factory=Session)
+    """What each question to Z3 may take."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the next question to Z3 may take. Its steps are what stops a hard one, and the same on every machine;
+        time is there where the user set an end to it."""
+        bounds = self.session.limits
+        return Limits(self.session.milliseconds(), bounds.solver_steps, bounds.solver_megabytes)
+
+    def within(self, most: int, question: Callable[[Effort], bool]) -> bool:
+        """The answer to a question that may take so much of it, and remembers together with the others."""
+        given = min(most, self.left)
+        part = replace(self, left=given)
+        answer = question(part)
+        self.left -= given - part.left
+        if part.left <= 0 and not answer:
+            self.session.reached("total_steps" if given < most else "comparison_steps")
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Whether some conditions hold nowhere together: their product and 0 are the sides of the question."""
+
+    conditions: tuple[z3.BoolRef, ...]
+
+
+class Integers:
+    """A solver over the index variables of one question. Make it with every expression that will occur."""
+
+    def __init__(self, expressions: Iterable[Index], effort: Effort) -> None:
+        self.effort = effort
+        self.solver = z3.SolverFor("QF_LIA")
+        self._limits = effort.limits
+        limit(self.solver, self._limits)
+        self._cuts: dict[Var, set[int]] = {}
+        self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
+        self._opaque: dict[int, z3.ArithRef] = {}
+        self._memo: dict[int, z3.ArithRef] = {}
+        self._quotients: dict[tuple[Index, int], tuple[z3.ArithRef, z3.ArithRef]] = {}
+        for e in expressions:
+            self._collect(e)
+
+    def _collect(self, e: Index) -> None:
+        for atom, _ in e.items:
+            if isinstance(atom, Digit):
+                cuts = self._cuts.setdefault(atom.var, {1})
+                cuts.add(atom.low)
+                if not atom.top:
+                    cuts.add(atom.low * atom.radix)
+            else:
+                for inner in atom.exprs:
+                    self._collect(inner)
+
+    def _digits(self, v: Var) -> list[tuple[int, z3.ArithRef]]:
+        """The variable as digits: (weight, integer), with its range asserted."""
+        found = self._pieces.get(v)
+        if found is not None:
+            return found
+        cuts = sorted(self._cuts.get(v, {1}))
+        if any(b % a for a, b in pairwise(cuts)):
+            cuts = [1]
+        pieces = []
+        for n, low in enumerate(cuts):
+            piece = z3.Int(f"{v.kind}{v.uid}_{low}")
+            if v.size < expr.UNBOUNDED:
+                end = cuts[n + 1] if n + 1 < len(cuts) else None
+                top = (v.size - 1) // low if end is None else end // low - 1
+                self.solver.add(piece >= 0, piece <= top)
+            pieces.append((low, piece))
+        if len(cuts) > 1 and v.size < expr.UNBOUNDED:
+            self.solver.add(z3.Sum([low * piece for low, piece in pieces]) <= v.size - 1)
+        self._pieces[v] = pieces
+        return pieces
+
+    def number(self, value: int) -> z3.ArithRef:
+        """A constant."""
+        return z3.IntVal(value)
+
+    def of(self, e: Index) -> z3.ArithRef:
+        """An index expression."""
+        found = self._memo.get(e.uid)
+        if found is None:
+            found = self.number(e.const)
+            for atom, c in e.items:
+                found = found + c * (self._digit(atom) if isinstance(atom, Digit) else self._other(atom))
+            self._memo[e.uid] = found
+        return found
+
+    def _digit(self, atom: Digit) -> z3.ArithRef:
+        pieces = self._digits(atom.var)
+        end = atom.var.size if atom.top else atom.low * atom.radix
+        if any(low == atom.low for low, _ in pieces):
+            parts = [(low // atom.low) * piece for low, piece in pieces if atom.low <= low < end]
+            last = max(low for low, _ in pieces if low < end)
+            following = [low for low, _ in pieces if low > last]
+            if atom.top or following[:1] == [end]:
+                total = parts[0]
+                for part in parts[1:]:
+                    total = total + part
+                return total
+        whole = z3.Sum([low * piece for low, piece in pieces]) if len(pieces) > 1 else pieces[0][1]
+        high = self._divided(whole, atom.low)[0]
+        return high if atom.top else self._divided(high, atom.radix)[1]
+
+    def _quotient(self, e: Index, m: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """Quotient and remainder of an expression, the same integers whenever they are asked for."""
+        found = self._quotients.get((e, m))
+        if found is None:
+            found = self._quotients[e, m] = self._divided(self.of(e), m)
+        return found
+
+    def _divided(self, x: z3.ArithRef, m: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """Quotient and remainder, as fresh integers."""
+        if m == 1:
+            return x, self.number(0)
+        key = expr.next_uid()
+        q, r = z3.Int(f"q{key}"), z3.Int(f"r{key}")
+        self.solver.add(x == m * q + r, r >= 0, r < m)
+        return q, r
+
+    def _other(self, atom: Opaque) -> z3.ArithRef:
+        found = self._opaque.get(atom.uid)
+        if found is not None:
+            return found
+        if atom.kind in ("mod", "div"):
+            m = atom.args[0]
+            q, r = self._quotient(atom.exprs[0], m)
+            found = q if atom.kind == "div" else r
+        elif atom.kind == "clamp":
+            x, (lo, hi) = self.of(atom.exprs[0]), atom.args
+            found = z3.If(x < lo, self.number(lo), z3.If(x > hi, self.number(hi), x))
+        else:
+            found = z3.Int(f"o{atom.uid}")
+            if atom.lo > -expr.UNBOUNDED and atom.hi < expr.UNBOUNDED:
+                self.solver.add(found >= atom.lo, found <= atom.hi)
+        self._opaque[atom.uid] = found
+        return found
+
+    def holds(self, guard: Guard) -> z3.BoolRef:
+        """A guard as a condition."""
+        form = self.of(guard.form)
+        parts = []
+        if guard.lo is not None:
+            parts.append(form >= guard.lo)
+        if guard.hi is not None:
+            parts.append(form <= guard.hi)
+        return z3.And(parts)
+
+    def decide(self, question: Together, limits: Limits) -> Answer:
+        """As `backend.Backend.decide`; a difference comes without a model."""
+        if limits != self._limits:
+            self._limits = limits
+            limit(self.solver, limits)
+        found = satisfiable(self.solver, limits, *question.conditions)
+        if isinstance(found, Unknown):
+            return found
+        return Different(0, "") if found else Equal()
+
+    def possible(self, *conditions: z3.BoolRef) -> bool:
+        """Whether the conditions can hold together; True also if that is not known."""
+        if self.effort.left <= 0:
+            return True
+        self.effort.left -= 1
+        answer = self.decide(Together(conditions), self._limits)
+        self.effort.session.check()
+        if isinstance(answer, Unknown):
+            self.effort.unanswered.append(answer)
+            self.effort.session.reached("solver_megabytes" if answer.limit is Limit.MEMORY else "solver_steps")
+        return not isinstance(answer, Equal)

@@ -1,0 +1,100 @@
+"""Definitions read at constants, made anew where the constants decide a guard in them.
+
+A program that tells its devices apart (`stage == 0 ? x : received`) has guards inside its definitions. Where such a
+definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d = 0]*a[i,k] + [d > 0]*b[i,k]) * w[k]`,
+`s[i,0]` is `sum k. a[i,k] * w[k]`. The new definition says so, and is made of what is left only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from hlo_verify.equality.integers import Effort
+from hlo_verify.index.expr import Var
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import named, unfold
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom
+
+KINDS = frozenset({"sum", "max", "min", "term"})
+"""The definitions that are made anew."""
+
+COST = 4
+"""What a definition made anew takes of the effort there is."""
+
+
+def settled(p: Poly, effort: Effort) -> Poly:
+    """The same term, in which no definition is read at a constant that decides a guard in it, however deep.
+
+    Past the effort, what is left is left as it is.
+    """
+    if not any(_may_settle(atom) for mono, _ in p.items for atom, _ in mono):
+        return p
+    result = ZERO
+    for mono, c in p.items:
+        product = algebra.product_with(mono, lambda atom: _settled_atom(atom, effort))
+        result = algebra.add(result, algebra.scale(product, c))
+    return result
+
+
+def forget() -> None:
+    """Let go of the definitions looked at so far; see `terms.memory`."""
+    _decides.cache_clear()
+
+
+def _may_settle(atom: Atom) -> bool:
+    if isinstance(atom, Apply):
+        return any(map(_may_settle, _inside(atom)))
+    return isinstance(atom, Read) and _decides(atom.tensor, _fixed(atom, frozenset()))
+
+
+def _inside(atom: Apply) -> Iterator[Atom]:
+    return (inner for arg in atom.args for mono, _ in arg.items for inner, _ in mono)
+
+
+def _fixed(read: Read, known: frozenset[Var]) -> frozenset[Var]:
+    """The parameters of a definition that a read gives a constant, if some variables have one."""
+    return frozenset(v for v, e in zip(read.tensor.params, read.indices, strict=False) if e.free <= known)
+
+
+@lru_cache(maxsize=1 << 16)
+def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
+    """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
+    if source.kind not in KINDS or not fixed:
+        return False
+    todo = [atom for mono, _ in source.bodies[0].items for atom, _ in mono]
+    while todo:
+        atom = todo.pop()
+        if isinstance(atom, Apply):
+            todo.extend(_inside(atom))
+        elif isinstance(atom, Read):
+            if _decides(atom.tensor, _fixed(atom, fixed)):
+                return True
+        elif isinstance(atom, Guard) and atom.free <= fixed:
+            return True
+    return False
+
+
+def _settled_atom(atom: Atom, effort: Effort) -> Poly:
+    if not _may_settle(atom):
+        return of_atom(atom)
+    if isinstance(atom, Apply):
+        return apply(atom.function, tuple(settled(arg, effort) for arg in atom.args))
+    assert isinstance(atom, Read)
+    found = effort.anew.get(atom)
+    if found is None and effort.left > 0:
+        effort.left -= COST
+        found = effort.anew[atom] = _made_anew(atom, effort)
+    return of_atom(atom) if found is None else found
+
+
+def _made_anew(read: Read, effort: Effort) -> Poly:
+    bound, (body, *_) = unfold(read)
+    inside = settled(body, effort)
+    kind = read.tensor.kind
+    if kind == "term":
+        return named(inside, read.tensor.dtype)
+    return reduce_sum(bound, inside) if kind == "sum" else reduce_extremum(kind, bound, inside)

@@ -1,0 +1,185 @@
+"""The module as the passes see it: straight lists of operations over numbered values.
+
+Calls are inlined, tuples are flattened and attributes are plain Python values, so
+that an interpreter over a `Function` is a loop. `hlo_verify.passes.canonicalize.entry`
+builds it from MLIR; nothing after it touches MLIR again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hlo_verify.program.sharding import Sharding
+
+Value = int
+"""An SSA value: its number is unique within a module."""
+
+TILES = "hlo_verify.tiles"
+"""The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
+
+
+UNREAD_FIELDS = "hlo_verify.fields"
+"""The frontend attribute of an instruction with the fields of HLO that StableHLO has no place for, as hexadecimals."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A static tensor type. `dtype` is StableHLO's spelling (`f32`, `bf16`, `i32`, `ui8`, `i1`, `token`)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where an operation comes from.
+
+    `name` is the JAX/HLO op name (`jit(loss)/dot_general`); `frames` are the user's stack
+    frames, innermost first, as (file, line).
+    """
+
+    name: str = ""
+    frames: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        if self.frames:
+            file, line = self.frames[0]
+            return f"{file}:{line}"
+        return self.name or "unknown location"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation. `name` is StableHLO's, without the dialect prefix (`dot_general`).
+
+    Attributes are plain: ints, bools, strings, tuples of ints, dictionaries of those for
+    dimension numbers, and numpy arrays for constants (a splat is a zero-stride view) and
+    replica groups (rows padded with -1). Regions see the values of the enclosing function.
+    """
+
+    name: str
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
+    types: tuple[TensorType, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    regions: tuple[Function, ...] = ()
+    location: Location = Location()
+    source: Any = field(default=None, compare=False, repr=False)
+    """The MLIR operation, kept only so that a report can print its StableHLO line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or region body: `ops` in order, then `results` are returned."""
+
+    arguments: tuple[Value, ...]
+    argument_types: tuple[TensorType, ...]
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+
+def functions(function: Function) -> Iterator[Function]:
+    """A function and all regions inside."""
+    yield function
+    for op in function.ops:
+        for region in op.regions:
+            yield from functions(region)
+
+
+def operations(function: Function) -> Iterator[Op]:
+    """A function's operations, each before those of its regions."""
+    for op in function.ops:
+        yield op
+        for region in op.regions:
+            yield from operations(region)
+
+
+@dataclass(slots=True)
+class Fresh:
+    """Gives out values that no function has yet: numbers from `next` on."""
+
+    next: Value
+
+    def one(self) -> Value:
+        self.next += 1
+        return self.next - 1
+
+    def some(self, count: int) -> tuple[Value, ...]:
+        return tuple(self.one() for _ in range(count))
+
+
+def fresh_in(function: Function) -> Fresh:
+    """Values that are neither a function's nor its regions'."""
+    return beyond(value_types(function))
+
+
+def beyond(values: Iterable[Value]) -> Fresh:
+    """Values that are none of these."""
+    return Fresh(1 + max(values, default=-1))
+
+
+def value_types(function: Function) -> dict[Value, TensorType]:
+    """The types of all values of a function and of its regions."""
+    found: dict[Value, TensorType] = {}
+    for each in functions(function):
+        found.update(zip(each.arguments, each.argument_types, strict=True))
+        for op in each.ops:
+            found.update(zip(op.results, op.types, strict=True))
+    return found
+
+
+def captured(op: Op) -> list[Value]:
+    """The values around an operation that its regions refer to."""
+    found: list[Value] = []
+    for region in op.regions:
+        inside = set(region.arguments)
+        for inner in region.ops:
+            found.extend(v for v in (*inner.operands, *captured(inner)) if v not in inside)
+            inside.update(inner.results)
+        found.extend(v for v in region.results if v not in inside)
+    return found
+
+
+def used(op: Op) -> set[Value]:
+    """The values that an operation uses, those that its regions take from outside among them."""
+    return {*op.operands, *captured(op)}
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole program: one function, with what is known of names, shardings and devices."""
+
+    name: str
+    main: Function
+    argument_names: tuple[str, ...]
+    result_names: tuple[str, ...]
+    result_types: tuple[TensorType, ...]
+    argument_shardings: tuple[Sharding | None, ...]
+    result_shardings: tuple[Sharding | None, ...]
+    partitions: int | None = None
+    """Number of partitions, where the module says so."""
+    replicas: int = 1
+    path: str = ""
+    notes: tuple[str, ...] = ()
+    """What reading it took for granted, in words, for the report."""
+    unplaced: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Annotations that do not say which elements a device holds (`{manual}`), by ("argument" or "result", position)."""
+    mlir: Any = field(default=None, compare=False, repr=False)
+    """The MLIR module: an `Op.source` is valid only while it lives."""
+
+    def bytecode(self) -> bytes:
+        """The MLIR module as bytecode."""
+        buffer = io.BytesIO()
+        self.mlir.operation.write_bytecode(buffer)
+        return buffer.getvalue()

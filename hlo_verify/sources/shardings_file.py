@@ -1,0 +1,358 @@
+"""What users write down: defaults under `[tool.hlo-verify]` in pyproject.toml, and shardings files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hlo_verify.diagnostics import Annotation, Input
+from hlo_verify.diagnostics.errors import InputError
+
+if TYPE_CHECKING:
+    from hlo_verify.program.ir import Module, TensorType
+    from hlo_verify.program.mesh import Mesh
+    from hlo_verify.program.sharding import Sharding
+
+_DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
+    "color": ("auto", "always", "never"),
+    "devices": int,
+    "effort": ("low", "normal", "high"),
+    "format": ("text", "json"),
+    "progress": bool,
+    "refute": bool,
+    "time-limit": int,
+    "verbose": bool,
+}
+"""What each key may hold: a value of a type, or one of a few words."""
+
+
+def read_defaults(start: Path) -> dict[str, Any]:
+    """Defaults of the command line from the nearest pyproject.toml, at or above `start`, that has `[tool.hlo-verify]`.
+
+    Keys are the long options. Raises `InputError` for a key or a type that is not known.
+    """
+    return _checked_defaults(*_project(start))
+
+
+def _project(start: Path) -> tuple[Path, dict[str, Any]]:
+    """The nearest pyproject.toml that has `[tool.hlo-verify]`, and that table; an empty one where there is none."""
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            tools = _parse(path, Input.CONFIGURATION).get("tool", {})
+            table = tools.get("hlo-verify") if isinstance(tools, dict) else None
+            if table is not None and not isinstance(table, dict):
+                raise InputError(f"{path}: [tool.hlo-verify] must be a table, not {table!r}", Input.CONFIGURATION)
+            if table is not None:
+                return path, table
+    return start / "pyproject.toml", {}
+
+
+def read_custom_calls(start: Path) -> dict[str, Callable[..., Any] | int | None]:
+    """Meanings of custom calls from `[tool.hlo-verify.custom-calls]` in the same pyproject.toml, by target.
+
+    `"module:function"` is the function, imported with the file's folder on the path; a table says that nothing is
+    known but the name, and may have `trailing`, given here as a number or None. Raises `InputError`.
+    """
+    path, table = _project(start)
+    calls = table.get("custom-calls", {})
+    if not isinstance(calls, dict):
+        raise InputError(
+            f"{path}: custom-calls in [tool.hlo-verify] must be a table from targets to meanings", Input.CONFIGURATION
+        )
+    return {target: _meaning(path, target, value) for target, value in calls.items()}
+
+
+def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | None:
+    what = f"{path}: custom-calls: {target!r}"
+    if isinstance(value, dict) and set(value) <= {"trailing"}:
+        trailing = value.get("trailing")
+        if trailing is not None and (type(trailing) is not int or trailing < 0):
+            raise InputError(
+                f"{what}: trailing must be a number of dimensions, not {trailing!r}", Input.CUSTOM_CALL_MEANING
+            )
+        return trailing
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.]+:[\w.]+", value):
+        raise InputError(
+            f'{what} must be "module:function", {{}} or {{ trailing = N }}, not {value!r}', Input.CUSTOM_CALL_MEANING
+        )
+    module, _, name = value.partition(":")
+    sys.path.insert(0, str(path.parent))
+    try:
+        found = attrgetter(name)(import_module(module))
+    except (Exception, SystemExit) as error:  # a script that is run where it is imported may end like that
+        said = " ".join(str(error).split())[:300]
+        raise InputError(
+            f"{what}: {value} cannot be imported ({type(error).__name__}: {said})", Input.CUSTOM_CALL_MEANING
+        ) from error
+    finally:
+        sys.path.remove(str(path.parent))
+    if not callable(found):
+        raise InputError(f"{what}: {value} is no function", Input.CUSTOM_CALL_MEANING)
+    return found  # type: ignore[no-any-return]
+
+
+def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    for key, value in table.items():
+        if key == "custom-calls":
+            continue
+        if key not in _DEFAULTS:
+            known = ", ".join((*_DEFAULTS, "custom-calls"))
+            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}", Input.CONFIGURATION)
+        allowed = _DEFAULTS[key]
+        if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
+            wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
+            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
+    if table.get("time-limit", 0) < 0:
+        raise InputError(
+            f"{path}: time-limit in [tool.hlo-verify] must not be negative, not {table['time-limit']}",
+            Input.CONFIGURATION,
+        )
+    if table.get("devices", 1) < 1:
+        raise InputError(
+            f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION
+        )
+    return {key: value for key, value in table.items() if key in _DEFAULTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A JAX-like partition spec: for each dimension, the mesh axes that split it, outermost first."""
+
+    dimensions: tuple[tuple[str, ...], ...]
+    unreduced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shardings:
+    """A shardings file: what it says of arguments and results, by name or by position (a key of digits).
+
+    A value is a `Spec` over `mesh`, or the text of an HloSharding.
+    """
+
+    path: Path
+    mesh: Mesh | None
+    arguments: Mapping[str, Spec | str]
+    results: Mapping[str, Spec | str]
+
+    def apply(self, module: Module) -> Module:
+        """The module with these shardings where it had none.
+
+        Raises `InputError` where a name or position is not the module's, where a sharding does not fit its tensor,
+        or where it contradicts the module's own.
+        """
+        devices = self.devices if self.mesh is not None or module.partitions in (None, 1) else module.partitions
+        devices = devices or module.partitions
+        if module.partitions not in (None, 1, devices):
+            raise InputError(
+                f"{self.path}: the mesh has {devices} devices, the module is for {module.partitions}",
+                Input.OTHER_DEVICES,
+            )
+        module = replace(module, partitions=devices)
+        arguments = self._merge("argument", module, module.main.argument_types)
+        results = self._merge("result", module, module.result_types)
+        return replace(module, argument_shardings=arguments, result_shardings=results)
+
+    @property
+    def devices(self) -> int | None:
+        """The number of devices that the mesh, or else the texts of HloShardings, are for."""
+        from hlo_verify.program.sharding import device_counts
+
+        if self.mesh is not None:
+            return self.mesh.size
+        texts = [v for v in (*self.arguments.values(), *self.results.values()) if isinstance(v, str)]
+        try:
+            counts = {count for text in texts for count in device_counts(text)}
+        except InputError as error:
+            raise error.within(str(self.path)) from error
+        if len(counts) > 1:
+            raise InputError(
+                f"{self.path}: shardings for {' and '.join(map(str, sorted(counts)))} devices", Input.SHARDINGS_FILE
+            )
+        return next(iter(counts), None)
+
+    def entries(self, kind: str, module: Module) -> dict[int, Spec | str]:
+        """What is said of the module's arguments or results (`kind` is one or the other), by position."""
+        names = module.argument_names if kind == "argument" else module.result_names
+        given = self.arguments if kind == "argument" else self.results
+        entries: dict[int, Spec | str] = {}
+        seen: dict[int, str] = {}
+        for key, value in given.items():
+            what = f"{self.path}: {kind} {key!r}"
+            position = _position(key, names, what)
+            if position in seen:
+                raise InputError(f"{what} and {seen[position]!r} are the same {kind}", Input.SHARDINGS_FILE)
+            seen[position] = key
+            entries[position] = value
+        return entries
+
+    def _merge(self, kind: str, module: Module, types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+        from hlo_verify.program.sharding import same
+
+        names = module.argument_names if kind == "argument" else module.result_names
+        own_shardings = module.argument_shardings if kind == "argument" else module.result_shardings
+        shardings = [
+            sharding.spread(module.partitions) if sharding is not None and module.partitions else sharding
+            for sharding in own_shardings
+        ]
+        for position, value in self.entries(kind, module).items():
+            what = f"{self.path}: {kind} {names[position]!r}"
+            sharding = self._place(value, types[position], module.partitions, what)
+            own = shardings[position]
+            if own is not None and not same(own, sharding):
+                raise InputError(
+                    f"{what}: the module itself says otherwise; leave this {kind} out of the file",
+                    Annotation.CONTRADICTION,
+                )
+            shardings[position] = sharding
+        return tuple(shardings)
+
+    def _place(self, value: Spec | str, tensor: TensorType, devices: int | None, what: str) -> Sharding:
+        from hlo_verify.program import sharding as placements
+        from hlo_verify.program.mesh import AxisReference
+
+        if isinstance(value, str):
+            try:
+                parsed = placements.parse_hlo_sharding(value, tensor.rank, devices)
+            except InputError as error:
+                raise error.within(what) from error
+            if not isinstance(parsed, placements.Sharding):
+                raise InputError(f"{what}: {value!r} does not place the tensor", Annotation.PLACES_NOTHING)
+            return parsed
+        if self.mesh is None:
+            raise InputError(
+                f"{what}: a partition spec needs a mesh; add a [mesh] table with the size of each axis",
+                Input.SHARDINGS_FILE,
+            )
+        _check_spec(value, tensor, self.mesh, what)
+        dimensions = [[AxisReference(axis) for axis in axes] for axes in value.dimensions]
+        dimensions += [[]] * (tensor.rank - len(dimensions))
+        return placements.place(self.mesh, dimensions, [AxisReference(a) for a in value.unreduced], devices)
+
+
+def read_shardings(path: str | Path) -> Shardings:
+    """The shardings file at `path`, TOML or JSON. Raises `InputError` naming the entry that cannot be read."""
+    path = Path(path)
+    table = _parse(path, Input.SHARDINGS_FILE)
+    unknown = set(table) - {"mesh", "device_ids", "arguments", "results"}
+    if unknown:
+        raise InputError(
+            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results",
+            Input.SHARDINGS_FILE,
+        )
+    mesh = _mesh(path, table)
+    sides = {}
+    for side in ("arguments", "results"):
+        entries = table.get(side, {})
+        if not isinstance(entries, dict):
+            raise InputError(
+                f"{path}: {side} must be a table from names or positions to shardings", Input.SHARDINGS_FILE
+            )
+        sides[side] = {key: _spec(value, f"{path}: {side}: {key!r}") for key, value in entries.items()}
+    return Shardings(path, mesh, sides["arguments"], sides["results"])
+
+
+def _parse(path: Path, code: Input) -> dict[str, Any]:
+    """A TOML or JSON table; JSON where the first character is a brace. `code` is that of a file which is neither."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text: {error}", code) from error
+    try:
+        return dict(json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is neither valid TOML nor JSON: {error}", code) from error
+
+
+def _mesh(path: Path, table: Mapping[str, Any]) -> Mesh | None:
+    from hlo_verify.program.mesh import Mesh
+
+    axes, ids = table.get("mesh"), table.get("device_ids", [])
+    if axes is None:
+        return None
+    if not isinstance(axes, dict) or not all(type(size) is int and size > 0 for size in axes.values()):
+        raise InputError(f"{path}: mesh must be a table from axis names to positive sizes", Input.SHARDINGS_FILE)
+    named = isinstance(ids, list) and all(type(number) is int for number in ids)
+    mesh = Mesh(tuple(axes.items()), tuple(ids) if named else ())
+    if not named or (ids and (len(ids) != mesh.size or sorted(ids) != list(range(mesh.size)))):
+        raise InputError(
+            f"{path}: device_ids must name each of the {mesh.size} devices of the mesh once", Input.SHARDINGS_FILE
+        )
+    return mesh
+
+
+def _spec(value: Any, what: str) -> Spec | str:
+    """A list with an entry for each dimension (an axis, a list of axes, or `""`, `[]` or null), the text of a JAX
+    PartitionSpec, or the text of an HloSharding."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return value.strip()
+    unreduced: tuple[str, ...] = ()
+    if isinstance(value, str):
+        value, unreduced = _partition_spec(value, what)
+    if not isinstance(value, list):
+        raise InputError(
+            f"{what}: not a sharding: {value!r}; write a list, \"P('x', None)\" or an HloSharding's text",
+            Input.SHARDINGS_FILE,
+        )
+    dimensions = []
+    for entry in value:
+        axes = [] if not entry else [entry] if isinstance(entry, str) else entry
+        if not isinstance(axes, list | tuple) or not all(isinstance(axis, str) for axis in axes):
+            raise InputError(f"{what}: {entry!r} is neither an axis nor a list of axes", Input.SHARDINGS_FILE)
+        dimensions.append(tuple(axes))
+    return Spec(tuple(dimensions), unreduced)
+
+
+def _partition_spec(text: str, what: str) -> tuple[list[Any], tuple[str, ...]]:
+    """`P('data', None, ('a', 'b'), unreduced={'model'})` as a list of entries and the unreduced axes."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in ("P", "PartitionSpec"):
+            raise ValueError("not a call of P")
+        keywords = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        if set(keywords) - {"unreduced"}:
+            raise ValueError("the only keyword is unreduced")
+        return [ast.literal_eval(argument) for argument in call.args], tuple(sorted(keywords.get("unreduced", ())))
+    except (SyntaxError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{what}: not a partition spec such as P('data', None): {text!r}", Input.SHARDINGS_FILE
+        ) from error
+
+
+def _check_spec(spec: Spec, tensor: TensorType, mesh: Mesh, what: str) -> None:
+    if len(spec.dimensions) > tensor.rank:
+        raise InputError(
+            f"{what}: {len(spec.dimensions)} entries for {tensor}, which has {tensor.rank} dimensions",
+            Annotation.WRONG_RANK,
+        )
+    axes = [axis for dimension in spec.dimensions for axis in dimension] + list(spec.unreduced)
+    sizes = dict(mesh.axes)
+    for axis in axes:
+        if axis not in sizes:
+            raise InputError(
+                f"{what}: the mesh has no axis {axis!r}; its axes are {', '.join(sizes)}", Annotation.WRONG_MESH
+            )
+        if axes.count(axis) > 1:
+            raise InputError(f"{what}: the axis {axis!r} is used twice", Annotation.WRONG_MESH)
+
+
+def _position(key: str, names: Sequence[str], what: str) -> int:
+    if names.count(key) == 1:
+        return names.index(key)
+    if key in names:
+        raise InputError(f"{what}: {names.count(key)} have that name; use the position, from 0", Input.SHARDINGS_FILE)
+    if key.isdecimal() and len(key) < 10 and int(key) < len(names):
+        return int(key)
+    known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    raise InputError(f"{what} does not exist; there are {len(names)}: {known}", Input.SHARDINGS_FILE)

@@ -1,0 +1,1 @@
+"""Child processes that run XLA: it partitions one module, or executes two."""

@@ -1,0 +1,1 @@
+"""MLIR to `Module`: calls inlined, tuples flattened, StableHLO's defaults put back."""

@@ -1,0 +1,165 @@
+"""From MLIR to the module that every later pass reads: calls inlined, tuples flattened, attributes plain.
+
+What is dropped changes no value: copies, Shardy's propagation markers, layouts. What is
+rewritten has one meaning: `dot` and `broadcast` become `dot_general` and `broadcast_in_dim`.
+An operation that is not known here is kept as it is, under its full name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlo_verify.diagnostics import Annotation, Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.jaxlib_api import ir
+from hlo_verify.passes.canonicalize.inline import Builder, Environment, single_block
+from hlo_verify.program.ir import Function, Op, TensorType
+from hlo_verify.program.mesh import Mesh
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The entry function, flattened, with what its signature says of each argument and result."""
+
+    name: str
+    main: Function
+    argument_names: tuple[str, ...]
+    argument_shardings: tuple[tuple[str, ...], ...]
+    """Every text that places an argument."""
+    result_names: tuple[str, ...]
+    result_types: tuple[TensorType, ...]
+    result_shardings: tuple[tuple[str, ...], ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    """The module's own (`num_partitions`, …)."""
+    meshes: tuple[Mesh, ...] = ()
+    sharding_texts: frozenset[str] = frozenset()
+    """Every sharding that is written on any operation."""
+
+
+def canonicalize(module: Any, path: str = "") -> Entry:
+    """The entry function of an MLIR module (`main`, or the only public one).
+
+    `path` is the file that locations in the module's own text refer to. Raises `InputError`.
+    """
+    builder = Builder(module, path)
+    function = entry_function(builder)
+    block = single_block(function)
+    env: Environment = {}
+    arguments = builder.bind(block.arguments, env)
+    ops: list[Op] = []
+    results = builder.block(block, env, ops)
+    signature = function.attributes["function_type"].value
+    inputs, outputs = list(signature.inputs), list(signature.results)
+    arg_attrs, res_attrs = _dictionaries(function, "arg_attrs", inputs), _dictionaries(function, "res_attrs", outputs)
+    attributes = builder.attributes.of(module.operation)
+    return Entry(
+        name=str(attributes.get("sym_name", "")),
+        main=Function(arguments, builder.flat_types(inputs), tuple(ops), results),
+        argument_names=_argument_names(builder, block.arguments, arg_attrs),
+        argument_shardings=_shardings(builder, inputs, arg_attrs, attributes.get("spmd_parameters_shardings")),
+        result_names=_result_names(builder, outputs, res_attrs),
+        result_types=builder.flat_types(outputs),
+        result_shardings=_shardings(builder, outputs, res_attrs, attributes.get("spmd_output_sharding")),
+        attributes=attributes,
+        meshes=tuple(builder.meshes.values()),
+        sharding_texts=frozenset(builder.attributes.sharding_texts),
+    )
+
+
+def entry_function(builder: Builder) -> Any:
+    if "main" in builder.functions:
+        return builder.functions["main"]
+    public = [f for f in builder.functions.values() if "sym_visibility" not in f.attributes]
+    if len(public) != 1:
+        raise InputError(
+            f"the module has no function @main and {len(public)} public functions; name the entry function main",
+            Input.UNSUPPORTED_MODULE,
+        )
+    return public[0]
+
+
+def _argument_names(builder: Builder, arguments: Iterable[Any], dictionaries: list[Dictionary]) -> tuple[str, ...]:
+    names: list[str] = []
+    for argument, attributes in zip(arguments, dictionaries, strict=True):
+        count = len(builder.flat_type(argument.type))
+        name = attributes.get("jax.arg_info") or builder.locations.of(argument.location).name
+        if not name:
+            names += [f"arg{len(names) + k}" for k in range(count)]
+        else:
+            names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
+    return tuple(names)
+
+
+def _result_names(builder: Builder, types: list[Any], dictionaries: list[Dictionary]) -> tuple[str, ...]:
+    names: list[str] = []
+    for type_, attributes in zip(types, dictionaries, strict=True):
+        name, count = attributes.get("jax.result_info"), len(builder.flat_type(type_))
+        names += [name] if name and count == 1 else [f"result[{len(names) + k}]" for k in range(count)]
+    return tuple(names)
+
+
+def _shardings(
+    builder: Builder, types: list[Any], dictionaries: list[Dictionary], spmd: str | tuple[str, ...] | None
+) -> tuple[tuple[str, ...], ...]:
+    """The sharding texts of flattened arguments or results, an element of a tuple's sharding for each leaf: those of
+    the signature, and those that the partitioner left on the module (`spmd`)."""
+    texts: list[tuple[str, ...]] = []
+    for type_, attributes in zip(types, dictionaries, strict=True):
+        own = [builder.attributes.sharding(attributes[key]) for key in SAYS if key in attributes]
+        if not own and _FRONTEND in str(attributes.get("mhlo.frontend_attributes", "")):
+            own = [f"{UNREAD}{attributes['mhlo.frontend_attributes']}"]
+        count = len(builder.flat_type(type_))
+        is_tuple = isinstance(type_, ir.TupleType)
+        leaves = [split_tuple_sharding(text, count) if is_tuple else [text] for text in own]
+        texts += [tuple(each) for each in zip(*leaves, strict=True)] if leaves else [()] * count
+    if spmd is not None:
+        left = split_tuple_sharding(spmd, len(texts)) if isinstance(spmd, str) else list(spmd)
+        if len(left) != len(texts):
+            raise InputError(
+                f"the module has {len(left)} shardings for {len(texts)} arguments or results", Annotation.WRONG_RANK
+            )
+        texts = [(*own, text) for own, text in zip(texts, left, strict=True)]
+    return tuple(texts)
+
+
+SAYS = ("sdy.sharding", "mhlo.sharding")
+"""Attributes of arguments and results that place them."""
+
+_FRONTEND = "xla.sdy.sharding"
+
+UNREAD = "frontend_attributes="
+"""How a text begins that holds a sharding in a form which is not read."""
+
+
+Dictionary = dict[str, Any]
+
+
+def _dictionaries(function: Any, key: str, types: list[Any]) -> list[Dictionary]:
+    """The attribute dictionaries of a function's arguments or results, strings as Python's."""
+    if key not in function.attributes:
+        return [{} for _ in types]
+    dictionaries = []
+    for attributes in function.attributes[key]:
+        named = {attributes[k].name: attributes[k].attr for k in range(len(attributes))}
+        dictionaries.append(
+            {n: a.value if n.startswith("jax.") and isinstance(a, ir.StringAttr) else a for n, a in named.items()}
+        )
+    return dictionaries
+
+
+def split_tuple_sharding(text: str, count: int) -> list[str]:
+    """The sharding's text for each leaf of a tuple; one that is no tuple's holds for each. Raises `InputError`."""
+    if not text.startswith("{{"):
+        return [text] * count
+    parts, depth, start = [], 0, 1
+    for k, char in enumerate(text):
+        depth += (char == "{") - (char == "}")
+        if depth == 2 and char == "{":
+            start = k
+        elif depth == 1 and char == "}":
+            parts.append(text[start : k + 1])
+    if len(parts) != count:
+        raise InputError(f"a sharding has {len(parts)} elements for a tuple of {count}: {text}", Annotation.WRONG_RANK)
+    return parts

@@ -1,0 +1,1 @@
+"""A compiler's passes one by one: each dump against the one before."""

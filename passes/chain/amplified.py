@@ -1,0 +1,238 @@
+"""Whether the rounding of constants stays a rounding in everything that a program computes.
+
+A constant that stands for an expression (`folding`) is that expression, but for a rounding, and over the reals the
+program with the one is not that with the other. It is close to it as long as the rounding grows no larger relative to
+what it is part of: in `x * 0.333333343 + y` it does not, in `x * 0.333333343 * 3 - x`, which would be 0 with 1/3, there
+is nothing else left.
+
+So the program is interpreted with an unknown factor on each such constant. In the term of every value, what comes out
+where all factors are 1 is collected, monomial by monomial, with how much of it moves with them: a function or a named
+term that has a factor inside moves as much as it is large, as any rounding of it would make it. What moves more, in
+roundings, than `MOST` times the sum of a monomial's coefficients is amplified. A function of nothing but constants that
+move, or a decision that depends on these alone, is amplified too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from hlo_verify.index.expr import Opaque
+from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.chain.constant_values import Computed, Key
+from hlo_verify.passes.prove.interpret import interpret
+from hlo_verify.passes.prove.start import begin, verification
+from hlo_verify.program.ir import Function, Module, Op
+from hlo_verify.program.ir import Value as Name
+from hlo_verify.terms import algebra
+from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.term import (
+    ONE,
+    Apply,
+    Atom,
+    Monomial,
+    Poly,
+    Read,
+    Tensor,
+    decimal,
+    indices,
+    make_poly,
+    of_atom,
+    tensor,
+)
+
+MOST = 64
+"""So many times its size a rounding may grow: in products of constants, and in sums smaller than their parts."""
+
+_COMPARISONS = ("less:", "equal:")
+"""How the names of functions begin that compare two terms."""
+
+_TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "abs"})
+"""Functions that make the rounding of a constant no larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amplified:
+    """An operation whose result moves by more than the rounding of constants: by what `factor` (None where there is
+    nothing but that rounding)."""
+
+    operation: str
+    location: str
+    factor: Fraction | None
+    constant: str
+
+    def __str__(self) -> str:
+        at = f"{self.operation} ({self.location})" if self.location else self.operation
+        grown = "all that is left is that rounding"
+        if self.factor is not None:
+            grown = f"its rounding is {decimal(self.factor, 3)} times as large, more than {MOST}"
+        return (
+            f"the constant {self.constant}, rounded; in the result of {at} {grown}, so it does not cover the difference"
+        )
+
+
+def amplified(logical: Module, partitioned: Module, meant: Mapping[Name, Computed]) -> Amplified | None:
+    """Where the logical module of a pair amplifies the roundings of constants; None where it does nowhere.
+
+    `meant` are the values that stand for a constant. The partitioned module only says how arguments lie.
+    """
+    if not any(found.is_rounded for found in meant.values()):
+        return None
+    with verification():
+        looking = _Looking(meant)
+        both = begin(logical, partitioned, looking.run)
+        looking.run(logical.main, both.wholes, both.plain)
+        return looking.found
+
+
+@dataclass(slots=True)
+class _Looking:
+    """One interpretation with factors on constants."""
+
+    meant: Mapping[Name, Computed]
+    found: Amplified | None = None
+    factors: dict[Key, Tensor] = field(default_factory=dict)
+    roundings: dict[Tensor, int] = field(default_factory=dict)
+    leaves: Leaves = field(default_factory=Leaves)
+    _exact: _Exact | None = None
+    _seen: set[int] = field(default_factory=set)
+
+    def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
+        """As `interpret.run`."""
+        environment = context.environment
+        environment.update(zip(function.arguments, arguments, strict=True))
+        for op in function.ops:
+            values = interpret(op, [environment[v] for v in op.operands], context)
+            if self.found is None:
+                values = [self._seen_in(op, value) for value in values]
+            environment.update(zip(op.results, values, strict=True))
+        return [environment[v] for v in function.results]
+
+    def _seen_in(self, op: Op, value: Value) -> Value:
+        """A value with a factor where it stands for a constant; any other one is looked at."""
+        found = self.meant.get(op.results[0]) if op.results else None
+        if found is not None and found.is_rounded:
+            return Value(value.type, algebra.multiply(value.term, algebra.read(self._factor(found), ())))
+        worst = self._worst(value.term)
+        if worst is not None:
+            self.found = Amplified(op.name, str(op.location), worst[0], ", ".join(self._constants(value.term)))
+        return value
+
+    def _constants(self, p: Poly) -> list[str]:
+        """The constants whose rounding is part of a term, in words."""
+        inside = self.leaves.of(p)
+        return [
+            found.meaning
+            for found in {found.key: found for found in self.meant.values()}.values()
+            if self.factors.get(found.key) in inside
+        ]
+
+    def _factor(self, found: Computed) -> Tensor:
+        factor = self.factors.get(found.key)
+        if factor is None:
+            factor = self.factors[found.key] = tensor("argument", f"rounding of {found}", found.dtype, ())
+            self.roundings[factor] = found.roundings
+            self._exact, self._seen = None, set()
+        return factor
+
+    def _worst(self, p: Poly) -> tuple[Fraction | None] | None:
+        """The factor by which a term, or something inside of it, is amplified, if it is; None for without bound."""
+        if p.uid in self._seen or self._is_still(p):
+            return None
+        self._seen.add(p.uid)
+        for part in _parts(p):
+            worst = self._worst(part)
+            if worst is not None:
+                return worst
+        if self._decides_by_constants(p):
+            return (None,)
+        return self._sums(p)
+
+    def _is_still(self, p: Poly) -> bool:
+        """Whether there is no factor in a term."""
+        return self.leaves.of(p).isdisjoint(self.roundings)
+
+    def _sums(self, p: Poly) -> tuple[Fraction | None] | None:
+        """The same for the sum that a term is."""
+        exact = self._exact_terms()
+        total: dict[Monomial, Fraction] = defaultdict(Fraction)
+        moving: dict[Monomial, Fraction] = defaultdict(Fraction)
+        for mono, c in p.items:
+            weight = self._weight(mono)
+            for whole, k in exact.poly(make_poly(((mono, 1),))).items:
+                here = Fraction(c) * Fraction(k)
+                total[whole] += here
+                moving[whole] += abs(here) * weight
+        worst = Fraction(0)
+        for whole, moved in moving.items():
+            if moved and not total[whole]:
+                return (None,)
+            if moved:
+                worst = max(worst, moved / abs(total[whole]))
+        return (worst,) if worst > MOST else None
+
+    def _weight(self, mono: Monomial) -> Fraction:
+        """By how many roundings a product moves."""
+        weight = Fraction(0)
+        for atom, power in mono:
+            if isinstance(atom, Read) and atom.tensor in self.roundings:
+                weight += abs(Fraction(power)) * self.roundings[atom.tensor]
+            elif not self._is_still(of_atom(atom)):
+                weight += abs(Fraction(power))
+        return weight
+
+    def _decides_by_constants(self, p: Poly) -> bool:
+        """Whether a function in a term, or an index, is of nothing but constants, some of which move."""
+        exact = self._exact_terms()
+        for mono, _ in p.items:
+            for atom, _ in mono:
+                given = (*_of_indices(atom), *(atom.args if isinstance(atom, Apply) else ()))
+                tame = isinstance(atom, Apply) and atom.function.partition(":")[0] in _TAME
+                moves = not tame and not all(map(self._is_still, given))
+                if moves and all(exact.poly(q).constant is not None for q in given):
+                    return True
+        return False
+
+    def _exact_terms(self) -> _Exact:
+        if self._exact is None:
+            self._exact = _Exact(self.roundings, self.leaves)
+        return self._exact
+
+
+class _Exact(Renaming):
+    """Terms with all factors 1, normalised again."""
+
+    def __init__(self, factors: Collection[Tensor], leaves: Leaves) -> None:
+        super().__init__({factor: factor for factor in factors}, leaves)
+
+    def _atom(self, atom: Atom) -> Poly:
+        if isinstance(atom, Read) and atom.tensor in self._mapping:
+            return ONE
+        return super()._atom(atom)
+
+
+def _parts(p: Poly) -> Iterator[Poly]:
+    """The terms that a term is made of, one level down: arguments of functions, what definitions are of, values in
+    indices; and of what compares two terms, the difference."""
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if isinstance(atom, Apply):
+                yield from atom.args
+                if atom.function.startswith(_COMPARISONS):
+                    yield algebra.subtract(*atom.args)
+            elif isinstance(atom, Read):
+                yield from atom.tensor.bodies
+            yield from _of_indices(atom)
+
+
+def _of_indices(atom: Atom) -> Iterator[Poly]:
+    """The terms whose values an atom's indices are made of."""
+    pending = list(indices(atom))
+    while pending:
+        for part, _ in pending.pop().items:
+            if isinstance(part, Opaque):
+                pending += part.exprs
+                if part.term is not None:
+                    yield part.term

@@ -1,0 +1,174 @@
+"""Numbers that a module computes from constants alone: as their element types hold them, and without rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.ir import Function, Op, Value, operations
+
+Key = tuple[str, bytes]
+"""An element type and the bits of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A number as its element type holds it, as it is without rounding, and the operation that computes it."""
+
+    dtype: str
+    rounded: Any
+    exact: Fraction
+    name: str = "constant"
+    operands: tuple[Computed, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return self.dtype, self.rounded.tobytes()
+
+    @property
+    def is_rounded(self) -> bool:
+        return Fraction(float(self.rounded)) != self.exact
+
+    @property
+    def roundings(self) -> int:
+        """How many operations, each with a rounding, made it."""
+        return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
+
+    @property
+    def meaning(self) -> str:
+        """The number and what it is computed from, in words."""
+        return f"{float(self.rounded):.9g} is {self}"
+
+    def __str__(self) -> str:
+        if not self.operands:
+            return f"{float(self.rounded):.9g}"
+        if len(self.operands) == 1:
+            return f"{self.name}({self.operands[0]})"
+        left, right = (f"({x})" if len(x.operands) > 1 else f"{x}" for x in self.operands)
+        return f"{left} {_SIGNS[self.name]} {right}"
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+}
+_UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] = {
+    "sqrt": (np.sqrt, Decimal.sqrt),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / x.sqrt()),
+}
+"""Functions of positive numbers: as an element type has them, and in as many digits as are asked for."""
+
+DIGITS = 60
+"""So many digits of an irrational number stand for all: what is compared with it is a rounding to 53 bits at most."""
+
+_SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
+SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimization_barrier"})
+"""Operations that leave the one number of a splat as it is."""
+
+MANY = 64
+"""Of more constants than this, no pairs are tried."""
+
+ROUNDINGS = 32
+"""What more operations computed is not followed."""
+
+
+def is_near(found: Computed) -> bool:
+    """Whether a number is its exact value, but for a rounding for each operation."""
+    finfo: Any = ml_dtypes.finfo
+    unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
+    error = abs(Fraction(float(found.rounded)) - found.exact)
+    return error <= found.roundings * unit / 2 * abs(found.exact)
+
+
+def literal(op: Op) -> Computed | None:
+    """The number that a constant holds everywhere; None for integers, infinities and arrays."""
+    if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
+        return None
+    array, kind = op.attributes["value"], op.types[0]
+    if not array.size or array.dtype != DTYPES[kind.dtype]:
+        return None
+    if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
+        return None
+    return _number(kind.dtype, array.flat[0])
+
+
+def _number(dtype: str, value: Any) -> Computed | None:
+    return Computed(dtype, value, Fraction(float(value))) if np.isfinite(float(value)) else None
+
+
+def _scalar(dtype: str) -> Any:
+    return np.dtype(DTYPES[dtype]).type
+
+
+def computed(function: Function) -> list[Computed]:
+    """What a module computes from constants alone, the constants themselves too."""
+    known: dict[Value, Computed] = {}
+    for op in operations(function):
+        found = _of(op, known)
+        if found is not None:
+            known[op.results[0]] = found
+    return list({(x.key, x.exact): x for x in known.values()}.values())
+
+
+def joined(numbers: list[Computed]) -> Iterator[Computed]:
+    """What comes of these by turning a division into a product, or joining two operations with constants."""
+    for x in numbers:
+        one = _number(x.dtype, _scalar(x.dtype)(1))
+        yield from _apply("divide", (one, x)) if one is not None else ()
+    if len(numbers) <= MANY:
+        for name, (x, y) in product(_BINARY, product(numbers, numbers)):
+            yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
+
+
+def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
+    if not op.operands:
+        return literal(op)
+    operands = [known.get(v) for v in op.operands]
+    if len(op.results) != 1 or None in operands:
+        return None
+    given = tuple(x for x in operands if x is not None)
+    if op.name in SAME and len(given) == 1:
+        return given[0]
+    if op.name == "convert" and op.types[0].dtype == given[0].dtype:
+        return given[0]
+    if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
+        rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])
+        return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
+    if op.name in _UNARY:
+        return _function(op.name, given[0])
+    return next(_apply(op.name, given), None)
+
+
+def _function(name: str, operand: Computed) -> Computed | None:
+    """A function of a positive number."""
+    if operand.exact <= 0 or operand.roundings >= ROUNDINGS:
+        return None
+    compute, exactly = _UNARY[name]
+    with localcontext(prec=DIGITS):
+        exact = Fraction(exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator)))
+    rounded = _scalar(operand.dtype)(compute(operand.rounded))
+    return Computed(operand.dtype, rounded, exact, name, (operand,)) if np.isfinite(float(rounded)) else None
+
+
+def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
+    """An operation on two numbers, where it has a result."""
+    compute = _BINARY.get(name)
+    if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
+        return
+    if sum(x.roundings for x in operands) >= ROUNDINGS:
+        return
+    x, y = operands
+    with np.errstate(all="ignore"):
+        rounded = _scalar(x.dtype)(compute(x.rounded, y.rounded))
+    if np.isfinite(float(rounded)):
+        yield Computed(x.dtype, rounded, compute(x.exact, y.exact), name, operands)

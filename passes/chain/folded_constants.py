@@ -1,0 +1,180 @@
+"""Constants that a compiler computed, taken for what they were computed from.
+
+XLA's passes fold `2 * 0.1` into the constant that is nearest to it, and `x / 3` into `x * 0.333333343`. Over the reals
+these differ from the program before by a rounding. Where a constant is new in a module, and is what the module before
+computes from constants alone, or would by joining two operations on constants or by turning a division into a product,
+rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. Nothing
+else is: a constant that is off by more than such roundings stays what it is. Whether these roundings stay roundings in
+what the module goes on to compute, `amplified` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.passes.chain.constant_values import SAME, Computed, Key, computed, is_near, joined, literal
+from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, operations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A module with constants written out as what they were computed from, and the values that stand for these."""
+
+    module: Module
+    meant: Mapping[Value, Computed] = field(default_factory=dict)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What it takes for granted."""
+        return tuple(dict.fromkeys(f"the constant {found.meaning}, rounded" for found in self.meant.values()))
+
+
+class Folded:
+    """What the constants of a chain's modules were computed from, as far as it is known."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Computed] = {}
+
+    def readings(self, before: Module, after: Module) -> Iterator[Reading]:
+        """`after` with constants that it does not share with `before` as `before` computes them.
+
+        A constant may be there before and have been folded as well, and the two may have become one since. So first it
+        is read as folded where it was not there at all, then by what has come to use it, then by all that uses it.
+        """
+        there, here = _uses(before.main), _uses(after.main)
+        self._learn(before, {key for key in here if _new(key, there, here, _as_it_is)}, there)
+        known = [key for key in here if key in self._known]
+        chosen: list[Mapping[Use, Computed]] = [
+            {use: self._known[key] for key in known if key not in there for use in here[key]},
+            *(
+                {use: self._known[key] for key in known for use in _new(key, there, here, seen)}
+                for seen in (_as_it_is, _without_lines)
+            ),
+            {use: self._known[key] for key in known for use in here[key]},
+        ]
+        for n, meant in enumerate(chosen):
+            if meant not in chosen[:n]:
+                yield _unfolded(after, meant)
+
+    def _learn(self, before: Module, numbers: set[Key], there: Uses) -> None:
+        """Find out what numbers are that have come into use: one that was there before, only what it had computed."""
+        wanted = numbers - self._known.keys()
+        numbers_before = computed(before.main) if wanted else []
+        for found in numbers_before:
+            self._take(found, wanted)
+        wanted -= there.keys()
+        for found in joined(numbers_before) if wanted else ():
+            self._take(found, wanted)
+
+    def _take(self, found: Computed, wanted: set[Key]) -> None:
+        if found.key in wanted and found.operands and found.key not in map(_key, found.operands) and is_near(found):
+            wanted.remove(found.key)
+            if found.is_rounded:  # else it is what it says
+                self._known[found.key] = found
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operand of the operation that gives a value, of which it is the first result; and the operand's type."""
+
+    user: Value
+    number: int
+    kind: TensorType
+
+
+Seen = tuple[Any, ...]
+"""What a use looks like: operation, operand, type, source line."""
+Uses = Mapping[Key, Mapping[Use, Seen]]
+"""Of every number that constants hold, what uses it."""
+
+
+def _key(found: Computed) -> Key:
+    return found.key
+
+
+def _as_it_is(seen: Seen) -> Seen:
+    return seen
+
+
+def _without_lines(seen: Seen) -> Seen:
+    return seen[:-1]
+
+
+def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> list[Use]:
+    """The uses of a number that there were none of before."""
+    before = set(map(looks, there.get(key, {}).values()))
+    return [use for use, seen in here[key].items() if looks(seen) not in before]
+
+
+def _uses(function: Function) -> Uses:
+    numbers: dict[Value, tuple[Key, TensorType]] = {}
+    uses: dict[Key, dict[Use, Seen]] = {}
+    for op in operations(function):
+        found = literal(op)
+        if found is not None:
+            numbers[op.results[0]] = found.key, op.types[0]
+        elif op.name in SAME and len(op.results) == 1 and op.operands[0] in numbers:
+            numbers[op.results[0]] = numbers[op.operands[0]][0], op.types[0]
+        else:
+            for n, operand in enumerate(op.operands):
+                if operand in numbers and op.results:
+                    key, kind = numbers[operand]
+                    uses.setdefault(key, {})[Use(op.results[0], n, kind)] = (op.name, n, op.types[:1], str(op.location))
+    return uses
+
+
+def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Reading:
+    if not meant:
+        return Reading(module)
+    by_user: dict[Value, list[tuple[Use, Computed]]] = {}
+    for use, found in meant.items():
+        by_user.setdefault(use.user, []).append((use, found))
+    stand_for: dict[Value, Computed] = {}
+    main = _rewritten(module.main, by_user, fresh_in(module.main), stand_for)
+    reading = Reading(replace(module, main=main), stand_for)
+    return replace(reading, module=replace(reading.module, notes=(*module.notes, *reading.said)))
+
+
+# Writing it out
+
+
+def _rewritten(
+    function: Function,
+    meant: Mapping[Value, Iterable[tuple[Use, Computed]]],
+    fresh: Fresh,
+    stand_for: dict[Value, Computed],
+) -> Function:
+    """The function with the computations of numbers in place of them; `stand_for` is told their results."""
+    ops: list[Op] = []
+    for op in function.ops:
+        operands = list(op.operands)
+        for use, found in meant.get(op.results[0], ()) if op.results else ():
+            ops += _written_out(found, use.kind, op, fresh)
+            operands[use.number] = ops[-1].results[0]
+            stand_for[ops[-1].results[0]] = found
+        regions = tuple(_rewritten(region, meant, fresh, stand_for) for region in op.regions)
+        ops.append(replace(op, operands=tuple(operands), regions=regions))
+    return replace(function, ops=tuple(ops))
+
+
+def _written_out(found: Computed, kind: TensorType, user: Op, fresh: Fresh) -> Iterable[Op]:
+    """The operations that compute a number, and then give it the type of an operand of some operation."""
+    ops: list[Op] = []
+
+    def add(name: str, operands: tuple[Value, ...], type_: TensorType, attributes: Mapping[str, Any]) -> Value:
+        new = Op(name, operands, (fresh.one(),), (type_,), attributes, location=user.location, source=user.source)
+        ops.append(new)
+        return new.results[0]
+
+    def write(x: Computed) -> Value:
+        operands = tuple(map(write, x.operands))
+        attributes = {} if operands else {"value": np.array(x.rounded, DTYPES[x.dtype])}
+        return add(x.name, operands, TensorType((), x.dtype), attributes)
+
+    add("broadcast_in_dim", (write(found),), kind, {"broadcast_dimensions": ()})
+    return ops

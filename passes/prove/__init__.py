@@ -1,0 +1,1 @@
+"""Lineage, stages and verdicts: the proof, by construction and by cases."""

@@ -1,0 +1,48 @@
+"""The interpreter: read the operands, apply the operation's rule, write the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hlo_verify.diagnostics import Unsupported
+from hlo_verify.ops import RULES
+from hlo_verify.ops.values import Context, UnsupportedError, Value
+from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.sharding import automatic
+
+
+def run(function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
+    """The results of a function or region, as terms."""
+    environment = context.environment
+    environment.update(zip(function.arguments, arguments, strict=True))
+    kept = context.kept if context.kept is not None and context.kept.holds_in(context) else None
+    for op in function.ops:
+        operands = [environment[v] for v in op.operands]
+        values = _seen(op, operands, context) if kept is None else kept.once(op, operands, context, _seen)
+        environment.update(zip(op.results, values, strict=True))
+    return [environment[v] for v in function.results]
+
+
+def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
+    values = interpret(op, operands, context)
+    return values if context.observe is None else context.observe(op, values)
+
+
+def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:
+    """The results of one operation; opaque where its meaning is not known exactly."""
+    context.session.check()
+    sharding = op.attributes.get("sharding")
+    if context.mesh is not None and isinstance(sharding, str) and not sharding.startswith("#sdy."):
+        numbers = automatic(sharding, context.mesh.size) if "manual" in sharding else None
+        if numbers is not None:
+            # inside a region that XLA flattened: what runs here is each device's own program
+            size = context.mesh.size
+            context = replace(context, device=context.mesh, partitions=size, replicas=1, automatic=numbers)
+    rule = RULES.get(op.name)
+    if rule is None:
+        return context.opaque(op, f"{op.name} has no rule", Unsupported.OPERATION)
+    try:
+        return rule(op, operands, context)
+    except UnsupportedError as error:
+        return context.opaque(op, str(error), error.code)

@@ -1,0 +1,359 @@
+"""Stages of modules that repeat themselves: what is true of one layer is derived once.
+
+Every value is known by a *form*, what was computed, and by the *leaves* that it was computed of: arguments
+and other tensors that terms do not look into. Two layers of a network have equal forms of different leaves. The
+first time that a form occurs, its operation is interpreted; after that the value is only noted, and its term is made
+by renaming leaves where something asks for it.
+
+A form would reach back to the beginning of the program, and each layer would have its own, were it not cut where
+a layer passes on to the next one (`repetition.cuts`): there the value becomes a tensor of its own, a leaf. What is
+derived from it holds for any tensor, so for this one. A device's value that is equal to a shard of such a value by
+construction becomes a read of the same leaf. What cannot be proved so is left to `passes.stages`, which cuts nothing.
+
+An example, of layers `x1 = x0 + tanh(x0 @ w0)`, `x2 = x1 + tanh(x1 @ w1)`, ..., cut at every x. The first layer is
+interpreted: x1 is a definition over the leaves x0 and w0. That definition is *sealed*: a new tensor, X1, stands for
+it, and whatever would read the definition reads X1 from then on, on a device too, where the partial products of
+`x0 @ w0` were summed up. Of the second layer no operation is interpreted: `x1 @ w1` is the form of `x0 @ w0` of the
+leaves X1 and w1, and so on to x2, which is the cut form that X1 stood for, of X1 and w1: its own stand-in, X2. The
+definition of x2 is made only if a device computes it in some other way, so that it is needed to recognise X2.
+
+Not every tensor that a value is about is one of its leaves: the others are *rigid*, the same wherever the form
+occurs. An operation where one tensor comes in as both, or that makes a tensor of its own, is not shared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlo_verify.index.expr import Digit, Index
+from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.interpret import interpret
+from hlo_verify.passes.prove.layers import BARRIER, Keys
+from hlo_verify.passes.prove.notation import Notation
+from hlo_verify.program.ir import Function, Op, captured
+from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.op_families import CONTROL
+from hlo_verify.report import Stage
+from hlo_verify.terms import algebra, doubts
+from hlo_verify.terms.definitions import define, stood_in
+from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.substitution import seal
+from hlo_verify.terms.term import Guard, Read, Tensor, tensor
+
+Key = tuple[Any, ...]
+
+LEAVES = 48
+"""A value of more leaves than this is not shared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A value as a form of leaves."""
+
+    form: int
+    leaves: tuple[Tensor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """A leaf that stands for the cut form of other leaves: positions among an operation's leaves, or tensors."""
+
+    cut: Key
+    leaves: tuple[int | Tensor, ...]
+
+
+Selector = int | _Derived
+"""How a result's leaf is found: a position among the leaves of the operands, or the leaf of a cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A form's first value."""
+
+    value: Value
+    leaves: tuple[Tensor, ...]
+    rigid: frozenset[Tensor]
+
+
+@dataclass(slots=True)
+class Sharing:
+    """The forms and leaves of both modules' values, and what was derived of each form."""
+
+    cut: frozenset[Name]
+    _keys: Keys
+    leaves: Leaves = field(default_factory=Leaves)
+    _forms: dict[Key, int] = field(default_factory=dict)
+    _templates: dict[int, _Template] = field(default_factory=dict)
+    _entries: dict[Key, tuple[tuple[int, tuple[Selector, ...]], ...]] = field(default_factory=dict)
+    _stand: dict[tuple[Key, tuple[Tensor, ...]], Tensor] = field(default_factory=dict)
+    """The leaf that stands for a cut form of some leaves."""
+    _origin: dict[Tensor, tuple[Key, tuple[Tensor, ...]]] = field(default_factory=dict)
+    _sources: dict[Key, tuple[Tensor, tuple[Tensor, ...]]] = field(default_factory=dict)
+    """The definition of a cut form, and of which leaves."""
+    _unsealed: dict[Tensor, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
+    """Leaves that stand for definitions not made yet, by the leaves of those."""
+    stages: list[Stage] = field(default_factory=list)
+    """The partitioned module's values that are shards of logical ones, in order."""
+    _known: set[Tensor] = field(default_factory=set)
+    _notation: Notation = field(default_factory=lambda: Notation(()))
+    _stage_of: dict[Key, str] = field(default_factory=dict)
+    _cut_terms: set[int] = field(default_factory=set)
+    """Structural keys of sums that were cut."""
+    _renamings: dict[tuple[tuple[Tensor, ...], tuple[Tensor, ...]], Renaming] = field(default_factory=dict)
+    _resolved: dict[Shared, Value] = field(default_factory=dict)
+
+    def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Shared]:
+        """The results of a module's main function."""
+        held: dict[Name, Shared] = {}
+        for argument, value in zip(function.arguments, arguments, strict=True):
+            context.environment[argument] = value
+            held[argument] = self._hold(value)
+        for op in function.ops:
+            if op.name == BARRIER:
+                for result, v in zip(op.results, op.operands, strict=True):
+                    held[result] = held[v]
+                    if v in context.environment:
+                        context.environment[result] = context.environment[v]
+                continue
+            pattern, merged = _together([held[v] for v in op.operands])
+            key = self._key(op, pattern, merged, context)
+            if key is not None:
+                found = self._reuse(key, merged, context)
+                if found is not None:
+                    held.update(zip(op.results, found, strict=True))
+                    if key in self._stage_of:
+                        self.stages.append(Stage(op.name, str(op.location), self._stage_of[key], True))
+                    continue
+            self._interpret(op, key, merged, held, context)
+        return [held[v] for v in function.results]
+
+    def _key(self, op: Op, pattern: Key, merged: tuple[Tensor, ...], context: Context) -> Key | None:
+        """What determines the results of an operation up to its leaves; None if nothing does."""
+        number = self._keys.of(op) if len(merged) <= LEAVES else None
+        if number is None or not self._rigid(pattern).isdisjoint(merged):
+            return None
+        if op.name in CONTROL and context.loops.loops:
+            return None
+        return context.side, number, tuple(map(doubts.of_tensor, merged)), pattern
+
+    def _rigid(self, pattern: Key) -> frozenset[Tensor]:
+        rigid = [found for form, *_ in pattern if (found := self._templates[form].rigid)]
+        return rigid[0].union(*rigid[1:]) if rigid else frozenset()
+
+    def _reuse(self, key: Key, merged: tuple[Tensor, ...], context: Context) -> list[Shared] | None:
+        """The results of an operation whose like was interpreted before."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        results = []
+        for form, selectors in entry:
+            leaves = []
+            for selector in selectors:
+                leaf = merged[selector] if isinstance(selector, int) else self._stands(selector, merged, context)
+                if leaf is None:
+                    return None
+                leaves.append(leaf)
+            results.append(Shared(form, tuple(leaves)))
+        return results
+
+    def _stands(self, selector: _Derived, merged: tuple[Tensor, ...], context: Context) -> Tensor | None:
+        of = tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)
+        found = self._stand.get((selector.cut, of))
+        if found is None and context.side == "logical":
+            found = self._new_leaf(selector.cut, of)
+            for leaf in of:
+                self._unsealed[leaf].append(found)
+        return found
+
+    def _new_leaf(self, cut: Key, of: tuple[Tensor, ...]) -> Tensor:
+        source = self._sources[cut][0]
+        leaf = tensor("opaque", source.name, "", (), doubt=doubts.of_tensor(source))
+        self._stand[cut, of] = leaf
+        self._origin[leaf] = cut, of
+        return leaf
+
+    def _interpret(
+        self, op: Op, key: Key | None, merged: tuple[Tensor, ...], held: dict[Name, Shared], context: Context
+    ) -> None:
+        for v in (*op.operands, *captured(op)):
+            if v not in context.environment:
+                context.environment[v] = self.resolve(held[v])
+        if context.side != "logical":
+            self._seal_definitions(merged)
+        stood_in()
+        values = interpret(op, [context.environment[v] for v in op.operands], context)
+        made = stood_in()
+        entry: list[tuple[int, tuple[Selector, ...]]] | None = [] if key is not None else None
+        for k, (name, value) in enumerate(zip(op.results, values, strict=True)):
+            if name in self.cut and context.side == "logical" and key is not None and made.isdisjoint(merged):
+                value = self._cut(value, key, k, merged)
+            elif context.side != "logical":
+                value = self._as_leaf(value)
+            values[k] = context.environment[name] = value
+            made |= stood_in()
+            selectors = self._selectors(value, merged, key) if key is not None else None
+            if selectors is None or not made.isdisjoint(merged):
+                entry, held[name] = None, self._hold(value)
+                continue
+            leaves = tuple(self._selected(s, merged) for s in selectors)
+            held[name] = self._hold(value, (key, k, selectors), leaves)
+            if entry is not None:
+                entry.append((held[name].form, selectors if held[name].leaves else ()))
+        if key is not None and entry is not None:
+            self._entries[key] = tuple(entry)
+        self._note(op, key, values, context)
+
+    def _note(self, op: Op, key: Key | None, values: Sequence[Value], context: Context) -> None:
+        """Learn what the logical module computes, and note where the partitioned one computes a shard of it."""
+        for value in values:
+            atom = value.term.atom
+            if not isinstance(atom, Read) or not (atom.tensor.bodies or atom.tensor in self._origin):
+                continue
+            if context.side == "logical":
+                self._known.add(atom.tensor)
+                self._notation.learn(op, value.shape, atom)
+            elif atom.tensor in self._known:
+                lineage = self._notation.lineage(atom)
+                self.stages.append(Stage(op.name, str(op.location), lineage, False))
+                if key is not None:
+                    self._stage_of[key] = lineage
+
+    def _selected(self, selector: Selector, merged: tuple[Tensor, ...]) -> Tensor:
+        if isinstance(selector, int):
+            return merged[selector]
+        return self._stand[selector.cut, tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)]
+
+    def _selectors(self, value: Value, merged: tuple[Tensor, ...], key: Key) -> tuple[Selector, ...] | None:
+        """Where the leaves of a result come from; None if that is not known, so that it must not be shared."""
+        where = {leaf: n for n, leaf in enumerate(merged)}
+        rigid = self._rigid(key[-1])
+        selectors: list[Selector] = []
+        for leaf in sorted(self.leaves.of(value.term), key=lambda leaf: leaf.uid):
+            cut, of = self._origin.get(leaf, (None, ()))
+            if leaf in where:
+                selectors.append(where[leaf])
+            elif cut is not None and not where.keys().isdisjoint(of):
+                if leaf in rigid:
+                    return None
+                selectors.append(_Derived(cut, tuple(where.get(inner, inner) for inner in of)))
+            elif leaf not in rigid and leaf.values is None:
+                return None
+        return tuple(selectors)
+
+    def _hold(self, value: Value, key: Key | None = None, leaves: tuple[Tensor, ...] = ()) -> Shared:
+        """A value that was computed, as a form of leaves."""
+        simple = _simple(value)
+        if simple is not None and (key is None or simple[0] == leaves):
+            leaves = simple[0]
+            key = ("leaf", value.type, simple[1])
+        elif key is None or not leaves:
+            key, leaves = ("term", value.type, value.term), ()
+        form = self._forms.setdefault(key, len(self._forms))
+        if form not in self._templates:
+            self._templates[form] = _Template(value, leaves, self.leaves.of(value.term).difference(leaves))
+        return Shared(form, leaves)
+
+    def together(self, a: Shared, b: Shared) -> Key | None:
+        """What two pairs of values have in common if the values of one are equal just when those of the other are.
+
+        None where a tensor is a leaf of one value and rigid in the other: then it matters which tensor it is.
+        """
+        pattern, merged = _together((a, b))
+        return pattern if self._rigid(pattern).isdisjoint(merged) else None
+
+    def resolve(self, shared: Shared) -> Value:
+        """The value itself."""
+        template = self._templates[shared.form]
+        if template.leaves == shared.leaves:
+            return template.value
+        found = self._resolved.get(shared)
+        if found is None:
+            renaming = self._renaming(template.leaves, shared.leaves)
+            found = self._resolved[shared] = Value(template.value.type, renaming.poly(template.value.term))
+        return found
+
+    def _renaming(self, old: tuple[Tensor, ...], new: tuple[Tensor, ...]) -> Renaming:
+        found = self._renamings.get((old, new))
+        if found is None:
+            found = self._renamings[old, new] = Renaming(dict(zip(old, new, strict=True)), self.leaves)
+        return found
+
+    def _cut(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
+        """A logical value as a leaf of its own."""
+        source = _definition(value)
+        selectors = self._selectors(value, merged, key)
+        if source is None or not selectors:
+            return value
+        of = tuple(self._selected(s, merged) for s in selectors)
+        self._sources[key, k] = source.tensor, of
+        leaf = self._new_leaf((key, k), of)
+        self._seal(source.tensor, leaf)
+        return Value(value.type, algebra.read(leaf, source.indices))
+
+    def _as_leaf(self, value: Value) -> Value:
+        """A device's value as a read of the leaf that stands for it, where one does."""
+        term = value.term
+        if term.atom is not None or term.skey not in self._cut_terms:
+            return value
+        named = define("term", (), (term,))
+        atom = named.atom
+        return Value(value.type, named) if isinstance(atom, Read) and atom.tensor in self._origin else value
+
+    def _seal_definitions(self, merged: Iterable[Tensor]) -> None:
+        """Make the definitions, cut in layers that were never interpreted, that operands with such leaves may equal."""
+        for leaf in merged:
+            for stand in self._unsealed.pop(leaf, ()):
+                cut, of = self._origin[stand]
+                source, old = self._sources[cut]
+                self._seal(self._renaming(old, of).tensor(source), stand)
+
+    def _seal(self, source: Tensor, stand: Tensor) -> None:
+        if source.seal is None:
+            seal(source, stand)
+        if source.kind == "term":
+            self._cut_terms.add(source.bodies[0].skey)
+
+
+def _definition(value: Value) -> Read | None:
+    """The one definition that a value reads, by a new name if need be."""
+    atom = value.term.atom
+    if atom is None and value.term.constant is None:
+        atom = define("term", (), (value.term,)).atom
+    return atom if isinstance(atom, Read) and atom.tensor.bodies else None
+
+
+def _together(values: Sequence[Shared]) -> tuple[Key, tuple[Tensor, ...]]:
+    """The forms of some values and which leaves they have in common; and the leaves."""
+    merged: dict[Tensor, int] = {}
+    pattern = tuple([(v.form, *[merged.setdefault(leaf, len(merged)) for leaf in v.leaves]) for v in values])
+    return pattern, tuple(merged)
+
+
+def _simple(value: Value) -> tuple[tuple[Tensor, ...], Key] | None:
+    """The tensors that a value moves about, and how; None where it computes with them."""
+    reads = [a for mono, _ in value.term.items for a, _ in mono if isinstance(a, Read)]
+    leaves = tuple(sorted({a.tensor for a in reads}, key=lambda leaf: leaf.uid))
+    if not leaves or any(leaf.bodies or leaf.values is not None for leaf in leaves):
+        return None
+    number = {leaf: n for n, leaf in enumerate(leaves)}
+    skeleton = []
+    for mono, c in value.term.items:
+        parts: list[Any] = [c]
+        for atom, power in mono:
+            if isinstance(atom, Read) and all(map(_plain, atom.indices)):
+                parts.append((number[atom.tensor], atom.indices, power))
+            elif isinstance(atom, Guard) and _plain(atom.form):
+                parts.append((atom, power))
+            else:
+                return None
+        skeleton.append(tuple(parts))
+    kinds = tuple((leaf.kind, leaf.dtype, leaf.shape) for leaf in leaves)
+    return leaves, (kinds, tuple(skeleton))
+
+
+def _plain(e: Index) -> bool:
+    """Whether an index expression has no term inside."""
+    return all(isinstance(a, Digit) or (a.term is None and all(map(_plain, a.exprs))) for a, _ in e.items)

@@ -1,0 +1,223 @@
+"""Lineage: which element of a logical tensor each device holds where.
+
+A sharding is a table of shard coordinates over devices; fitted to the digits of the device number it is
+an index expression: `x_d[i, k] = x[128*d[1:4] + i, k]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from hlo_verify.diagnostics import Annotation, Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.index import expr, tables
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.collectives import sum_over_group
+from hlo_verify.ops.induction import Place, Placement
+from hlo_verify.ops.regions import reduce_terms
+from hlo_verify.ops.values import ARITHMETIC, Value, is_float, position, positions
+from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.sharding import Sharding, parse_local
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.padding import padding
+from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """`indices[k]` is the logical index of a device's element; `inside` is 1 where it exists."""
+
+    indices: tuple[Index, ...]
+    inside: Poly
+    shape: tuple[int, ...]
+    """The shape of a shard."""
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.indices))}]"
+
+
+def shard_shape(shape: tuple[int, ...], sharding: Sharding) -> tuple[int, ...]:
+    """The shape of a shard: every dimension rounded up."""
+    return tuple(-(-size // tiles) for size, tiles in zip(shape, sharding.tiles, strict=True))
+
+
+def same_elements(logical: str, partitioned: str) -> bool:
+    """Whether element types agree; between floating-point types a conversion is the identity, by assumption."""
+    return logical == partitioned or (is_float(logical) and is_float(partitioned))
+
+
+def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
+    """The lineage of a tensor of that logical shape; of an unreduced one, that of every addend.
+
+    On all devices but one, no element of a single-device tensor exists.
+    """
+    sharding = sharding.spread(device.size)
+    local = shard_shape(shape, sharding)
+    indices = []
+    inside = ONE
+    for k, size in enumerate(shape):
+        start = expr.scale(tables.fit(sharding.coordinates[:, k], device), local[k])
+        e = expr.add(start, position(k, local[k]))
+        if local[k] * sharding.tiles[k] > size:
+            inside = algebra.multiply(inside, guards.interval(e, 0, size - 1))
+        indices.append(e)
+    if sharding.only is not None:
+        inside = algebra.multiply(inside, guards.interval(expr.shift(expr.of_var(device), -sharding.only), 0, 0))
+    return Lineage(tuple(indices), inside, local)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of both modules. Of one that a sharding leaves unreduced, `source` holds every addend, along a
+    dimension in front of the others: the logical module sees their sum."""
+
+    name: str
+    type: TensorType
+    source: Tensor
+    addends: int | None = None
+
+    @property
+    def whole(self) -> Value:
+        """The argument as the logical module sees it."""
+        where = positions(self.type.shape)
+        if self.addends is None:
+            return Value(self.type, algebra.read(self.source, where))
+        u = expr.fresh("u", self.addends)
+        return Value(self.type, reduce_terms("sum", [u], algebra.read(self.source, (expr.of_var(u), *where))))
+
+
+def argument(name: str, kind: TensorType, sharding: Sharding | None, devices: int) -> Argument:
+    """An argument with that sharding. Raises `InputError` for addends that are no numbers."""
+    if sharding is None or sharding.addends is None:
+        return Argument(name, kind, tensor("argument", name, kind.dtype, kind.shape))
+    _check_summable(f"argument {name}", kind)
+    count = sharding.spread(devices).addend_count
+    return Argument(name, kind, tensor("argument", name, kind.dtype, (count, *kind.shape)), count)
+
+
+def _check_summable(what: str, kind: TensorType) -> None:
+    if kind.dtype == "i1" or not ARITHMETIC.fullmatch(kind.dtype):
+        raise InputError(f"{what} is unreduced, and elements of type {kind.dtype} have no sum", Annotation.NO_SUM)
+
+
+def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, device: Var) -> Value:
+    """A device's part of an argument; elements that do not exist in the logical one are arbitrary."""
+    name, whole = argument.name, argument.type
+    if not same_elements(whole.dtype, kind.dtype):
+        raise InputError(
+            f"argument {name} has elements of type {whole.dtype} in the logical module and {kind.dtype} in the "
+            "partitioned one: they are not a pair",
+            Input.NOT_A_PAIR,
+        )
+    where = lineage(whole.shape, sharding, device)
+    if where.shape != kind.shape:
+        raise InputError(
+            f"argument {name}: the partitioned module takes {kind}, but its sharding into {sharding.tiles} tiles "
+            f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair",
+            Annotation.WRONG_SHARD,
+        )
+    indices = where.indices
+    if argument.addends is not None:
+        indices = (tables.fit(sharding.spread(device.size).numbers, device), *indices)
+    term = algebra.multiply(where.inside, algebra.read(argument.source, indices))
+    if where.inside is not ONE:
+        past = padding(name, kind.dtype, kind.shape)
+        arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
+        term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
+    return Value(kind, term)
+
+
+def obligations(
+    name: str, wanted: Value, found: Value, sharding: Sharding, device: Var
+) -> list[tuple[Poly, Poly, Poly]]:
+    """What is to be shown of a result: pairs of terms, and where it is that each two must be equal.
+
+    Addends must sum up to the logical value, and devices with addends of the same number must hold the same. A logical
+    module with manual regions has a result only where every device sees the same one. Raises `InputError` where
+    shapes, or addends and their elements' type, do not go together.
+    """
+    return [*_agreement(wanted, device), *_parts(name, wanted, found, sharding, device)]
+
+
+def _agreement(wanted: Value, device: Var) -> list[tuple[Poly, Poly, Poly]]:
+    if device not in wanted.term.free:
+        return []
+    return [(wanted.term, algebra.substitute(wanted.term, {device: expr.constant(0)}), ONE)]
+
+
+def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: Var) -> list[tuple[Poly, Poly, Poly]]:
+    where = lineage(wanted.shape, sharding, device)
+    if where.shape != found.shape:
+        raise InputError(
+            f"result {name}: the partitioned module returns {list(found.shape)}, but its sharding into "
+            f"{sharding.tiles} tiles makes {list(where.shape)} of the logical {list(wanted.shape)}; "
+            "check that the two modules are a pair",
+            Annotation.WRONG_SHARD,
+        )
+    expected = wanted.at(where.indices)
+    sharding = sharding.spread(device.size)
+    if sharding.only is not None:
+        here: dict[Var, Index] = {device: expr.constant(sharding.only)}
+        inside = algebra.substitute(where.inside, here)
+        return [(algebra.substitute(found.term, here), algebra.substitute(expected, here), inside)]
+    if sharding.addends is None:
+        return [(found.term, expected, where.inside)]
+    _check_summable(f"result {name}", wanted.type)
+    groups = sharding.addend_groups()
+    first = tables.fit(sharding.first_holders(), device)
+    return [
+        (sum_over_group(found, wanted.type.dtype, groups, device), expected, where.inside),
+        (found.term, algebra.substitute(found.term, {device: first}), where.inside),
+    ]
+
+
+def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
+    """Candidate placements of what a loop carries: the loop's own annotation, then replication, then dimensions split
+    as some dimension of a known sharding is."""
+    parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
+    columns: dict[int, list[Index]] = {}
+    for sharding in known:
+        if sharding.only is None:
+            spread = sharding.spread(device.size)
+            for k, tiles in enumerate(spread.tiles):
+                columns.setdefault(tiles, []).append(tables.fit(spread.coordinates[:, k], device))
+
+    def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
+        text = logical.attributes.get("sharding")
+        annotated: tuple[Sharding | None, ...] = ()
+        if isinstance(text, str):
+            key = text, tuple([kind.rank for kind in logical.types])
+            if key not in parsed:
+                parsed[key] = parse_local(text, key[1], device.size)
+            annotated = parsed[key]
+        candidates = []
+        sharding = annotated[k] if k < len(annotated) else None
+        if sharding is not None and sharding.addends is None:
+            where = lineage(whole.shape, sharding, device)
+            if where.shape == shard.shape:
+                candidates.append(Placement(where.indices, where.inside))
+        if whole.shape == shard.shape:
+            candidates.append(Placement(positions(whole.shape), ONE))
+        elif whole.rank == shard.rank:
+            split = _splits(whole.shape, shard.shape, columns)
+            candidates.extend(Placement(indices, ONE) for indices in split)
+        return candidates
+
+    return place
+
+
+def _splits(whole: tuple[int, ...], shard: tuple[int, ...], columns: dict[int, list[Index]]) -> list[tuple[Index, ...]]:
+    """Ways in which devices may hold even shards of that shape; `columns` has shard numbers, by how many there are."""
+    choices: list[list[Index]] = []
+    for k, (size, local) in enumerate(zip(whole, shard, strict=True)):
+        if local == 0 or size % local:
+            return []
+        starts = [expr.constant(0)] if size == local else dict.fromkeys(columns.get(size // local, ()))
+        choices.append([expr.add(expr.scale(start, local), position(k, local)) for start in starts])
+    return list(islice(product(*choices), SPLITS))
+
+
+SPLITS = 4
+"""The most ways of splitting a tensor that are tried."""

@@ -1,0 +1,291 @@
+"""Stages: recognise partitioned values as shards of logical tensors, operation by operation.
+
+Most values are recognised by construction: equal functions have one definition, so a partitioned value
+is a read of the very tensor that the logical module defined. Where it is not (halo exchanges, padding,
+masks), the logical operation of the same origin says what is expected, its sharding where, and
+`solver.cases` decides. Either way the value becomes a cut point: later terms read the logical tensor.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlo_verify.equality import cases, opening
+from hlo_verify.equality.integers import Effort
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.values import Value, positions
+from hlo_verify.passes.prove.frontier import Frontier
+from hlo_verify.passes.prove.lineage import Lineage, lineage
+from hlo_verify.program.ir import Location, Op
+from hlo_verify.program.sharding import Sharding, parse_sharding
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, losses, padding
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
+
+SHARE_COMPARISONS, SHARE_STEPS = 4, 2
+"""Of a module that is known to be wrong somewhere, recognising is given up after these shares of the comparisons and
+steps in vain that others may have."""
+
+ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
+"""Operations that may be the last of what the partitioner made of one logical operation of another kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation that was interpreted, with the values of its results."""
+
+    op: Op
+    values: tuple[Value, ...]
+    position: int = 0
+    """Its number among the operations of its module that were interpreted."""
+
+
+@dataclass(slots=True)
+class Stages:
+    """What both modules computed, in order, and the cut points found by case distinction."""
+
+    device: Var
+    decide: bool = True
+    """Whether values that are not recognised by construction are compared case by case."""
+    progress: Callable[[int], None] | None = None
+    known_wrong: bool = False
+    """Whether a result is known to differ."""
+    session: Session = field(default_factory=Session)
+    effort: Effort = field(init=False)
+    """What comparisons may take together, but for those that led to a cut point: these are as many as there are layers.
+    """
+    arguments: list[Value] = field(default_factory=list)
+    """The logical module's arguments."""
+    placements: list[Sharding] = field(default_factory=list)
+    """How arguments and results are sharded."""
+    logical: list[Step] = field(default_factory=list)
+    partitioned: list[Step] = field(default_factory=list)
+    cuts: set[int] = field(default_factory=set)
+    """The uids of terms that were found to be shards by case distinction."""
+    diagnosis: Any = None
+    """What `diagnose` has worked out, for the findings about all results."""
+    _known: dict[Tensor, int] = field(default_factory=dict)
+    """The tensors that the logical module computes with, each with the operation where it comes up first."""
+    _frontier: Frontier = field(default_factory=Frontier)
+    _positions: dict[Tensor, int] = field(default_factory=dict)
+    _lost: dict[int, bool] = field(default_factory=dict)
+    _by_location: dict[Location, list[Step]] = field(default_factory=dict)
+    _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
+    _shapes: set[int] = field(default_factory=set)
+    _failures: int = 0
+    """Comparisons without success since the last one with; and the steps that they took."""
+    _wasted: int = 0
+    _refused: set[tuple[int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.effort = Effort(self.session.limits.total_steps, session=self.session)
+
+    def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
+        """Note an operation of the logical module."""
+        step = Step(op, tuple(values), len(self.logical))
+        self.logical.append(step)
+        self._advance()
+        self._by_location.setdefault(op.location, []).append(step)
+        for value in values:
+            for read in reads(value.term):
+                self._known.setdefault(read.tensor, step.position)
+            self._shapes.add(value.term.skey)
+        return values
+
+    def known(self, value: Value) -> bool:
+        """Whether a value is a function of logical tensors that the logical module computes somewhere too.
+
+        Integers, constants and masks count as known: they are how offsets are computed, not what is lost.
+        """
+        term = value.term
+        if value.type.dtype in algebra.INTEGER_RANGES or term.constant is not None:
+            return True
+        return not self.lost(term) and term.skey in self._shapes
+
+    def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
+        """Note an operation of the partitioned module; its values, recognised where they need to be."""
+        if self.decide:
+            values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
+            for value in values:
+                self._frontier.pass_by(
+                    tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known
+                )
+        self.partitioned.append(Step(op, tuple(values), len(self.partitioned)))
+        self._advance()
+        return values
+
+    def _advance(self) -> None:
+        done = len(self.logical) + len(self.partitioned)
+        if self.progress is not None and done % 64 == 0:
+            self.progress(done)
+
+    def cut_points(self) -> Iterator[tuple[Op, Read, bool]]:
+        """The partitioned module's operations that compute shards of logical tensors, in order: of which elements, and
+        whether of a tensor that an earlier one computes a shard of too."""
+        seen: set[Tensor] = set()
+        for step in self.partitioned:
+            for value in step.values:
+                atom = value.term.atom
+                if isinstance(atom, Read) and atom.tensor.bodies and atom.tensor in self._known:
+                    yield step.op, atom, atom.tensor in seen
+                    seen.add(atom.tensor)
+
+    def lost(self, p: Poly) -> bool:
+        """Whether a term reads something that the logical module does not define."""
+        found = self._lost.get(p.uid)
+        if found is None:
+            found = self._lost[p.uid] = any(
+                read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind in ("opaque", padding.KIND))
+                for read in reads(p)
+            )
+        return found
+
+    def needs_match(self, p: Poly) -> bool:
+        """Whether a term is not obviously a function of logical values: it is lost, or guarded by the device."""
+        if self.lost(p):
+            return True
+        return self.device in p.free and any(
+            isinstance(a, Guard) and self.device in a.free for mono, _ in p.items for a, _ in mono
+        )
+
+    def expected(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
+        """A device's shard of a logical result by the operation's own sharding, if it has one."""
+        key = (id(step), n)
+        if key not in self._expected:
+            self._expected[key] = self._shard(step, n)
+        return self._expected[key]
+
+    def _shard(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
+        text = step.op.attributes.get("sharding")
+        if not isinstance(text, str):
+            return None
+        shardings = parse_sharding(text, [v.type.rank for v in step.values], self.device.size)
+        sharding = shardings[n]
+        if sharding is None or not sharding.is_plain:
+            return None
+        where = lineage(step.values[n].shape, sharding, self.device)
+        return step.values[n].at(where.indices), where
+
+    def counterparts(self, op: Op, *, of_any_kind: bool = False) -> list[Step]:
+        """Logical operations of the same origin, and of the same kind if not of any."""
+        steps = self._by_location.get(op.location, [])
+        return [step for step in steps if of_any_kind or step.op.name == op.name]
+
+    def _recognise(self, op: Op, value: Value) -> Value:
+        tried = 0
+        for step in self._candidates(op, value):
+            for n, whole in enumerate(step.values):
+                if len(whole.shape) != len(value.shape) or whole.type.dtype != value.type.dtype:
+                    continue
+                shard = self.expected(step, n)
+                if shard is None or shard[1].shape != value.shape or (value.term.uid, shard[0].uid) in self._refused:
+                    continue
+                expected, where = shard
+                if value.term is expected:
+                    return value
+                views = self._views(value.term, expected)
+                tried += bool(views)
+                if views and not self._may_try(tried):
+                    return value
+                if self._is_shard(views, where):
+                    return self._cut(op, value, expected, where)
+                self._refused.add((value.term.uid, expected.uid))
+        return value
+
+    def _candidates(self, op: Op, value: Value) -> Iterator[Step]:
+        """Logical operations of the same origin: of the same kind, then any for what ends a resharding.
+
+        The nearest first: what a value is made of is computed before it, in one layer of many from the same line.
+        """
+        same = self.counterparts(op)
+        after = bisect_left(same, self._position(value.term), key=lambda step: step.position)
+        yield from same[after:]
+        yield from reversed(same[:after])
+        if op.name in ENDS:
+            others = [step for step in self.counterparts(op, of_any_kind=True) if step.op.name != op.name]
+            after = bisect_left(others, self._position(value.term), key=lambda step: step.position)
+            yield from others[after:]
+            yield from reversed(others[:after])
+
+    def _position(self, p: Poly) -> int:
+        """The last of the logical module's operations where a tensor comes up that a term is made of."""
+        found = -1
+        for source in _tensors(p):
+            here = self._known.get(source, self._positions.get(source))
+            if here is None:
+                here = self._positions[source] = max(map(self._position, source.bodies), default=-1)
+            found = max(found, here)
+        return found
+
+    def _views(self, found: Poly, expected: Poly) -> list[tuple[Poly, Poly]]:
+        """Both terms as the questions to ask, where they are about the same tensors: first of what is between them and
+        the last tensors that devices were seen to hold, then of all of it."""
+        views = [(self._frontier.view(found), self._frontier.view(expected))]
+        if views[0] != (found, expected):
+            views.append((found, expected))
+        return [(a, b) for a, b in views if opening.arguments(a) == opening.arguments(b)]
+
+    def _is_shard(self, views: list[tuple[Poly, Poly]], where: Lineage) -> bool:
+        """Whether two terms, in one view or another, are found to be equal where an element exists."""
+        left = self.effort.left
+        for found, expected in views:
+            if self._plausible(found, expected, where) and cases.equal(found, expected, where.inside, self.effort):
+                self.effort.left = left
+                self._failures = self._wasted = 0
+                return True
+        self._failures += self.effort.left < left
+        self._wasted += left - self.effort.left
+        return False
+
+    def _may_try(self, candidate: int) -> bool:
+        """Whether a value may be compared with so many candidates."""
+        limits, wrong = self.session.limits, self.known_wrong
+        most = limits.vain_comparisons // SHARE_COMPARISONS if wrong else limits.vain_comparisons
+        wasted = limits.vain_steps // SHARE_STEPS if wrong else limits.vain_steps
+        if candidate > limits.candidates:
+            self.session.reached("candidates")
+            return False
+        if self._failures > most and self._wasted > wasted:
+            self.session.reached("vain_comparisons")
+            return False
+        self.session.candidates += 1
+        return True
+
+    def _plausible(self, found: Poly, expected: Poly, where: Lineage) -> bool:
+        """Whether two terms agree at a few points: a quick way to refuse."""
+        generator = random.Random(0)
+        difference = algebra.expanded(where.inside, algebra.difference(found, expected))
+        if len(difference.items) > opening.TERMS:
+            return False
+        variables = sorted((v for v in difference.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
+        for _ in range(3):
+            point: dict[Var, Index] = {v: expr.constant(generator.randrange(v.size)) for v in variables}
+            here = losses.without_zeros(opening.opened(algebra.substitute(difference, point)))
+            decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
+            if here is not ZERO and decided and self._differ(here):
+                return False
+        return True
+
+    def _differ(self, p: Poly) -> bool:
+        """Whether a difference that did not cancel never will: the logical module's tensors are taken to differ."""
+        return all(not read.tensor.bodies or read.tensor in self._known for read in reads(p))
+
+    def _cut(self, op: Op, value: Value, expected: Poly, where: Lineage) -> Value:
+        if where.inside is ONE:
+            return Value(value.type, expected)
+        past = padding.padding(op.name, value.type.dtype, value.shape, op.location)
+        arbitrary = algebra.read(past, (expr.of_var(self.device), *positions(value.shape)))
+        term = algebra.multiply(where.inside, expected)
+        term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
+        self.cuts.add(term.uid)
+        return Value(value.type, term)
+
+
+def _tensors(p: Poly) -> set[Tensor]:
+    """The tensors that a term reads, in the arguments of functions too."""
+    return {read.tensor for read in reads(p)}

@@ -1,0 +1,138 @@
+"""What walking over both modules of a pair starts from: their arguments as terms, and what surrounds their operations.
+
+Every walk starts the same way, the prover's over all operations or over each layer once, and that of the re-check.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.diagnostics import Diagnostic, Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.equality import cases
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.ops import constants, regions
+from hlo_verify.ops.induction import LoopBook
+from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
+from hlo_verify.passes.prove.stages import Stages
+from hlo_verify.program.gc_pause import without_collector
+from hlo_verify.program.ir import Function, Module
+from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.session import Session
+from hlo_verify.terms import memory
+
+Run = Callable[[Function, Sequence[Value], Context], list[Value]]
+"""Interprets a function or region."""
+
+_one_at_a_time = threading.Lock()
+
+
+@contextlib.contextmanager
+def verification() -> Iterator[None]:
+    """One verification; they run one at a time in a process, and terms of an earlier one are forgotten."""
+    with _one_at_a_time, without_collector():
+        start_anew()
+        yield
+
+
+def start_anew() -> None:
+    """Forget all terms and what is known of them: what comes then is the same in a process of its own."""
+    for remembering in (memory, cases, constants, regions):
+        remembering.forget()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """The start of a walk over both modules of a pair."""
+
+    device: Var
+    arguments: tuple[Argument, ...]
+    wholes: list[Value]
+    """The arguments of the logical module."""
+    shards: list[Value]
+    """Those of the partitioned one: what a device holds, or the wholes for a module that is global itself."""
+    mentioned: list[Sharding]
+    """The shardings that arguments and results have."""
+    plain: Context
+    """What surrounds the logical module's operations."""
+    local: Context
+    """What surrounds the partitioned module's."""
+
+    @property
+    def unsupported(self) -> tuple[Diagnostic, ...]:
+        """What was not understood so far, in either module."""
+        return tuple({**self.plain.unsupported, **self.local.unsupported}.values())
+
+    def watched(self, decide: bool, progress: Callable[[int], None] | None = None) -> Stages:
+        """Stages that see every operation of the walk."""
+        stages = Stages(
+            self.device,
+            decide,
+            progress,
+            session=self.plain.session,
+            arguments=self.wholes,
+            placements=self.mentioned,
+        )
+        self.plain.observe = stages.record_logical
+        self.local.observe = stages.record_partitioned
+        return stages
+
+
+def begin(logical: Module, partitioned: Module, run: Run, session: Session | None = None) -> Walk:
+    """The start of a walk in which `run` interprets regions. Raises `InputError` where the modules are no pair."""
+    session = session or Session()
+    devices = device_count(logical, partitioned)
+    device = expr.var("d", "", devices)
+    arguments = _arguments(logical, partitioned, devices)
+    shards = _shards(logical, partitioned, arguments, device)
+    every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
+    mentioned = [sharding for each in every for sharding in each if sharding is not None]
+    loops = LoopBook(placements(device, mentioned), session)
+    replicas = partitioned.replicas
+    here, mesh = (None, device) if is_global(partitioned) else (device, None)
+    return Walk(
+        device,
+        tuple(arguments),
+        [argument.whole for argument in arguments],
+        shards,
+        mentioned,
+        Context(None, 1, 1, run, loops=loops, mesh=device, session=session),
+        Context(here, devices // replicas, replicas, run, side="partitioned", loops=loops, mesh=mesh, session=session),
+    )
+
+
+def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argument]:
+    """What both modules' terms are about."""
+    names, kinds = logical.argument_names, logical.main.argument_types
+    if len(names) != len(partitioned.argument_names):
+        raise other_count("argument", len(names), len(partitioned.argument_names))
+    if is_global(partitioned):
+        return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
+    shardings = argument_shardings(logical, partitioned)
+    return [argument(*each, devices) for each in zip(names, kinds, shardings, strict=True)]
+
+
+def _shards(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:
+    """What a device holds of the arguments; all of them, where the module is global itself."""
+    if is_global(partitioned):
+        return _same(arguments, partitioned)
+    shardings = argument_shardings(logical, partitioned)
+    kinds = partitioned.main.argument_types
+    return [local_argument(*each, device) for each in zip(arguments, shardings, kinds, strict=True)]
+
+
+def _same(arguments: list[Argument], partitioned: Module) -> list[Value]:
+    for given, kind in zip(arguments, partitioned.main.argument_types, strict=True):
+        if given.type.shape != kind.shape or not same_elements(given.type.dtype, kind.dtype):
+            raise InputError(
+                f"argument {given.name} is {given.type} in the logical module and {kind} "
+                "in the other, which is global (its work is done in manual regions): they are not a pair",
+                Input.NOT_A_PAIR,
+            )
+    return [given.whole for given in arguments]

@@ -1,0 +1,91 @@
+"""How the operands and results of custom calls lie in memory, said by the calls that do not say it.
+
+A kernel sees memory, not indices: after XLA's `layout-assignment` one kernel on a matrix and on the same matrix in
+column-major order computes two things. jaxlib's conversion to StableHLO forgets the layouts of tensors but for those
+that a custom call demands. So where the layout of an operand or result is not row-major, the call is made to demand
+those that its operands have, and those of its results count too. Demands cannot have tiles, nor other parts of layouts:
+these become a frontend attribute of the call, `TILES`, which counts as layouts do.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.passes.read import proto_edits
+from hlo_verify.program.ir import TILES
+
+# xla/service/hlo.proto and xla/xla_data.proto
+_OPCODE, _SHAPE, _ID, _OPERANDS, _CONSTRAIN_LAYOUT, _OPERAND_SHAPES_WITH_LAYOUT = 2, 3, 35, 36, 56, 57
+_FRONTEND_ATTRIBUTES = 68
+_TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
+_MINOR_TO_MAJOR = 1  # LayoutProto
+_SIMPLE = {_MINOR_TO_MAJOR, 8, 16}  # with memory_space, tail_padding_alignment_in_elements
+_CALL = b"custom-call"
+
+
+def demand_layouts(module: bytes) -> bytes:
+    """The serialized HloModuleProto whose custom calls demand the layouts that they have."""
+    return proto_edits.edit_computations(module, _demand_layouts) if _CALL in module else module
+
+
+def _demand_layouts(computation: bytes) -> bytes:
+    if _CALL not in computation:
+        return computation
+    shapes: dict[int, bytes] = {}
+
+    def note(instruction: bytes) -> bytes:
+        shapes[proto_edits.numbers_of(instruction).get(_ID, [0])[0]] = b"".join(_payloads(instruction, _SHAPE))
+        return instruction
+
+    def demand(instruction: bytes) -> bytes:
+        if _CALL not in instruction or _payloads(instruction, _OPCODE) != [_CALL]:
+            return instruction
+        numbers = proto_edits.numbers_of(instruction)
+        ids = [n for packed in _payloads(instruction, _OPERANDS) for n in proto_edits.unpacked(packed)]
+        operands = [shapes[n] for n in (*ids, *numbers.get(_OPERANDS, ()))]
+        results = _payloads(instruction, _SHAPE)
+        if any(_more_than_an_order(shape) for shape in (*operands, *results)):
+            said = b"".join(proto_edits.field_bytes(1, shape) for shape in (*operands, *results)).hex().encode()
+            entry = proto_edits.field_bytes(1, TILES.encode()) + proto_edits.field_bytes(2, said)
+            instruction += proto_edits.field_bytes(_FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
+        if numbers.get(_CONSTRAIN_LAYOUT) == [1] or all(map(_is_row_major, (*operands, *results))):
+            return instruction
+        operands = [_plain(shape) for shape in operands]
+        demands = proto_edits.varint(_CONSTRAIN_LAYOUT << 3) + proto_edits.varint(1)
+        return b"".join(
+            (instruction, demands, *(proto_edits.field_bytes(_OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
+        )
+
+    proto_edits.edit_computation(computation, note)
+    return proto_edits.edit_computation(computation, demand)
+
+
+def _payloads(message: bytes, field: int) -> list[bytes]:
+    return [
+        payload for number, _, payload, _ in proto_edits.fields_of(message) if number == field and payload is not None
+    ]
+
+
+def _more_than_an_order(shape: bytes) -> bool:
+    """Whether a layout has more to it than an order of dimensions and a memory space."""
+    parts = {number for layout in _payloads(shape, _LAYOUT) for number, *_ in proto_edits.fields_of(layout)}
+    return bool(parts - _SIMPLE) or any(map(_more_than_an_order, _payloads(shape, _TUPLE_SHAPES)))
+
+
+def _plain(shape: bytes) -> bytes:
+    """A tensor's shape with a layout that is an order of dimensions alone."""
+
+    def order(layout: bytes) -> bytes:
+        return b"".join(raw for number, _, _, raw in proto_edits.fields_of(layout) if number == _MINOR_TO_MAJOR)
+
+    return proto_edits.rewrite(shape, _LAYOUT, order)
+
+
+def _is_row_major(shape: bytes) -> bool:
+    """Whether a shape has no layout, or the last dimension first in it, and so on; of a tuple, each of its parts."""
+    orders = [
+        [n for packed in _payloads(layout, _MINOR_TO_MAJOR) for n in proto_edits.unpacked(packed)]
+        + proto_edits.numbers_of(layout).get(_MINOR_TO_MAJOR, [])
+        for layout in _payloads(shape, _LAYOUT)
+    ]
+    return all(order == sorted(order, reverse=True) for order in orders) and all(
+        map(_is_row_major, _payloads(shape, _TUPLE_SHAPES))
+    )

@@ -1,0 +1,220 @@
+"""One question of the re-check, from two plain terms to an answer: made small, expanded at elements, posed to Z3."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from random import Random
+
+from hlo_verify.equality.backend import Different, Equal, Formulas, Limits
+from hlo_verify.index.expr import Var
+from hlo_verify.passes.recheck.float_probe import Guess
+from hlo_verify.passes.recheck.formulas import Graph
+from hlo_verify.passes.recheck.graph import Node
+from hlo_verify.passes.recheck.instantiate import Expansion
+from hlo_verify.passes.recheck.normal_form import NormalForm
+from hlo_verify.passes.recheck.plain import BudgetError, Expr, tensors_of
+from hlo_verify.passes.recheck.shape_reduction import Instance, reduce
+from hlo_verify.passes.recheck.transcribe import BEST
+from hlo_verify.passes.recheck.z3_formulas import Z3
+from hlo_verify.passes.recheck.z3_terms import operands
+from hlo_verify.terms.padding import KIND as PADDING
+
+ELEMENTS = 64
+"""The most elements of a small instance that are looked at; of one that has more, a step is checked in part."""
+
+FEWEST, ENOUGH = 4, 4000
+"""So many elements are looked at however long they are to write out; others only up to so many steps, and then too a
+step is checked in part."""
+
+
+def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Every element of a box, or if there are many: its corner, a step along every dimension, its end, and others."""
+    if prod(sizes) <= ELEMENTS:
+        return list(product(*map(range, sizes)))
+    generator = Random(len(sizes))
+    found = {tuple(0 for _ in sizes): None, tuple(n - 1 for n in sizes): None}
+    for k, n in enumerate(sizes):
+        found[tuple(min(1, n - 1) if i == k else 0 for i in range(len(sizes)))] = None
+        found[tuple(n - 1 if i == k else 0 for i in range(len(sizes)))] = None
+    while len(found) < ELEMENTS:
+        found[tuple(generator.randrange(n) for n in sizes)] = None
+    return list(found)[: max(ELEMENTS, 2 * len(sizes) + 2)]
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """A question at a small instance: both sides at the elements where they are not the same formula."""
+
+    formulas: Formulas
+    where: tuple[str, ...]
+    """The element of every pair."""
+    kept: tuple[int, ...]
+    is_whole: bool
+    """Whether every element was looked at."""
+
+
+def pose(sides: tuple[Expr, Expr]) -> Posed:
+    """The question whether two terms are equal at a small instance.
+
+    Raises `BudgetError` where it would grow too large.
+    """
+    instance, graph = reduce(sides), Graph()
+    box = _Box.of(sides, instance, graph)
+    seen = list(box.seen())
+    unlike = [(pair, where) for pair, where in seen if pair is not None]
+    pairs = tuple(pair for pair, _ in unlike)
+    return Posed(Formulas(graph, pairs), tuple(where for _, where in unlike), instance.kept, len(seen) == box.count)
+
+
+SEEDS = 12
+"""How many values for what tensors hold are tried at full size."""
+
+
+def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
+    """Whether some elements without reduction plainly differ; None where the terms are too long for that."""
+    graph = Graph()
+    guesses = [Guess(graph, seed) for seed in range(SEEDS)]
+    try:
+        found = _Box.of(sides, reduce(sides, shrink=False), graph).seen()
+        return any(guess.differ(*pair) for pair, _ in found if pair is not None for guess in guesses)
+    except BudgetError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The elements of an instance of two terms."""
+
+    sides: tuple[Expr, Expr]
+    expansion: Expansion
+    sizes: dict[Var, int]
+
+    @classmethod
+    def of(cls, sides: tuple[Expr, Expr], instance: Instance, graph: Graph) -> _Box:
+        """The box over every variable that is free in either side."""
+        expansion = Expansion(instance, graph)
+        variables = dict.fromkeys([*expansion.free(sides[0]), *expansion.free(sides[1])])
+        return cls(sides, expansion, {v: instance.size(v) for v in variables})
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return prod(self.sizes.values())
+
+    def seen(self) -> Iterator[tuple[tuple[Node, Node] | None, str]]:
+        """Both sides at the elements that are looked at, None where they are one formula, and which element it is."""
+        expansion, graph = self.expansion, self.expansion.graph
+        fresh = {t for t in tensors_of([self.sides[1]]) - tensors_of([self.sides[0]]) if t.kind == PADDING}
+        for n, values in enumerate(elements(list(self.sizes.values()))):
+            if n >= FEWEST and expansion.steps > ENOUGH:
+                return
+            env = dict(zip(self.sizes, values, strict=True))
+            a, b = (expansion.term(side, env) for side in self.sides)
+            is_same = a == b or bool(fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh}))
+            yield None if is_same else (a, b), ", ".join(f"{v}={n}" for v, n in env.items())
+
+
+def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
+    todo, seen = [n], set()
+    while todo:
+        m = todo.pop()
+        if m not in seen:
+            seen.add(m)
+            if graph.nodes[m][0] == "read" and graph.nodes[m][1] in names:
+                return True
+            todo.extend(operands(graph, m))
+    return False
+
+
+def _picks(graph: Graph) -> bool:
+    return any(node[0] == "call" and node[1] in BEST for node in graph.nodes)
+
+
+class Outcome(enum.StrEnum):
+    """What became of a question."""
+
+    SAME = "same"
+    """Both sides are one formula at every element."""
+    EQUAL = "equal"
+    """Z3 shows that they are equal."""
+    EXPANDED = "expanded"
+    """They are one polynomial when multiplied out, and Z3 found no answer or was not asked something so long."""
+    DIFFERENT = "different"
+    """There are values for which they differ."""
+    UNDECIDED = "undecided"
+    """Neither was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question for a worker. `model` asks for values where a quick look says that the sides differ."""
+
+    sides: tuple[Expr, Expr]
+    model: bool
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a question: of a difference, the element and the values; else why there is no answer."""
+
+    outcome: Outcome
+    why: str = ""
+    kept: tuple[int, ...] = ()
+    """Large sizes that the small instance keeps."""
+    is_whole: bool = True
+    """Whether every element of the small instance was looked at."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two sides were shown to be equal where they were looked at."""
+        return self.outcome in (Outcome.SAME, Outcome.EQUAL, Outcome.EXPANDED)
+
+
+SHORT = 1000
+"""Milliseconds for Z3 where the exact normal form has an answer already."""
+
+LONG = 5000
+"""The most nodes of a question that Z3 is asked where the exact normal form has an answer already."""
+
+
+def answer(task: Task) -> Finding:
+    """Pose a question and have it decided; what differs is looked at again at full size where that can be afforded."""
+    found = _answer(task)
+    if found.outcome is Outcome.DIFFERENT and task.model and differs_at_full_size(task.sides) is False:
+        return Finding(Outcome.UNDECIDED, "the small instance differs, and elements at full size do not")
+    return found
+
+
+def _answer(task: Task) -> Finding:
+    try:
+        posed = pose(task.sides)
+    except BudgetError as error:
+        return Finding(Outcome.UNDECIDED, str(error))
+    question = posed.formulas
+    if not question.pairs:
+        return Finding(Outcome.SAME, kept=posed.kept, is_whole=posed.is_whole)
+    guess = Guess(question.graph)
+    differs = any(guess.differ(a, b) for a, b in question.pairs)
+    if differs and not task.model:
+        return Finding(Outcome.DIFFERENT)
+    limits = Limits(task.milliseconds)
+    expanded = not differs and isinstance(NormalForm().decide(question, limits), Equal)
+    if expanded and len(question.graph.nodes) > LONG:
+        return Finding(Outcome.EXPANDED, kept=posed.kept, is_whole=posed.is_whole)
+    found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
+    if isinstance(found, Equal):
+        return Finding(Outcome.EQUAL, kept=posed.kept, is_whole=posed.is_whole)
+    if isinstance(found, Different) and not differs and _picks(question.graph):
+        return Finding(Outcome.UNDECIDED, "the index of the best of pairs is no more than a name to Z3")
+    if isinstance(found, Different):
+        return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
+    if expanded:
+        return Finding(Outcome.EXPANDED, kept=posed.kept, is_whole=posed.is_whole)
+    if differs:
+        return Finding(Outcome.DIFFERENT, "at pseudo-random values (Z3 gave no model)")
+    return Finding(Outcome.UNDECIDED, found.reason)

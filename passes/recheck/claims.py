@@ -1,0 +1,229 @@
+"""What a proof claims, step by step: every operation's result, and the shards that values enter and leave by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+
+from hlo_verify.index.expr import Opaque, Var
+from hlo_verify.ops.values import Context, Value, position_var
+from hlo_verify.passes.prove.interpret import interpret
+from hlo_verify.passes.recheck.loop_claims import induction
+from hlo_verify.passes.recheck.meanings import MEANINGS, Meaning, Site, UnwrittenError, free_function
+from hlo_verify.passes.recheck.plain import Affine, Choose, Expr, Gate, as_affine, digit, sum_of, table, times, whole
+from hlo_verify.passes.recheck.transcribe import Opening
+from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Apply, Poly, Read
+
+Side = Callable[[Opening], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That two terms are equal at every element: what the prover says, and what it should be."""
+
+    what: str
+    location: str
+    meaning: Side
+    claimed: Side
+    constants: bool = False
+    may_wrap: bool = False
+    """Whether it is about integers that may lie outside of their type's range: what wraps is not looked at here."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Interprets a module as the prover does, and notes a claim for every result of an operation."""
+
+    claims: list[Claim] = field(default_factory=list)
+    unwritten: Counter[str] = field(default_factory=Counter)
+    """Results of operations whose meaning is not written down a second time."""
+
+    def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
+        """As `interpret.run`."""
+        environment = context.environment
+        environment.update(zip(function.arguments, arguments, strict=True))
+        for op in function.ops:
+            operands = [environment[v] for v in op.operands]
+            values = interpret(op, operands, context)
+            if context.observe is not None:
+                self.note(op, operands, values, context)
+                others = context.observe(op, values)
+                for value, other in zip(values, others, strict=True):
+                    if other is not value:
+                        self.claims.append(
+                            Claim(
+                                f"{op.name} as a shard",
+                                str(op.location),
+                                prover_term(value.term),
+                                prover_term(other.term),
+                            )
+                        )
+                values = others
+            environment.update(zip(op.results, values, strict=True))
+        return [environment[v] for v in function.results]
+
+    def note(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about the results of one operation."""
+        if op.name == "sdy.manual_computation":
+            self.note_region(op, operands, values, context)
+            return
+        if op.name == "while":
+            self.note_loop(op, operands, values, context)
+            return
+        if op.name in ("case", "if"):
+            branches = [[context.environment[v] for v in region.results] for region in op.regions]
+            for value, *outcomes in zip(values, *branches, strict=True):
+                chosen = _branch(operands[0], outcomes)
+                self.claims.append(Claim(op.name, str(op.location), chosen, prover_term(value.term)))
+            return
+        meaning = MEANINGS.get(op.name)
+        if meaning is None:
+            self.unwritten[op.name] += len(values)
+            return
+        if any(value.type.dtype.startswith("complex") for value in (*operands, *values)):
+            self.unwritten[f"{op.name} of complex numbers"] += len(values)
+            return
+        for n, value in enumerate(values):
+            atom = value.term.atom
+            if isinstance(atom, Read) and atom.tensor.kind == "opaque" and atom.tensor.location is op.location:
+                continue  # the prover did not understand it, and claims nothing
+            if 0 not in value.shape:
+                known = meaning
+                if isinstance(atom, Apply) and atom.function.startswith(f"{op.name}:"):
+                    known = free_function  # the prover claims no more than that
+                build = partial(_meaning_of, known, op, n, operands, context)
+                wraps = any(map(_may_wrap, operands))
+                self.claims.append(
+                    Claim(op.name, str(op.location), build, prover_term(value.term), op.name == "constant", wraps)
+                )
+
+    def note_loop(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about what a loop carries."""
+        try:
+            found = induction(op, operands, values, context)
+            claims = list(found.condition())
+        except UnwrittenError as error:
+            self.unwritten[f"{op.name}: {error}"] += len(values)
+            return
+        for k in range(len(values)):
+            try:
+                claims += found.component(k)
+            except UnwrittenError as error:
+                self.unwritten[f"{op.name}: {error}"] += 1
+        for what, meant, claimed in claims:
+            self.claims.append(Claim(f"{op.name} {what}", str(op.location), meant, claimed))
+
+    def note_region(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about what a manual region is handed, and what it gives back."""
+        device, body = context.mesh, op.regions[0]
+        within = [context.environment[v] for v in body.arguments]
+        given = [context.environment[v] for v in body.results]
+        place = str(op.location)
+        for value, local, sharding in zip(operands, within, op.attributes["in_shardings"], strict=True):
+            if device is None or sharding is None or not sharding.is_plain:
+                self.unwritten[op.name] += 1
+            else:
+                self.claims.append(
+                    Claim(f"{op.name} enters", place, shard(value, sharding, device), prover_term(local.term))
+                )
+        for value, local, sharding in zip(values, given, op.attributes["out_shardings"], strict=True):
+            if device is None or sharding is None or not sharding.is_plain:
+                self.unwritten[op.name] += 1
+            else:
+                side = assembled(local, value.shape, sharding, device)
+                self.claims.append(Claim(f"{op.name} leaves", place, side, prover_term(value.term)))
+
+
+def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
+    """The outcome of the branch with an index, of the last one if there is none with it; of `if` the first is true."""
+
+    def chosen(opening: Opening) -> Expr:
+        which = opening.term(index.term, {})
+        *others, result = (opening.term(outcome.term, {}) for outcome in outcomes)
+        for n, outcome in reversed(list(enumerate(others))):
+            test = which if index.type.dtype == "i1" else Gate(as_affine(which), n, n)
+            result = Choose(test, outcome, result)
+        return result
+
+    return chosen
+
+
+def _may_wrap(value: Value) -> bool:
+    """Whether an integer's term may take values that its type does not have."""
+    if value.type.dtype not in algebra.INTEGER_RANGES or value.type.dtype == "i1":
+        return False
+    lo, hi = algebra.INTEGER_RANGES[value.type.dtype]
+    constant = value.term.constant
+    if constant is not None:
+        return not lo <= constant <= hi
+    e = algebra.as_index(value.term, lo, hi)
+    return any(isinstance(part, Opaque) and part.kind == "value" and part.term.atom is None for part, _ in e.items)
+
+
+def prover_term(p: Poly) -> Side:
+    return lambda opening: opening.term(p, {})
+
+
+def _meaning_of(meaning: Meaning, op: Op, n: int, operands: list[Value], context: Context, opening: Opening) -> Expr:
+    device = context.device
+
+    def read(k: int, where: Sequence[Affine], elsewhere: Affine | None) -> Expr:
+        value = operands[k]
+        env = {position_var(i, size): e for i, (size, e) in enumerate(zip(value.shape, where, strict=True)) if size > 1}
+        if elsewhere is not None:
+            assert device is not None
+            env[device] = elsewhere
+        return opening.term(value.term, env)
+
+    where = tuple(whole(position_var(k, size)) for k, size in enumerate(op.types[n].shape))
+    here = None if device is None else whole(device)
+    types = tuple(value.type for value in operands)
+    return meaning(Site(op, n, where, types, read, here, context.partitions, context.replicas))
+
+
+def shard(value: Value, sharding: Sharding, device: Var) -> Side:
+    """A device's shard of a logical value, by the sharding's own table of tiles; 0 past the end."""
+    tiles = sharding.spread(device.size)
+    where, tests = [], []
+    for k, size in enumerate(value.shape):
+        local = -(-size // tiles.tiles[k])
+        tile = table([int(n) for n in tiles.coordinates[:, k]], whole(device))
+        e = sum_of((tile, local), (whole(position_var(k, local)), 1))
+        if local * tiles.tiles[k] > size:
+            tests.append(Gate(e, 0, size - 1))
+        where.append(e)
+    env = {position_var(k, size): e for k, (size, e) in enumerate(zip(value.shape, where, strict=True)) if size > 1}
+    return lambda opening: times(*tests, opening.term(value.term, env))
+
+
+def assembled(local: Value, shape: Sequence[int], sharding: Sharding, device: Var) -> Side:
+    """The whole tensor made of every device's block: each from the device that owns it, of those the one that has
+    everything else in common with this one."""
+    spread = sharding.spread(device.size)
+    counts = list(spread.tiles)
+    count = prod(counts)
+    owners = [0] * (device.size * count)
+    block_of = {}
+    for d in range(device.size):
+        block = 0
+        for k, n in enumerate(counts):
+            block = block * n + int(spread.coordinates[d, k])
+        block_of[int(spread.others[d]), block] = d
+    for d in range(device.size):
+        for block in range(count):
+            owners[d * count + block] = block_of[int(spread.others[d]), block]
+    wanted = Affine(0)
+    env: dict[Var, Affine] = {}
+    for k, (n, size) in enumerate(zip(counts, local.shape, strict=True)):
+        e = whole(position_var(k, shape[k]))
+        wanted = sum_of((wanted, n), (digit(e, size), 1))
+        if size > 1:
+            env[position_var(k, size)] = digit(e, 1, size)
+    env[device] = table(owners, sum_of((whole(device), count), (wanted, 1)))
+    return lambda opening: opening.term(local.term, env)

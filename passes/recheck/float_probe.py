@@ -1,0 +1,131 @@
+"""A quick look at formulas with floating-point numbers: whether two are worth proving equal, or plainly differ.
+
+Nothing is concluded from it but what to do next.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from zlib import crc32
+
+from hlo_verify.passes.recheck.formulas import Graph
+from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
+from hlo_verify.passes.recheck.z3_terms import operands
+from hlo_verify.terms.algebra import INTEGER_RANGES
+
+TOLERANCE = 1e-7
+
+
+class Guess:
+    """Numbers for nodes, with pseudo-random ones for what tensors hold."""
+
+    def __init__(self, graph: Graph, seed: int = 0) -> None:
+        self.graph = graph
+        self.seed = seed
+        self.values: dict[Node, float] = {}
+        self._integers: list[int] = []
+
+    def differ(self, a: Node, b: Node) -> bool:
+        """Whether two formulas plainly differ."""
+        try:
+            x, y = self.of(a), self.of(b)
+        except (OverflowError, ZeroDivisionError, ValueError):
+            return False
+        return abs(x - y) > TOLERANCE * max(1.0, abs(x), abs(y))
+
+    def of(self, n: Node) -> float:
+        """The value of a node."""
+        pending = [n]
+        while pending:
+            m = pending[-1]
+            missing = [k for k in operands(self.graph, m) if k not in self.values]
+            if missing:
+                pending.extend(missing)
+            else:
+                pending.pop()
+                if m not in self.values:
+                    self.values[m] = self._value(m)
+        return self.values[n]
+
+    def _value(self, n: Node) -> Any:
+        node, values = self.graph.nodes[n], self.values
+        kind = node[0]
+        if kind == "number":
+            return float(node[1])
+        if kind == "symbol":
+            return 1e9
+        if kind == "read":
+            where = [int(self._whole(e)) for e in node[2]]
+            noise = self._noise(f"{node[1]} {where}")
+            if node[3] == "i1":
+                return float(noise > 0.5)
+            if node[3] in INTEGER_RANGES:
+                lo, hi = INTEGER_RANGES[node[3]]
+                return float(max(lo, min(self._integer(f"{node[1]} {where}"), hi)))
+            return noise + 0.5
+        if kind == "sum":
+            return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
+        if kind == "product":
+            return math.prod(values[m] ** k for m, k in node[1])
+        if kind == "choose":
+            return values[node[2]] if values[node[1]] == 1 else values[node[3]]
+        if kind == "greater":
+            return float(values[node[1]] > 0)
+        if kind == "is_zero":
+            return float(values[node[1]] == 0)
+        if kind in ("max", "min"):
+            return (max if kind == "max" else min)(values[m] for m in node[1])
+        if kind == "exp":
+            return math.exp(float(node[2]) * values[node[1]] / 16)
+        if kind == "call":
+            value = self._call(str(node[1]), [values[m] for m in node[2]])
+            return float(value > 1.3) if self.graph.is_boolean(n) else value
+        return self._integral(kind, node)
+
+    def _integral(self, kind: str, node: tuple[Any, ...]) -> Any:
+        values = self.values
+        if kind == "affine":
+            return node[1] + sum(c * values[m] for m, c in node[2])
+        if kind in ("real", "integer"):
+            return values[node[1]]
+        if kind == "between":
+            e = values[node[1]]
+            return float((node[2] is None or node[2] <= e) and (node[3] is None or e <= node[3]))
+        e = self._whole(node[2] if kind == "table" else node[1])
+        if kind == "digit":
+            return e // node[2] if node[3] is None else e // node[2] % node[3]
+        if kind == "clamp":
+            return max(node[2], min(e, node[3]))
+        return node[1][min(max(int(e), 0), len(node[1]) - 1)]
+
+    def _integer(self, name: str) -> int:
+        """A small integer; with other seeds than 0, one after the other, also those beside the first and the last bound
+        that something is compared with."""
+        if not self.seed:
+            return round(self._noise(name) * 3)
+        if not self._integers:
+            ends: dict[Node, set[int]] = {}
+            for node in self.graph.nodes:
+                if node[0] == "between":
+                    ends.setdefault(node[1], set()).update(end for end in node[2:] if end is not None)
+            bounds = {end for found in ends.values() if found for end in (min(found), max(found))}
+            self._integers = sorted({*range(3), *(end + step for end in bounds for step in (-1, 0, 1))})
+        return self._integers[(crc32(name.encode()) + self.seed) % len(self._integers)]
+
+    def _whole(self, e: Whole) -> float:
+        return self.values[e.node] if isinstance(e, Unknown) else e
+
+    def _noise(self, text: str) -> float:
+        return crc32(f"{self.seed} {text}".encode()) / 2**32
+
+    def _call(self, name: str, args: list[float]) -> float:
+        if name in ("argmax", "argmin"):
+            sign = 1 if name == "argmax" else -1
+            return max(zip(args[::2], args[1::2], strict=True), key=lambda pair: (sign * pair[0], -pair[1]))[1]
+        if name == "inverse":
+            return 1 / args[0]
+        if name == "log" and args[0] > 0:
+            return 16 * math.log(args[0])
+        k = self._noise(name) + 0.5
+        return 1.3 + math.sin(k + sum((k + 0.3 * n) * a / (1 + abs(a) / 8) for n, a in enumerate(args)))

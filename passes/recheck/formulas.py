@@ -1,0 +1,271 @@
+"""Formulas over a small instance: nodes multiplied out, and the laws of functions.
+
+The laws (`exp(a + b) = exp(a) exp(b)`, `1/(c*a*b) = (1/c) (1/a) (1/b)`, ...) are applied to the arguments that occur.
+Whether two formulas are equal is for Z3 to say (`solver.backend`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import gcd, lcm
+
+from hlo_verify.passes.recheck.graph import Node, Nodes
+from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.terms.term import Number
+
+Monomial = tuple[tuple[Node, int], ...]
+Polynomial = dict[Monomial, Number]
+
+EXPANSION = 100
+"""The most monomials that an argument of a function is multiplied out to."""
+
+LONGEST = 1500
+"""The most monomials of a sum that is looked at for what does not depend on its variable."""
+
+COMPARED = 100_000
+"""The most monomials of a node that is multiplied out to be compared with another one."""
+
+EVEN = frozenset({"abs", "cosh", "cosine"})
+
+ODD = frozenset(
+    (
+        "asin asinh atan atanh bessel_i1e cbrt erf erf_inv round_nearest_afz round_nearest_even sign sine sinh tan tanh"
+    ).split()
+)
+
+POWERS = 16
+"""The greatest power of a real number that is multiplied out."""
+
+COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
+
+
+class Graph(Nodes):
+    """Nodes with the laws of arithmetic and of functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._expanded: dict[Node, Polynomial | None] = {}
+        self._made_of: dict[Node, frozenset[Node]] = {}
+
+    def expand(self, n: Node) -> Polynomial | None:
+        """A node multiplied out; None if that is long."""
+        if n not in self._expanded:
+            self._expanded[n] = self._expand(n)
+        return self._expanded[n]
+
+    def _expand(self, n: Node) -> Polynomial | None:
+        node = self.nodes[n]
+        total: Polynomial = {}
+        if node[0] == "number":
+            return {(): node[1]} if node[1] else {}
+        if node[0] == "sum":
+            if node[1]:
+                total[()] = node[1]
+            for m, c in node[2]:
+                part = self.expand(m)
+                if part is None:
+                    return None
+                for mono, k in part.items():
+                    total[mono] = total.get(mono, 0) + c * k
+        elif node[0] == "product":
+            total = {(): 1}
+            for m, k in node[1]:
+                part = self.expand(m)
+                if part is None:
+                    return None
+                for _ in range(k):
+                    total = self._multiplied(total, part)
+                    if len(total) > EXPANSION:
+                        return None
+        else:
+            return {((n, 1),): 1}
+        total = {mono: c for mono, c in total.items() if c}
+        return total if len(total) <= EXPANSION else None
+
+    def _multiplied(self, a: Polynomial, b: Polynomial) -> Polynomial:
+        total: Polynomial = {}
+        for ma, ca in a.items():
+            for mb, cb in b.items():
+                mono = self._times(ma, mb)
+                total[mono] = total.get(mono, 0) + ca * cb
+        return total
+
+    def _times(self, a: Monomial, b: Monomial) -> Monomial:
+        if any(self.nodes[n][0] == "exp" for n, _ in a) and any(self.nodes[n][0] == "exp" for n, _ in b):
+            node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
+            if node == self.one:
+                return ()
+            found = self.nodes[node]
+            return found[1] if found[0] == "product" else ((node, 1),)
+        powers = dict(a)
+        for n, k in b:
+            powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + k
+        return tuple(sorted(powers.items()))
+
+    def common(self, a: Node, b: Node) -> Node:
+        """What two sums have in common when they are multiplied out.
+
+        A product that is in both is made of what both are made of: everything else counts as 0 from the start.
+        """
+        if a == b:
+            return a
+        shared = self._leaves(a) & self._leaves(b)
+        p, q = self._within(a, shared, {}, LONGEST), self._within(b, shared, {}, LONGEST)
+        return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
+
+    def same_multiplied_out(self, a: Node, b: Node) -> bool:
+        """Whether two nodes are one polynomial: the exact normal form of a small instance. False also if it is long."""
+        shared = self._leaves(a) | self._leaves(b)
+        try:
+            return self._within(a, shared, {}, COMPARED) == self._within(b, shared, {}, COMPARED)
+        except BudgetError:
+            return False
+
+    def _leaves(self, n: Node) -> frozenset[Node]:
+        """What a node is made of by sums and products."""
+        found = self._made_of.get(n)
+        if found is None:
+            node = self.nodes[n]
+            if node[0] in ("sum", "product"):
+                parts = node[2] if node[0] == "sum" else node[1]
+                found = frozenset().union(*(self._leaves(m) for m, _ in parts))
+            else:
+                found = frozenset((n,))
+            self._made_of[n] = found
+        return found
+
+    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial], longest: int) -> Polynomial:
+        """A node multiplied out, without the products that have a factor that is neither shared nor an exponential."""
+        found = memo.get(n)
+        if found is not None:
+            return found
+        node = self.nodes[n]
+        total: Polynomial = {}
+        if node[0] == "sum":
+            if node[1]:
+                total[()] = node[1]
+            for m, c in node[2]:
+                for mono, k in self._within(m, shared, memo, longest).items():
+                    total[mono] = total.get(mono, 0) + c * k
+        elif node[0] == "product":
+            total = {(): 1}
+            for m, k in node[1]:
+                part = self._within(m, shared, memo, longest)
+                for _ in range(k):
+                    if len(total) * len(part) > 8 * longest:
+                        raise BudgetError("products too long to multiply out")
+                    total = self._multiplied(total, part)
+        elif node[0] == "number":
+            total = {(): node[1]}
+        elif n in shared or node[0] == "exp":
+            total = {((n, 1),): 1}
+        total = {mono: c for mono, c in total.items() if c}
+        if len(total) > longest:
+            raise BudgetError("sums too long to see what does not depend on a dimension")
+        memo[n] = total
+        return total
+
+    def of_monomials(self, p: Polynomial) -> Node:
+        """The sum of products, in one order."""
+        return self.add((self._product(dict(mono)), c) for mono, c in p.items())
+
+    def call(self, function: str, args: Sequence[Node]) -> Node:
+        """A function of terms, by its law if it has one; of a choice, the choice of its values."""
+        for k, n in enumerate(args):
+            node = self.nodes[n]
+            if node[0] == "choose":
+                a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
+                return self.choose(node[1], self.call(function, a), self.call(function, b))
+        if function == "exponential":
+            return self._exponential(args[0])
+        if function == "inverse":
+            return self._inverse(args[0])
+        if function == "log":
+            return self._log(args[0])
+        if function == "infinity":
+            return self.infinity
+        if function == "sqrt" and args[0] in (self.zero, self.one):
+            return args[0]
+        if function in ("maximum", "minimum"):
+            return self.extremum(function[:3], args)
+        if function == "positive":
+            return self.positive(args[0])
+        if function == "zero":
+            return self.is_zero(args[0])
+        if function.startswith("power:real"):
+            exponent = self.value(args[1])
+            if exponent is not None and exponent in range(POWERS + 1):
+                return self.multiply([args[0]] * int(exponent))
+        if function.partition(":")[0] in COMMUTATIVE:
+            args = sorted(args)
+        expanded = [self.expand(n) for n in args]
+        plain = [n if p is None else self.of_monomials(p) for n, p in zip(args, expanded, strict=True)]
+        odd = self._is_odd(function, args)
+        if odd is None or not expanded[0] or expanded[0][min(expanded[0])] > 0:
+            return self.zero if odd and plain[0] == self.zero else self._node(("call", function, tuple(plain)))
+        turned = self._node(("call", function, (self._scaled(plain[0], -1), *plain[1:])))
+        return self._scaled(turned, -1) if odd else turned
+
+    def _is_odd(self, function: str, args: Sequence[Node]) -> bool | None:
+        """Whether `f(-x) = -f(x)`; False if it is `f(x)`, None if it is neither."""
+        name, _, kinds = function.partition(":")
+        if kinds != "real->real":
+            return None
+        exponent = self.value(args[1]) if name == "power" else None
+        if exponent is not None and exponent.denominator == 1:
+            return exponent.numerator % 2 == 1
+        return True if name in ODD else False if name in EVEN else None
+
+    def _exponential(self, n: Node) -> Node:
+        # exp(a + c*b) = exp(a) * exp(c*b); exp(a - infinity) = 0
+        p = self.expand(n)
+        if p is None:
+            return self._node(("exp", n, Fraction(1)))
+        infinite = p.get(((self.infinity, 1),))
+        if infinite is not None and infinite < 0:
+            return self.zero
+        return self.multiply([self._node(("exp", self._product(dict(mono)), c)) for mono, c in p.items()])
+
+    def _inverse(self, n: Node) -> Node:
+        # 1/(c * a * exp(b)) = (1/c) * (1/a) * exp(-b), of a sum what all its terms have in common
+        p = self.expand(n)
+        if p is None or not p:
+            return self._node(("call", "inverse", (n,)))
+        common = self._common(p)
+        rest = self.expand(self.multiply([n, *(self.power(e, -1) for e in common)])) if common else p
+        assert rest is not None
+        factors = [self.power(e, -1) for e in common]
+        if len(rest) == 1:
+            ((mono, c),) = rest.items()
+            factors += [self._node(("call", "inverse", (m,))) for m, k in mono for _ in range(k)]
+        else:
+            c = rest[min(rest)]
+            factors.append(
+                self._node(("call", "inverse", (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),)))
+            )
+        return self.multiply([self.number(Fraction(1) / c), *factors])
+
+    def _common(self, p: Polynomial) -> list[Node]:
+        """Exponentials that divide every monomial."""
+        sets = [{n for n, _ in mono if self.nodes[n][0] == "exp"} for mono in p]
+        return sorted(set.intersection(*sets)) if sets else []
+
+    def _log(self, n: Node) -> Node:
+        # log(exp(a) * b) = a + log(b)
+        p = self.expand(n)
+        if n == self.one:
+            return self.zero
+        common = self._common(p) if p else []
+        if not common:
+            return self._node(("call", "log", (n if p is None else self.of_monomials(p),)))
+        rest = self.multiply([n, *(self.power(e, -1) for e in common)])
+        parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
+        return self.add([*parts, (self.call("log", [rest]), 1)])
+
+
+def common_measure(values: Iterable[Fraction]) -> Fraction:
+    """The greatest number of which all are multiples."""
+    found = list(values)
+    denominator = lcm(*(v.denominator for v in found))
+    return Fraction(gcd(*(int(v * denominator) for v in found)), denominator)

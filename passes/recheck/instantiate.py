@@ -1,0 +1,271 @@
+"""A term at one element of a small instance: sums are written out, and indices that depend on no tensor are numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+from typing import Protocol
+
+from hlo_verify.index.expr import Var
+from hlo_verify.passes.recheck.formulas import Graph
+from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
+from hlo_verify.passes.recheck.plain import (
+    Add,
+    Affine,
+    BudgetError,
+    Call,
+    Choose,
+    Clamp,
+    Element,
+    Entry,
+    Expr,
+    Gate,
+    Integer,
+    Num,
+    OfIndex,
+    Part,
+    Power,
+    Reduce,
+    Row,
+    Symbol,
+    Times,
+    children,
+    indices,
+)
+from hlo_verify.terms.algebra import INTEGER_RANGES
+
+STEPS = 200_000
+"""The most terms looked at for one question."""
+
+
+class Sizes(Protocol):
+    """How large everything is in an instance (`passes.reduce.Instance`)."""
+
+    def number(self, ruler: object, n: int) -> int: ...
+    def pieces(self, v: Var) -> list[tuple[int, int, int]]: ...
+    def place(self, node: Expr, k: int) -> object: ...
+    def ruler_of(self, part: Part) -> object: ...
+
+
+Env = Mapping[Var, int]
+
+
+class Expansion:
+    """Expands terms of one question into one graph."""
+
+    def __init__(self, sizes: Sizes, graph: Graph) -> None:
+        self.sizes = sizes
+        self.graph = graph
+        self.tensors: dict[Symbol, str] = {}
+        self.steps = 0
+        self._free: dict[int, tuple[Var, ...]] = {}
+        self._memo: dict[tuple[int, ...], Node] = {}
+        self._plans: dict[tuple[int, object], tuple[int, list[tuple[Part, int, int, int | None]]]] = {}
+        self._kept: list[object] = []
+
+    def term(self, node: Expr, env: Env) -> Node:
+        """A term where the variables have values."""
+        key = (id(node), *(env[v] for v in self.free(node)))
+        found = self._memo.get(key)
+        if found is None:
+            self.steps += 1
+            if self.steps > STEPS:
+                raise BudgetError(f"more than {STEPS} steps at the small instance")
+            found = self._memo[key] = self._term(node, env)
+        return found
+
+    def free(self, node: Expr) -> tuple[Var, ...]:
+        """The variables that a term depends on."""
+        found = self._free.get(id(node))
+        if found is None:
+            variables: dict[Var, None] = {}
+            for child in children(node):
+                variables.update(dict.fromkeys(self.free(child)))
+            for e in indices(node):
+                self._variables(e, variables)
+            if isinstance(node, Reduce | Row):
+                for v in node.bound:
+                    variables.pop(v, None)
+            found = self._free[id(node)] = tuple(variables)
+            self._kept.append(node)
+        return found
+
+    def _variables(self, e: Affine, found: dict[Var, None]) -> None:
+        for part, _ in e.items:
+            base = part.base
+            if isinstance(base, Var):
+                found[base] = None
+            elif isinstance(base, Affine):
+                self._variables(base, found)
+            elif isinstance(base, Integer):
+                found.update(dict.fromkeys(self.free(base.term)))
+            else:
+                self._variables(base.inner, found)
+
+    def _term(self, node: Expr, env: Env) -> Node:
+        graph = self.graph
+        if isinstance(node, Num):
+            return graph.number(node.value)
+        if isinstance(node, Element):
+            where = [self.index(e, self.sizes.place(node, k), env) for k, e in enumerate(node.indices)]
+            return self._read(node.tensor, where)
+        if isinstance(node, Add):
+            return graph.add((self.term(t, env), 1) for t in node.terms)
+        if isinstance(node, Times):
+            return self._product(node, env)
+        if isinstance(node, Call):
+            return graph.call(node.function, [self.term(a, env) for a in node.args])
+        if isinstance(node, Power):
+            return self._power(node, env)
+        if isinstance(node, OfIndex):
+            return graph.of_integer(self.index(node.index, self.sizes.place(node, 0), env))
+        if isinstance(node, Gate):
+            return self._gate(node, env)
+        if isinstance(node, Choose):
+            condition = self.term(node.condition, env)
+            if condition in (graph.zero, graph.one):
+                return self.term(node.a if condition == graph.one else node.b, env)
+            return graph.choose(condition, self.term(node.a, env), self.term(node.b, env))
+        if isinstance(node, Entry):
+            return self._entry(node, env)
+        if isinstance(node, Row):
+            return self._row(node, env)
+        return self._reduce(node, env)
+
+    def _read(self, source: Symbol, where: list[Whole]) -> Node:
+        name = self.tensors.setdefault(source, f"t{len(self.tensors)}")
+        return self.graph.read(name, where, source.dtype if source.dtype in INTEGER_RANGES else "Real")
+
+    def _product(self, node: Times, env: Env) -> Node:
+        factors = []
+        for factor in node.factors:
+            found = self.term(factor, env)
+            if found == self.graph.zero:
+                return found
+            factors.append(found)
+        return self.graph.multiply(factors)
+
+    def _power(self, node: Power, env: Env) -> Node:
+        n = node.exponent
+        natural = isinstance(n, int) and n >= 0
+        if isinstance(node.base, Call) and node.base.function == "exponential" and not natural:
+            inner = self.term(node.base.args[0], env)
+            return self.graph.call("exponential", [self.graph.add([(inner, n)])])
+        return self.graph.power(self.term(node.base, env), n)
+
+    def _gate(self, node: Gate, env: Env) -> Node:
+        ruler = self.sizes.place(node, 0)
+        lo = None if node.lo is None else self.sizes.number(ruler, node.lo)
+        hi = None if node.hi is None else self.sizes.number(ruler, node.hi + 1) - 1
+        return self.graph.between(self.index(node.form, ruler, env), lo, hi)
+
+    def _entry(self, node: Entry, env: Env) -> Node:
+        at = self.index(node.at, self.sizes.place(node, 0), env)
+        if not isinstance(at, int):
+            raise BudgetError("a constant array read where a tensor says")
+        value = node.values.reshape(-1)[at]
+        kind = getattr(value, "dtype", None)
+        if kind is not None and kind.kind in "biu":
+            return self.graph.number(int(value))
+        x = float(value)
+        if math.isnan(x):
+            return self.graph.call("nan", [])
+        if math.isinf(x):
+            return self.graph.add([(self.graph.infinity, 1 if x > 0 else -1)])
+        return self.graph.number(Fraction(x))
+
+    def _reduce(self, node: Reduce, env: Env) -> Node:
+        digits = [(v, *piece) for v in node.bound for piece in self.sizes.pieces(v)]
+        return self._over(node, digits, {**env, **dict.fromkeys(node.bound, 0)})
+
+    def _over(self, node: Reduce, digits: list[tuple[Var, int, int, int]], env: dict[Var, int]) -> Node:
+        """The reduction over the digits that are left, where the others have values."""
+        if not digits:
+            return self.term(node.body, env)
+        (v, weight, count, whole), *rest = digits
+        parts = [self._over(node, rest, {**env, v: env[v] + weight * n}) for n in range(count)]
+        if node.kind == "sum":
+            terms = [(n, 1) for n in parts]
+            if count < whole:
+                terms.append((self.graph.common(parts[count // 2 - 1], parts[count // 2]), whole - count))
+            return self.graph.add(terms)
+        if node.kind == "product":
+            if count < whole:
+                raise BudgetError("a product over a dimension that would be made smaller")
+            return self.graph.multiply(parts)
+        return self.graph.extremum(node.kind, parts)
+
+    def _row(self, node: Row, env: Env) -> Node:
+        digits = [[(v, weight, n) for n in range(count)] for v in node.bound for weight, count, _ in self._pieces(v)]
+        bodies: tuple[Expr, ...] = node.bodies
+        initial: tuple[Expr, ...] = ()
+        if node.function in ("argmax", "argmin"):
+            bodies, initial = bodies[:2], bodies[2:]
+        rows = []
+        for place in product(*digits):
+            here = {**env, **dict.fromkeys(node.bound, 0)}
+            for v, weight, n in place:
+                here[v] += weight * n
+            rows.append(tuple(self.term(body, here) for body in bodies))
+        if initial:
+            rows.append(tuple(self.term(body, env) for body in initial))
+            return self.graph.best(node.function, [(row[0], row[1]) for row in rows])
+        where = [self.graph.of_integer(self.index(e, self.sizes.place(node, k), env)) for k, e in enumerate(node.at)]
+        return self.graph.row(node.function, [*(n for row in rows for n in row), *where])
+
+    def _pieces(self, v: Var) -> list[tuple[int, int, int]]:
+        """The digits of a variable from the highest down: their values are in the order of the variable's."""
+        return self.sizes.pieces(v)[::-1]
+
+    def index(self, e: Affine, ruler: object, env: Env) -> Whole:
+        """An index expression on a ruler."""
+        key = (id(e), ruler)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(e, ruler)
+            self._kept.append(e)
+        const, items = plan
+        return self.graph.affine(((self._digit(part, low, radix, env), c) for part, c, low, radix in items), const)
+
+    def _plan(self, e: Affine, ruler: object) -> tuple[int, list[tuple[Part, int, int, int | None]]]:
+        items = []
+        for part, c in e.items:
+            own = self.sizes.ruler_of(part)
+            low = self.sizes.number(own, part.low)
+            radix = None if part.radix is None else self.sizes.number(own, part.low * part.radix) // low
+            items.append((part, self.sizes.number(ruler, c), low, radix))
+        return self.sizes.number(ruler, e.const), items
+
+    def _digit(self, part: Part, low: int, radix: int | None, env: Env) -> Whole:
+        base = part.base
+        if isinstance(base, Var):
+            value: Whole = env[base]
+        elif isinstance(base, Affine):
+            value = self.index(base, self.sizes.ruler_of(part), env)
+        elif isinstance(base, Integer):
+            value = self._integer(self.term(base.term, env))
+        elif isinstance(base, Clamp):
+            ruler = self.sizes.ruler_of(part)
+            inner = self.index(base.inner, ruler, env)
+            lo, hi = self.sizes.number(ruler, base.lo), self.sizes.number(ruler, base.hi + 1) - 1
+            value = max(lo, min(inner, hi)) if isinstance(inner, int) else self.graph.operation("clamp", inner, lo, hi)
+        else:
+            inner = self.index(base.inner, ("entries", id(base)), env)
+            if isinstance(inner, Unknown):
+                value = self.graph.operation("table", base.values, inner)
+            else:
+                value = base.values[min(max(inner, 0), len(base.values) - 1)]
+        if isinstance(value, int):
+            quotient = value // low
+            return quotient if radix is None else quotient % radix
+        if low == 1 and radix is None:
+            return value
+        return self.graph.operation("digit", value, low, radix)
+
+    def _integer(self, n: Node) -> Whole:
+        value = self.graph.value(n)
+        if value is not None and value.denominator == 1:
+            return int(value)
+        return self.graph.operation("integer", n)

@@ -1,0 +1,235 @@
+"""Check a proof a second time, step by step, with an engine that shares no rules with the prover.
+
+The prover recognises values by their normal forms: comparing these again would check nothing. What is checked is every
+step: the term that the prover gives to an operation's result has to be what the operation means (`meanings`, written a
+second time) of the terms of its operands. Both are written out plainly, made small (`reduce`), expanded at elements of
+the small instance, and Z3 is asked for values for which they differ. By induction over the operations, the terms of
+the results are what the modules compute; that they are equal, shard by shard, is the last step and checked likewise.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.passes.prove.lineage import obligations
+from hlo_verify.passes.prove.start import begin, start_anew, verification
+from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
+from hlo_verify.passes.recheck.claims import Claim, Recorder, Side, prover_term, shard
+from hlo_verify.passes.recheck.fingerprint import Names
+from hlo_verify.passes.recheck.meanings import UnwrittenError
+from hlo_verify.passes.recheck.plain import BudgetError, times
+from hlo_verify.passes.recheck.questions import Nesting, question
+from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import argument_shardings, is_global, result_placements
+from hlo_verify.report import Disagreement, Recheck
+from hlo_verify.terms.term import Poly
+from hlo_verify.workers import Lost, Pool
+
+
+def record(logical: Module, partitioned: Module) -> Recorder:
+    """Interpret both modules as the prover does and note every claim, those about arguments and results too.
+
+    As in `prove`, a second walk also decides values case by case where the first does not prove everything.
+    """
+    for decide in (False, True):
+        recorder, open_ = _walk(logical, partitioned, decide)
+        if not open_:
+            break
+        if not decide:
+            start_anew()
+    return recorder
+
+
+def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder, bool]:
+    recorder = Recorder()
+    both = begin(logical, partitioned, recorder.run)
+    device = both.device
+    placed = result_placements(logical, partitioned, device.size)
+    both.watched(decide)
+    wanted = recorder.run(logical.main, both.wholes, both.plain)
+    if not is_global(partitioned):
+        shardings = argument_shardings(logical, partitioned)
+        for argument, value, sharding in zip(both.arguments, both.shards, shardings, strict=True):
+            if sharding.is_plain:
+                whole_side = shard(argument.whole, sharding, device)
+                recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, prover_term(value.term)))
+    found = recorder.run(partitioned.main, both.shards, both.local)
+    open_ = False
+    for n, name in enumerate(logical.result_names):
+        for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
+            if placed[n].is_plain and device not in wanted[n].term.free:
+                side: Side = shard(wanted[n], placed[n], device)
+            else:
+                side = _within(inside, expected)
+            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
+            open_ = open_ or term is not expected
+    return recorder, open_
+
+
+def _within(inside: Poly, p: Poly) -> Side:
+    """A term where a condition holds, and 0 elsewhere."""
+    return lambda opening: times(opening.term(inside, {}), opening.term(p, {}))
+
+
+LEVELS = 6
+"""How many levels of definitions that both sides read are taken apart before a difference is one."""
+
+
+Answers = Callable[[Sequence[Task]], Iterable[tuple[int, "Finding | Lost"]]]
+"""Gives every task's number and answer, in any order."""
+
+
+@dataclass(slots=True)
+class _State:
+    """A question that was found, the claims that it decides, and what is known of it."""
+
+    claims: list[Claim]
+    final: bool = False
+    finding: Finding | None = None
+
+
+def recheck(
+    logical: Module,
+    partitioned: Module,
+    *,
+    jobs: int = 1,
+    seconds: float = 20.0,
+    memory: int = 2 << 30,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recheck:
+    """Check every step of the proof of a pair of modules with an engine that shares no rules with the prover.
+
+    `jobs` worker processes have `seconds` and `memory` (bytes) for each question; a question that needs more counts as
+    not checked. The result does not depend on `jobs`. An interrupt ends the workers and gives what is known so far.
+    """
+    with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
+        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress)
+
+
+def recheck_with(
+    answers: Answers,
+    logical: Module,
+    partitioned: Module,
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recheck:
+    """As `recheck`, with something else than worker processes to answer questions.
+
+    Z3 has so many milliseconds for each.
+    """
+    with verification():
+        return _recheck(answers, logical, partitioned, milliseconds, progress)
+
+
+def _recheck(
+    answers: Answers,
+    logical: Module,
+    partitioned: Module,
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None,
+) -> Recheck:
+    started = time.perf_counter()
+    recorder = Recorder()
+    states: dict[str, _State] = {}
+    lost: Counter[str] = Counter()
+    interrupted = False
+    try:
+        recorder = record(logical, partitioned)
+        lost.update({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
+        _decide(recorder, states, lost, answers, milliseconds, progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    return _summary(recorder, states, lost, time.perf_counter() - started, interrupted)
+
+
+def _decide(
+    recorder: Recorder,
+    states: dict[str, _State],
+    lost: Counter[str],
+    answers: Answers,
+    milliseconds: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Pose every question, once; those that seem to differ again, a level of definitions deeper."""
+    nesting = Nesting()
+    tasks: list[Task] = []
+    for claim in recorder.claims:
+        try:
+            asked = question(claim, nesting)
+            key = Names().text(asked.sides)
+        except (UnwrittenError, BudgetError) as error:
+            lost[f"{claim.what.split()[0]}: {error}"] += 1
+            continue
+        except RecursionError:
+            lost[f"{claim.what.split()[0]}: nested too deeply"] += 1
+            continue
+        if key in states:
+            states[key].claims.append(claim)
+        else:
+            states[key] = _State([claim], asked.final)
+            tasks.append(Task(asked.sides, asked.final, milliseconds))
+    todo = list(states.values())
+    for level in range(1, LEVELS + 2):
+        for n, found in answers(tasks):
+            todo[n].finding = (
+                Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
+            )
+            if progress is not None:
+                progress(sum(state.finding is not None for state in states.values()), len(states))
+        todo = [s for s in todo if s.finding and s.finding.outcome is Outcome.DIFFERENT and not s.final]
+        tasks = []
+        for state in list(todo):
+            try:
+                asked = question(state.claims[0], nesting, level)
+            except (BudgetError, RecursionError) as error:
+                why = error if isinstance(error, BudgetError) else "nested too deeply"
+                state.finding = Finding(Outcome.UNDECIDED, f"differs as far as it is taken apart; {why}")
+                todo.remove(state)
+                continue
+            state.final = asked.final or level == LEVELS
+            tasks.append(Task(asked.sides, state.final, milliseconds))
+
+
+def _summary(
+    recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, interrupted: bool
+) -> Recheck:
+    agreed = partly = by_solver = bounded = 0
+    wrong = []
+    unchecked = Counter(lost)
+    for state in states.values():
+        found, count = state.finding, len(state.claims)
+        if found is not None and found.agrees and not found.is_whole:
+            partly += count
+        elif found is not None and found.agrees:
+            agreed += count
+            by_solver += count * (found.outcome is not Outcome.SAME)
+            bounded += count * bool(found.kept)
+        elif found is not None and found.outcome is Outcome.DIFFERENT and state.final:
+            for claim in state.claims:
+                if claim.may_wrap:
+                    unchecked[f"{claim.what.split()[0]}: differs where integers may wrap"] += 1
+                else:
+                    wrong.append(Disagreement(claim.what, claim.location, found.why))
+        else:
+            why = "interrupted" if found is None else found.why or "interrupted"
+            for claim in state.claims:
+                unchecked[f"{claim.what.split()[0]}: {why}"] += 1
+    steps = len(recorder.claims) + sum(recorder.unwritten.values())
+    unasked = steps - agreed - partly - len(wrong) - sum(unchecked.values())
+    if unasked:
+        unchecked["interrupted"] += unasked
+    return Recheck(
+        steps,
+        len(states),
+        agreed,
+        by_solver,
+        bounded,
+        tuple(sorted(unchecked.items())),
+        tuple(wrong),
+        seconds,
+        interrupted,
+        partly,
+    )

@@ -1,0 +1,177 @@
+"""The prover's terms written out plainly (`solver.plain`), with chosen definitions taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.passes.recheck.plain import (
+    ZERO,
+    Affine,
+    BudgetError,
+    Call,
+    Element,
+    Entry,
+    Expr,
+    Gate,
+    Num,
+    OfIndex,
+    Power,
+    Reduce,
+    Row,
+    Symbol,
+    add,
+    as_affine,
+    clamp,
+    digit,
+    row_major,
+    sum_of,
+    table,
+    times,
+    whole,
+)
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor
+
+BEST = frozenset({"argmax", "argmin"})
+
+TRANSPARENT = frozenset({"term", "sum", "max", "min", "product", "top_k"}) | BEST
+"""Kinds of definitions that can be taken apart."""
+
+
+OPENED = 400
+"""How often definitions may be written out for one question."""
+
+
+class Opening:
+    """Writes the prover's terms plainly; reads of the `opened` definitions are what they are defined to be."""
+
+    def __init__(self, opened: frozenset[Tensor], constants: bool = False) -> None:
+        self.opened = opened
+        self.symbols: dict[Tensor, Symbol] = {}
+        """The tensors that were read, as they are called in what was written."""
+        self._written: dict[tuple[object, ...], tuple[Expr, tuple[Affine, ...]]] = {}
+        self.constants = constants
+        """Whether elements of constant arrays are numbers; else such an array is as any other tensor."""
+
+    def symbol(self, source: Tensor) -> Symbol:
+        """A tensor by a name."""
+        found = self.symbols.get(source)
+        if found is None:
+            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype)
+        return found
+
+    def definition(self, source: Tensor, where: tuple[Affine, ...]) -> Expr:
+        """What a definition is at some indices. Raises `BudgetError` past so many of them."""
+        key = (source, *map(_key, where))
+        found = self._written.get(key)
+        if found is None:
+            if len(self._written) >= OPENED:
+                raise BudgetError(f"more than {OPENED} definitions to take apart")
+            env: dict[Var, Affine] = dict(zip(source.params, where, strict=False))
+            bound = tuple(expr.fresh("f", v.size) for v in source.bound)
+            env.update(zip(source.bound, map(whole, bound), strict=True))
+            bodies = tuple(self.term(body, env) for body in source.bodies)
+            if source.kind in BEST:
+                made: Expr = Row(source.kind, bound, bodies)
+            elif source.kind == "top_k":
+                made = Row(f"top_k {source.attributes}", bound, bodies, where[len(source.params) :])
+            else:
+                made = bodies[0] if source.kind == "term" else Reduce(source.kind, bound, bodies[0])
+            found = self._written[key] = made, where
+        return found[0]
+
+    def term(
+        self,
+        p: Poly,
+        env: Mapping[Var, Affine],
+        instead: Mapping[Tensor, Callable[[tuple[Affine, ...]], Expr]] | None = None,
+    ) -> Expr:
+        """A term where some variables are index expressions; the others are themselves.
+
+        What it reads itself of some tensors, not what its definitions read of them, may be something else `instead`.
+        """
+        return _Scope(self, env, instead or {}).poly(p)
+
+
+class _Scope:
+    def __init__(
+        self,
+        opening: Opening,
+        env: Mapping[Var, Affine],
+        instead: Mapping[Tensor, Callable[[tuple[Affine, ...]], Expr]],
+    ) -> None:
+        self.opening = opening
+        self.env = env
+        self.instead = instead
+        self.memo: dict[int, Expr] = {}
+        self.indices: dict[int, Affine] = {}
+
+    def poly(self, p: Poly) -> Expr:
+        found = self.memo.get(p.uid)
+        if found is None:
+            terms = []
+            for mono, c in p.items:
+                factors: list[Expr] = [Num(c)] if c != 1 or not mono else []
+                gates = [item for item in mono if item[0].boolean]
+                rest = [item for item in mono if not item[0].boolean]
+                for atom, n in (*gates, *rest):
+                    factors.append(self.atom(atom) if n == 1 else Power(self.atom(atom), n))
+                terms.append(times(*factors))
+            found = self.memo[p.uid] = add(*terms) if terms else ZERO
+        return found
+
+    def atom(self, a: Atom) -> Expr:
+        found = self.memo.get(a.uid)
+        if found is None:
+            if isinstance(a, Read):
+                found = self._read(a)
+            elif isinstance(a, Ix):
+                found = OfIndex(self.index(a.index))
+            elif isinstance(a, Guard):
+                found = Gate(self.index(a.form), a.lo, a.hi)
+            else:
+                found = self._call(a)
+            self.memo[a.uid] = found
+        return found
+
+    def _call(self, a: Apply) -> Expr:
+        args = tuple(self.poly(p) for p in a.args)
+        return args[0] if a.function.startswith("wrap:") else Call(a.function, args)
+
+    def _read(self, a: Read) -> Expr:
+        source = a.tensor
+        where = tuple(self.index(e) for e in a.indices)
+        if source in self.instead:
+            return self.instead[source](where)
+        if source in self.opening.opened:
+            return self.opening.definition(source, where)
+        if self.opening.constants and source.kind == "constant":
+            return Entry(source.values, row_major(source.shape, where))
+        return Element(self.opening.symbol(source), where)
+
+    def index(self, e: Index) -> Affine:
+        found = self.indices.get(e.uid)
+        if found is None:
+            parts = [(self._part(atom), c) for atom, c in e.items]
+            found = self.indices[e.uid] = sum_of(*parts, const=e.const)
+        return found
+
+    def _part(self, atom: Digit | Opaque) -> Affine:
+        if isinstance(atom, Digit):
+            base = self.env.get(atom.var)
+            return digit(whole(atom.var) if base is None else base, atom.low, None if atom.top else atom.radix)
+        if atom.kind == "value":
+            return as_affine(self.poly(atom.term))
+        inner = self.index(atom.exprs[0])
+        if atom.kind == "mod":
+            return digit(inner, 1, atom.args[0])
+        if atom.kind == "div":
+            return digit(inner, atom.args[0])
+        if atom.kind == "clamp":
+            return clamp(inner, *atom.args)
+        return table(atom.args[0], inner)
+
+
+def _key(e: Affine) -> tuple[object, ...]:
+    return e.const, *((id(part.base), part.low, part.radix, c) for part, c in e.items)

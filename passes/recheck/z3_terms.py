@@ -1,0 +1,243 @@
+"""Formulas as SMT-LIB text: reals, integers and free functions, with the laws of exponentials as ground instances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hlo_verify.passes.recheck.formulas import Graph, common_measure
+from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
+from hlo_verify.terms.algebra import INTEGER_RANGES
+
+INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """SMT-LIB text: declarations, `axioms` assertions, then `(assert (distinct a b))` for each pair, in order."""
+
+    text: str
+    axioms: int
+
+
+def script(graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> Script:
+    """That pairs of formulas differ, as text."""
+    return _Writer(graph, pairs).script()
+
+
+class _Writer:
+    def __init__(self, graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> None:
+        self.graph = graph
+        self.pairs = pairs
+        self.lines: list[str] = []
+        self.axioms: list[str] = []
+        self.done: dict[Node, str] = {}
+        self.declared: set[str] = set()
+        live = self._live()
+        self.symbolic = {
+            graph.nodes[n][1] for n in live if graph.nodes[n][0] == "read" and _has_unknown(graph.nodes[n][2])
+        }
+        self.measures: dict[Node, Fraction] = {}
+        exponents: dict[Node, set[Fraction]] = {}
+        for n in live:
+            if graph.nodes[n][0] == "exp":
+                exponents.setdefault(graph.nodes[n][1], set()).add(graph.nodes[n][2])
+        for m, found in exponents.items():
+            self.measures[m] = common_measure(found)
+        self.inverted = {m for m, found in exponents.items() if min(found) < 0}
+
+    def _live(self) -> set[Node]:
+        found: set[Node] = set()
+        todo = [n for pair in self.pairs for n in pair]
+        while todo:
+            n = todo.pop()
+            if n not in found:
+                found.add(n)
+                todo.extend(operands(self.graph, n))
+        return found
+
+    def script(self) -> Script:
+        ends = [f"(assert (distinct {self.real(a)} {self.real(b)}))" for a, b in self.pairs]
+        return Script("\n".join([*self.lines, *self.axioms, *ends, ""]), len(self.axioms))
+
+    def _declare(self, name: str, arguments: Sequence[str], sort: str) -> str:
+        if name not in self.declared:
+            self.declared.add(name)
+            self.lines.append(f"(declare-fun {name} ({' '.join(arguments)}) {sort})")
+        return name
+
+    def _define(self, n: Node, body: str, sort: str) -> str:
+        name = f"n{n}"
+        self.lines.append(f"(define-fun {name} () {sort} {body})")
+        return name
+
+    def real(self, n: Node) -> str:
+        """A node as a real term. Nodes are numbered after their operands, so this never recurses deeply twice."""
+        if n not in self.done:
+            pending = [n]
+            while pending:
+                m = pending[-1]
+                missing = [k for k in operands(self.graph, m) if k not in self.done]
+                if missing:
+                    pending.extend(missing)
+                else:
+                    pending.pop()
+                    if m not in self.done:
+                        self.done[m] = self._text(m)
+        return self.done[n]
+
+    def _text(self, n: Node) -> str:
+        node = self.graph.nodes[n]
+        kind = node[0]
+        if kind == "number":
+            return number(node[1])
+        if kind == "symbol":
+            return self._declare(str(node[1]), (), "Real")
+        if kind == "read":
+            return self._read(n, str(node[1]), node[2], str(node[3]))
+        if kind == "sum":
+            parts = [number(node[1])] if node[1] else []
+            parts += [self.done[m] if c == 1 else f"(* {number(c)} {self.done[m]})" for m, c in node[2]]
+            return self._define(n, f"(+ {' '.join(parts)})" if len(parts) > 1 else parts[0], "Real")
+        if kind == "product":
+            factors = [self.done[m] for m, k in node[1] for _ in range(k)]
+            return self._define(n, f"(* {' '.join(factors)})", "Real")
+        if kind == "choose":
+            c, a, b = (self.done[m] for m in node[1:])
+            return self._define(n, f"(ite (= {c} 1.0) {a} {b})", "Real")
+        if kind == "greater":
+            return self._define(n, f"(ite (> {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
+        if kind == "is_zero":
+            return self._define(n, f"(ite (= {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
+        if kind in ("max", "min"):
+            return self._extremum(n, str(kind), [self.done[m] for m in node[1]])
+        if kind == "exp":
+            return self._exponential(n, node[1], node[2])
+        if kind == "call":
+            args = [self.done[m] for m in node[2]]
+            name = self._declare(f"|f {node[1]} {len(args)}|", ["Real"] * len(args), "Real")
+            text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
+            if self.graph.is_boolean(n):
+                self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
+            return text
+        return self._integral(n, node)
+
+    def _integral(self, n: Node, node: tuple[Any, ...]) -> str:
+        kind = node[0]
+        if kind == "affine":
+            parts = [str(node[1]) if node[1] >= 0 else f"(- {-node[1]})"]
+            parts += [f"(* {c if c >= 0 else f'(- {-c})'} {self.done[m]})" for m, c in node[2]]
+            return self._define(n, f"(+ {' '.join(parts)})", "Int")
+        if kind == "real":
+            return f"(to_real {self.done[node[1]]})"
+        if kind == "integer":
+            inner = self.graph.nodes[node[1]]
+            if inner[0] == "read" and inner[3] in INTEGERS:
+                return self.done[node[1]].removeprefix("(to_real ").removesuffix(")")
+            return f"(to_int {self.done[node[1]]})"
+        if kind == "between":
+            e = self.done[node[1]]
+            bounds = [f"(>= {e} {whole(node[2])})"] if node[2] is not None else []
+            bounds += [f"(<= {e} {whole(node[3])})"] if node[3] is not None else []
+            return self._define(n, f"(ite (and {' '.join(bounds)}) 1.0 0.0)", "Real")
+        e = self._whole(node[2] if kind == "table" else node[1])
+        if kind == "digit":
+            quotient = e if node[2] == 1 else f"(div {e} {node[2]})"
+            return self._define(n, quotient if node[3] is None else f"(mod {quotient} {node[3]})", "Int")
+        if kind == "clamp":
+            lo, hi = whole(node[2]), whole(node[3])
+            return self._define(n, f"(ite (< {e} {lo}) {lo} (ite (> {e} {hi}) {hi} {e}))", "Int")
+        values: Sequence[int] = node[1]
+        text = whole(values[-1])
+        for k in range(len(values) - 2, -1, -1):
+            text = f"(ite (<= {e} {k}) {whole(values[k])} {text})"
+        return self._define(n, text, "Int")
+
+    def _whole(self, e: Whole) -> str:
+        return whole(e) if isinstance(e, int) else self.done[e.node]
+
+    def _read(self, n: Node, name: str, where: Sequence[Whole], sort: str) -> str:
+        target = "Int" if sort in INTEGERS else "Real"
+        if name in self.symbolic:
+            self._declare(name, ["Int"] * len(where), target)
+            text = f"({name} {' '.join(map(self._whole, where))})" if where else name
+        else:
+            text = self._declare("_".join([name, *map(str, where)]).replace("-", "m"), (), target)
+        if sort == "i1":
+            self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
+        if sort not in INTEGERS:
+            return text
+        lo, hi = INTEGER_RANGES[sort]
+        self.axioms.append(f"(assert (and (<= {whole(lo)} {text}) (<= {text} {whole(hi)})))")
+        return f"(to_real {text})"
+
+    def _extremum(self, n: Node, kind: str, args: list[str]) -> str:
+        sign = ">=" if kind == "max" else "<="
+        if kind not in self.declared:
+            self.declared.add(kind)
+            self.lines.append(f"(define-fun {kind}2 ((a Real) (b Real)) Real (ite ({sign} a b) a b))")
+        text = args[0]
+        for arg in args[1:]:
+            text = f"({kind}2 {text} {arg})"
+        return self._define(n, text, "Real")
+
+    def _exponential(self, n: Node, m: Node, exponent: Fraction) -> str:
+        measure = self.measures[m]
+        base = f"e{m}"
+        if base not in self.declared:
+            self._declare("|f exp|", ["Real"], "Real")
+            self.declared.add(base)
+            arg = self.done[m] if measure == 1 else f"(* {number(measure)} {self.done[m]})"
+            self.lines.append(f"(define-fun {base} () Real (|f exp| {arg}))")
+            if m in self.inverted:
+                self.lines.append(f"(define-fun r{base} () Real (|f exp| (- {arg})))")
+                self.axioms.append(f"(assert (= (* {base} r{base}) 1.0))")
+            self.axioms.append(f"(assert (> {base} 0.0))")
+        count = exponent / measure
+        factors = [base if count > 0 else f"r{base}"] * abs(int(count))
+        return factors[0] if len(factors) == 1 else self._define(n, f"(* {' '.join(factors)})", "Real")
+
+
+def operands(graph: Graph, n: Node) -> list[Node]:
+    """The nodes directly inside a node."""
+    node = graph.nodes[n]
+    kind = node[0]
+    if kind in ("number", "symbol"):
+        return []
+    if kind == "read":
+        return [e.node for e in node[2] if isinstance(e, Unknown)]
+    if kind in ("sum", "affine"):
+        return [m for m, _ in node[2]]
+    if kind == "product":
+        return [m for m, _ in node[1]]
+    if kind in ("max", "min"):
+        return list(node[1])
+    if kind == "call":
+        return list(node[2])
+    if kind == "choose":
+        return list(node[1:])
+    if kind in ("digit", "clamp"):
+        return [node[1].node] if isinstance(node[1], Unknown) else []
+    if kind == "table":
+        return [node[2].node] if isinstance(node[2], Unknown) else []
+    return [node[1]]
+
+
+def _has_unknown(where: Sequence[Whole]) -> bool:
+    return any(isinstance(e, Unknown) for e in where)
+
+
+def whole(value: int) -> str:
+    """An integer."""
+    return str(value) if value >= 0 else f"(- {-value})"
+
+
+def number(value: Fraction | int) -> str:
+    """An exact real number."""
+    value = Fraction(value)
+    text = (
+        f"{abs(value.numerator)}.0" if value.denominator == 1 else f"(/ {abs(value.numerator)}.0 {value.denominator}.0)"
+    )
+    return text if value >= 0 else f"(- {text})"

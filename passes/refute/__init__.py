@@ -1,0 +1,1 @@
+"""Inputs for which two modules differ: searched for, made readable, replayed, and repairs of what they show."""

@@ -1,0 +1,113 @@
+"""What the constants of two modules enclose: some are rounded numbers, and nothing says of which.
+
+A program that divides by 3 may be compiled to one that multiplies by 0.333333343. That a constant stands for any number
+that it may be rounded from is the one tolerance that a refutation leaves, and it is named among its assumptions. What
+few bits say (0.5, 768, -inf) is meant as it is written. A constant that both modules hold was rounded once, when it was
+written; one that only one of them holds may be what several operations were folded to.
+
+That every use of a constant may stand for another number is more than is needed: in a deep module it leaves little to
+be told. So a constant that both hold is also taken for one and the same number (`is_strict`), and what differs then is
+a difference if it is far more than a rounding (`CLEARLY`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from flint import acb, arb
+
+from hlo_verify.evaluate.balls import exact
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.numbers import is_complex, is_float
+from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.ir import Module, operations
+
+FOLDED = 256
+"""How many roundings a constant may be off by that only one module holds: 1.5e-5 of it in single precision. Tables of
+sines that were folded are off by that, and nobody tells two constants apart by so little."""
+
+FOLDED_NARROW = 2
+"""The same for types of fewer than `WIDE` bits, in which as many roundings would leave nothing of a number."""
+
+WIDE = 24
+
+CLEARLY = 1e-4
+"""What values must differ by, as a fraction of the larger one, where constants of both modules are the same numbers."""
+
+ASSUMPTION = (
+    "constants of floating point stand for any number that they may be rounded from, those that only one module has "
+    f"for any within {FOLDED} roundings ({FOLDED_NARROW} in types with fewer than {WIDE} bits)"
+)
+
+
+@dataclass(slots=True)
+class Literals:
+    """What the constants of a pair of modules enclose."""
+
+    shared: frozenset[float]
+    """The constants that both modules hold."""
+    is_strict: bool = False
+    """Whether constants that both modules hold are meant as they are written."""
+    is_used: bool = False
+    """Whether some constant was taken for a rounded one."""
+
+    def __call__(self, array: Array, dtype: str) -> Array:
+        """The elements of a constant as balls."""
+        balls = exact(array)
+        plain = np.asarray(array).astype(complex if is_complex(dtype) else float)
+        if plain.size == 0:
+            return balls
+        flat = [self._ball(x, ball, dtype) for x, ball in zip(plain.reshape(-1), balls.reshape(-1), strict=True)]
+        result = np.empty(plain.shape, object)
+        result.reshape(-1)[:] = flat
+        return result
+
+    def _ball(self, value: Any, ball: Any, dtype: str) -> Any:
+        if isinstance(value, complex):
+            part = dtype.removeprefix("complex<").removesuffix(">")
+            return acb(self._ball(value.real, ball.real, part), self._ball(value.imag, ball.imag, part))
+        bits = precision(dtype)
+        if is_plain(float(value), bits):
+            return ball
+        if self.is_strict and value in self.shared:
+            return ball
+        self.is_used = True
+        roundings = 1 if value in self.shared else FOLDED if bits >= WIDE else FOLDED_NARROW
+        return arb(float(value), roundings * abs(float(value)) * 2.0**-bits)
+
+
+def precision(dtype: str) -> int:
+    """The bits of the significand of a floating-point type."""
+    finfo: Any = ml_dtypes.finfo
+    return int(finfo(DTYPES[dtype]).nmant) + 1
+
+
+def is_plain(value: float, bits: int) -> bool:
+    """Whether half of a significand's bits are enough for a number, or it is none."""
+    if not np.isfinite(value):
+        return True
+    significand = float(np.frexp(value)[0])
+    return bool(np.ldexp(significand, bits // 2) % 1 == 0)
+
+
+def literals_of(logical: Module, partitioned: Module) -> Literals:
+    """The literals of a pair."""
+    return Literals(frozenset(_constants(logical)) & frozenset(_constants(partitioned)))
+
+
+def _constants(module: Module) -> Iterator[float]:
+    """The numbers that a module writes, each once for a constant."""
+    for op in operations(module.main):
+        if op.name != "constant" or not (is_float(op.types[0].dtype) or is_complex(op.types[0].dtype)):
+            continue
+        array = np.asarray(op.attributes["value"])
+        if not any(array.strides):
+            array = array.reshape(-1)[:1]
+        wide = array.astype(complex if is_complex(op.types[0].dtype) else float).reshape(-1)
+        parts = (wide.real, wide.imag) if wide.dtype.kind == "c" else (wide,)
+        for part in parts:
+            yield from np.unique(part).tolist()

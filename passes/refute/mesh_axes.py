@@ -1,0 +1,95 @@
+"""The axes of the mesh that a pair of modules is for, as far as they can be told from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.index import expr, tables
+from hlo_verify.index.expr import Digit
+from hlo_verify.program.ir import Op, operations
+from hlo_verify.program.pair import Pair
+from hlo_verify.program.sharding import Sharding
+
+Groups = list[tuple[str, npt.NDArray[np.int64]]]
+"""Some axes in words, and the groups of devices along them, a row each."""
+
+AXES = 4
+"""The most axes of which every combination is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Devices that differ in one digit of their number only; `low` is the digit's weight."""
+
+    name: str
+    low: int
+    size: int
+
+    def rotation(self, devices: int, step: int) -> npt.NDArray[np.int64]:
+        """Source and target of a turn along the axis."""
+        numbers = np.arange(devices)
+        digit = numbers // self.low % self.size
+        return np.stack((numbers, numbers + ((digit + step) % self.size - digit) * self.low), axis=1)
+
+
+def axes_of(pair: Pair) -> list[Axis]:
+    """The axes of the mesh, innermost first: as the module names them, else as its shardings cut the device number."""
+    ops = operations(pair.partitioned.main)
+    named = next((axes for axes in map(_named_axes, ops) if axes), None)
+    if named is not None and prod(axis.size for axis in named) == pair.devices:
+        return named
+    device = expr.var("d", "", pair.devices)
+    cuts = {1, pair.devices}
+    for sharding in (*(pair.arguments or ()), *pair.results):
+        for digit in _digits(sharding.spread(pair.devices), device):
+            cuts.update((digit.low, digit.low * digit.radix))
+    chain = [cut for cut in sorted(cuts) if pair.devices % cut == 0]
+    parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
+    return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]
+
+
+def groups_along(axes: list[Axis], devices: int) -> Groups:
+    """For every set of axes, its name and the groups of devices along them; single axes first."""
+    return list(_groups(axes, devices))
+
+
+def _groups(axes: list[Axis], devices: int) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    numbers = np.arange(devices)
+    for count in range(1, min(len(axes), AXES) + 1):
+        for chosen in combinations(axes, count):
+            along = np.zeros(devices, np.int64)
+            for axis in chosen:
+                along += numbers // axis.low % axis.size * axis.low
+            rows = np.lexsort((numbers, numbers - along))
+            yield " and ".join(axis.name for axis in chosen), rows.reshape(-1, prod(axis.size for axis in chosen))
+
+
+def _apart(low: int, size: int, devices: int) -> str:
+    """A name for an axis without one."""
+    if size == devices:
+        return f"all {size} devices"
+    return f"groups of {size} neighbouring devices" if low == 1 else f"groups of {size} devices {low} apart"
+
+
+def _named_axes(op: Op) -> list[Axis]:
+    mesh = op.attributes.get("mesh") if op.name == "sdy.manual_computation" else None
+    if mesh is None or mesh.device_ids or mesh.only is not None:
+        return []
+    axes, low = [], 1
+    for name, size in reversed(mesh.axes):
+        axes.append(Axis(f"'{name}'", low, size))
+        low *= size
+    return axes
+
+
+def _digits(sharding: Sharding, device: expr.Var) -> Iterator[Digit]:
+    for k in range(len(sharding.tiles)):
+        for atom, _ in tables.fit(sharding.coordinates[:, k], device).items:
+            if isinstance(atom, Digit):
+                yield atom

@@ -1,0 +1,107 @@
+"""What a report says of a counterexample: the value that is lost, and an edit that was proved to make it right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
+from hlo_verify.passes.diagnose.finding import Lead
+from hlo_verify.passes.prove.prove import prove
+from hlo_verify.passes.refute import trial as trials
+from hlo_verify.passes.refute.repairs import Repair, Repairs
+from hlo_verify.passes.refute.trial import EVIDENT, Counterexample, Trial
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.report import Verdict
+from hlo_verify.session import Session
+
+PROOFS = 3
+"""The most repairs of one fault whose proof is tried: each makes the results agree at the witness's inputs."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What repairs may take, of all faults together."""
+
+    session: Session
+    work: float
+    proofs: int
+
+    @classmethod
+    def of(cls, session: Session) -> Allowance:
+        """What a session allows for."""
+        return cls(session, session.limits.repair_work, session.limits.repair_proofs)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether there may be another one. A report without a repair runs into no limit that matters."""
+        return self.work > 0 and self.proofs > 0 and not self.session.is_over
+
+
+def suggest(
+    found: Counterexample,
+    mends: Repairs,
+    lead: Lead,
+    results: Collection[int],
+    lost: Difference | None,
+    allowance: Allowance,
+) -> Repair | None:
+    """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs."""
+    apart = lost or found.differences[min(results)]
+    known = apart.found and math.isfinite(apart.found) and math.isfinite(apart.expected)
+    factor = abs(apart.expected / apart.found) if known else None
+    proofs = 0
+    for repair in mends.near(lead.name, factor):
+        if proofs >= PROOFS or not allowance.is_left:
+            return None
+        if not _agrees(found, repair, results, allowance):
+            continue
+        proofs += 1
+        allowance.proofs -= 1
+        report = prove(found.trial.pair.logical, repair.module, session=allowance.session)
+        if all(report.results[n].verdict is Verdict.PROVED for n in results):
+            return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
+    return None
+
+
+def _agrees(found: Counterexample, repair: Repair, results: Collection[int], allowance: Allowance) -> bool:
+    """Whether the repaired module's results are right for the counterexample's inputs."""
+    pair = replace(found.trial.pair, partitioned=repair.module)
+    trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole)
+    allowance.work -= trial.local.work
+    known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
+    return known and not trial.differences(results)
+
+
+def watched(found: Counterexample, leads: Collection[Lead], limits: Limits | None = None) -> Trial:
+    """The values where meanings are lost, of both modules; for `lost_value`."""
+    wholes = [lead.logical for lead in leads if lead.logical is not None and lead.starts is not None]
+    locals_ = [lead.name for lead in leads if lead.logical is not None and lead.starts is not None]
+    return trials.run(found.trial.pair, found.trial.inputs, watch=(wholes, locals_), limits=limits, only=())
+
+
+def lost_value(trial: Trial, lead: Lead) -> Difference | None:
+    """Both values where the meaning is lost, of a trial that watched them; None where there is no logical value to
+    compare with, or they agree."""
+    if lead.logical is None or lead.starts is None:
+        return None
+    whole, local = trial.whole.watched.get(lead.logical), trial.local.watched.get(lead.name)
+    if whole is None or local is None:
+        return None
+    shape, sizes = np.array(local.shape, np.int64), np.array(whole.shape, np.int64)
+    if len(shape) != len(sizes) or 0 in shape or np.any(lead.starts % shape):
+        return None
+    coordinates, tiles = lead.starts // shape, -(-sizes // shape)
+    if np.any(coordinates >= tiles):
+        return None  # the value has another shape than the shards that it was taken for
+    others = np.zeros(len(coordinates), np.int64)
+    try:
+        apart = difference(whole, local, Sharding(tuple(tiles.tolist()), coordinates, others))
+    except (InputError, UnknownError):
+        return None
+    return apart if apart is not None and not apart.nan and apart.size > EVIDENT * apart.scale else None

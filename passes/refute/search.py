@@ -1,0 +1,336 @@
+"""Search for inputs for which the modules differ, and make them readable.
+
+Inputs are drawn block by block (`hlo_verify.evaluate`), so that whole modules are evaluated at their own sizes and on
+all their devices; nothing is assumed of values in between. A search that ends without a counterexample says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from hlo_verify.evaluate import (
+    Blocks,
+    Difference,
+    Kind,
+    Limits,
+    default_scale,
+    index_limits,
+    positive_arguments,
+    random_argument,
+    reaches,
+)
+from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.passes.refute import trial as trials
+from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
+from hlo_verify.passes.refute.granularity import Cuts
+from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
+from hlo_verify.program.ir import Module, TensorType
+from hlo_verify.program.pair import Pair
+from hlo_verify.session import Session, TimeUpError
+
+SMALL = 1 << 14
+"""With tensors of no more values, a difference that is not clear is replaced by one that is clearer."""
+
+FEW = 2
+"""After so many draws, a difference need not be clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
+    `integers`; dimensions are cut in up to `detail` classes. What a square root or a logarithm takes is positive in any
+    case, and integers are in their range, unless `anything` goes."""
+
+    scale: float
+    detail: int
+    integers: int
+    positive: bool = False
+    anything: bool = False
+    uneven: bool = False
+    """Whether arguments are of different scales, up to 64 times more or less."""
+    faint: bool = False
+    """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
+
+
+EVEN = (
+    Draw(1.0, 2, 8, faint=True),
+    Draw(1.0, 2, 40, positive=True),
+    Draw(16.0, 2, 1000, uneven=True, faint=True),
+    Draw(1e-2, 4, 8),
+    Draw(4.0, 4, 3, anything=True),
+    Draw(1e-3, 4, 40, positive=True),
+    Draw(16.0, 3, 2, positive=True),
+    Draw(1.0, 4, 1000, uneven=True, faint=True),
+    Draw(1e-4, 8, 8, anything=True),
+    Draw(1.0, 8, 1000),
+    Draw(1.0, 32, 8),
+    Draw(8.0, 32, 40),
+    Draw(1.0, 128, 8),
+)
+"""Small values tell the constants apart that are added to a variance, large ones what saturates."""
+
+DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
+"""Tried in turn, with inputs that are cheap to evaluate (`cuts`). When nothing was found, every draw is tried once more
+with as many values as an evaluation may have (`Limits`)."""
+
+FAINT = 4
+"""Arguments are taken for a state where so many times fewer results depend on them than on another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a module's operations say of the values to draw for its arguments."""
+
+    below: tuple[int | None, ...]
+    """What each argument of integers is below, where that is known."""
+    positive: frozenset[int]
+    faint: tuple[bool, ...]
+    """Whether few results depend on an argument."""
+
+    def factors(self, draw: Draw, generator: np.random.Generator) -> list[float]:
+        """What the scale of every argument is times that of others."""
+        rough, tiny = generator.integers(-6, 7, len(self.faint)), generator.integers(-28, -11, len(self.faint))
+        exponents = np.where(self.faint, tiny if draw.faint else 0, rough if draw.uneven else 0)
+        return [float(2.0**n) for n in exponents]
+
+
+def _known(logical: Module) -> _Known:
+    counts = reaches(logical)
+    faint = tuple(FAINT * count <= max(counts) for count in counts)
+    return _Known(index_limits(logical), positive_arguments(logical), faint)
+
+
+@dataclass(slots=True)
+class Search:
+    """The search for one pair. It goes on where it stopped."""
+
+    pair: Pair
+    session: Session = field(default_factory=Session)
+    _tried: int = 0
+    _hardest: float = 0.0
+    """The work of the draw that took most."""
+    _spent: float = 0.0
+    """The work of all searches so far, and how much it was when the first result was found to differ."""
+    _found_after: float = 0.0
+    _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
+    open: dict[int, str] = field(default_factory=dict)
+    """Results that looked different, and why that is not certain."""
+    confirmer: Confirmer = field(init=False)
+    _vain: list[int] = field(default_factory=lambda: [0, 0])
+    """How many differences that floating point showed were none for certain: faint ones, and evident ones."""
+    _too_large: float = math.inf
+    """The values of the largest tensor of what could not be evaluated on enclosures."""
+    _known: _Known | None = None
+    _cuts: Cuts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.confirmer = Confirmer(self.pair, self.session)
+        kinds = {kind for each in self._kinds() for kind in each if kind[0] > 1}
+        self._cuts = Cuts(tuple(sorted(kinds)), self.session.limits.cutting_work)
+
+    def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
+        """Which of those results differ for some inputs, after so many draws in all, or so much work.
+
+        Once some do, the others are searched for with no more work than it took to find the first, and `further_work`.
+        """
+        bounds = self.session.limits
+        begun, work = self._spent, bounds.search_work if work is None else work
+        while self._tried < draws and not self._is_enough(results):
+            end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
+            if not self._best.keys().isdisjoint(results):
+                end = min(end, 2 * self._found_after + bounds.further_work)
+            if self._tried >= len(DRAWS) and self._cuts.all_fit:
+                break
+            if self._spent > end or (self._hardest > bounds.single_work and not self._best):
+                self.session.reached("search_work" if self._spent > end else "single_work")
+                break
+            before, is_first = self._spent, not self._best
+            limits = self._limits(end - self._spent)
+            trial = self._trial(self._tried, results, limits, end)
+            self._tried += 1
+            self._note(trial, results)
+            if is_first and self._best:
+                self._found_after = self._spent
+            self._hardest = max(self._hardest, self._spent - before)
+            if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
+                self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
+        return self.found(results)
+
+    def found(self, results: Collection[int]) -> set[int]:
+        """Which of those results were found to differ so far."""
+        return {n for n in results if n in self._best}
+
+    def _limits(self, left: float) -> Limits:
+        """What one evaluation may take where so much work is left."""
+        bounds = self.session.limits
+        return Limits(bounds.evaluation_elements, max(left, bounds.evaluation_work), heed=self.session.check)
+
+    def _run(self, inputs: Inputs, limits: Limits, needed: Collection[int] | None = None) -> Trial:
+        trial = trials.run(self.pair, inputs, limits=limits, needed=needed)
+        self._spent += trial.work
+        self.session.inputs += 1
+        bounds = self.session.limits
+        if max(trial.whole.work, trial.local.work) > limits.work:
+            self.session.reached("evaluation_work")
+        if max(trial.whole.exceeded, trial.local.exceeded) > bounds.evaluation_elements:
+            self.session.reached("evaluation_elements")
+        self.session.not_evaluated |= dict.fromkeys((*trial.whole.unknown, *trial.local.unknown))
+        return trial
+
+    def _trial(self, number: int, results: Collection[int], limits: Limits, end: float) -> Trial:
+        """Both modules for the draw of that number, cheap if need be and there are such inputs.
+
+        What is too large is found out before it is computed, and mostly early.
+        """
+        draw = DRAWS[number % len(DRAWS)]
+        while number < len(DRAWS) and self._cuts.elements < limits.elements:
+            cheap = replace(limits, elements=self._cuts.elements)
+            for cut in self._cuts.choices(number, draw.detail):
+                before = self._spent
+                inputs = self.draw(replace(draw, detail=cut.detail), number, cut.plain)
+                trial = self._run(inputs, cheap, results)
+                need = max(trial.whole.exceeded, trial.local.exceeded)
+                self._cuts.note(cut, need, self._spent - before)
+                if not need or self._spent > end:
+                    return trial
+                self._note(trial, results)
+                if self._is_enough(results):
+                    return trial
+            self._cuts.relax()
+        return self._run(self.draw(draw, number), limits)
+
+    def _kinds(self) -> list[tuple[Kind, ...]]:
+        """The kinds of the dimensions of every argument."""
+        logical = self.pair.logical
+        shardings = self.pair.arguments or logical.argument_shardings
+        return [
+            tuple(zip(kind.shape, (1,) * kind.rank if sharding is None else sharding.tiles, strict=True))
+            for kind, sharding in zip(logical.main.argument_types, shardings, strict=True)
+        ]
+
+    def _note(self, trial: Trial, results: Collection[int]) -> None:
+        """Keep where results surely differ, of those that look different and are not known to differ clearly."""
+        size = max(trial.whole.largest, trial.local.largest)
+        is_small = size <= SMALL
+        unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
+        seen = trial.differences(unclear, trials.NOTICED)
+        seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
+        is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
+        if not seen or size >= self._too_large or self._is_vain(is_evident):
+            return
+        said = self._confirm(trial.inputs, seen)
+        if said.is_too_large:
+            end = self._spent + self.session.limits.shrinking_work
+            trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
+            if max(trial.whole.largest, trial.local.largest) < size:
+                said = self._confirm(trial.inputs, seen)
+            self._too_large = size if said.is_too_large else self._too_large
+        self._vain[is_evident] += not said.differences
+        self.open.update(said.open)
+        for n, apart in said.differences.items():
+            if n not in self._best or apart.relative > self._best[n][0].relative:
+                self._best[n] = apart, trial
+
+    def _confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
+        said = self.confirmer.confirm(inputs, results)
+        self._spent += said.work
+        return said
+
+    def _is_vain(self, is_evident: bool) -> bool:
+        """Whether too many differences were none for certain."""
+        name = "vain_differences" if is_evident else "faint_differences"
+        if self._vain[is_evident] < getattr(self.session.limits, name):
+            return False
+        self.session.reached(name)
+        return True
+
+    def _is_enough(self, results: Collection[int]) -> bool:
+        """Whether every result differs clearly, or after a few draws at all."""
+        return all(n in self._best and (trials.is_clear(self._best[n][0]) or self._tried >= FEW) for n in results)
+
+    def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
+        """What was found for those results, of as few different inputs as can be, as plain as can be."""
+        end = self._spent + self.session.limits.shrinking_work
+        by_trial: dict[int, Counterexample] = {}
+        for n, (apart, trial) in sorted(self._best.items()):
+            if n in results:
+                by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
+        return [self._shrunk(each, end) for each in by_trial.values()]
+
+    def draw(self, draw: Draw, seed: int, plain: Collection[Kind] = ()) -> Inputs:
+        """Inputs; dimensions of the `plain` kinds are not cut."""
+        generator = np.random.default_rng(seed)
+        logical = self.pair.logical
+        self._known = known = self._known or _known(logical)
+        factors = known.factors(draw, np.random.default_rng((seed, 1)))
+        cut = [[tiles for _, tiles in each] for each in self._kinds()]
+        return tuple(
+            random_argument(
+                kind.shape,
+                kind.dtype,
+                generator,
+                tiles=tiles,
+                scale=draw.scale * default_scale(kind.shape) * factors[n],
+                integers=known.below[n] or draw.integers,
+                detail=draw.detail,
+                positive=draw.positive or (n in known.positive and not draw.anything),
+                outside=draw.anything,
+                plain=plain,
+            )
+            for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
+        )
+
+    def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
+        """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
+        as floating point shows it."""
+        order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
+        for n in order:
+            for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
+                left = end - self._spent
+                if left < min(self._hardest, self.session.limits.shrinking_work):
+                    return found
+                inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
+                try:
+                    simpler = self._still(found, inputs, self._limits(left), is_certain)
+                except TimeUpError:
+                    return found
+                if simpler is not None:
+                    found = simpler
+                    break
+        return found
+
+    def _still(self, found: Counterexample, inputs: Inputs, limits: Limits, is_certain: bool) -> Counterexample | None:
+        """The counterexample with other inputs, if it is still as clear a one."""
+        trial = self._run(inputs, limits)
+        still = Counterexample(trial, trial.differences(found.differences))
+        if is_certain and _is_as_good(still, found):
+            still = Counterexample(trial, self._confirm(inputs, found.differences).differences)
+        return still if _is_as_good(still, found) else None
+
+    def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:
+        """Simpler values for an argument, the simplest first."""
+        if kind.dtype == "i1" or blocks.values.size == 0:
+            return
+        for value in (0, 1):
+            yield _filled(blocks, value)
+        if is_float(kind.dtype):
+            for step in (1.0, 0.5, 0.125):
+                rounded = np.round(blocks.values / step) * step
+                if not np.array_equal(rounded, blocks.values) and np.any(rounded):
+                    yield replace(blocks, values=rounded)
+
+
+def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
+    """Whether all that differed still differs, and clearly."""
+    return still.differences.keys() == found.differences.keys() and all(
+        map(trials.is_clear, still.differences.values())
+    )
+
+
+def _filled(blocks: Blocks, value: int) -> Blocks:
+    classes = tuple(np.zeros_like(each) for each in blocks.classes)
+    return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))

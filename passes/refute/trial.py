@@ -1,0 +1,163 @@
+"""Trials: both modules of a pair evaluated for one choice of inputs, and where their results differ.
+
+Nothing here knows of the prover, nor in `search` and `replay`: `hlo_verify.evaluate` walks the modules' own operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate, shards
+from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.pair import Pair
+from hlo_verify.program.sharding import Sharding
+
+Inputs = tuple[Blocks, ...]
+"""A value for every argument of the logical module."""
+
+SEED = 20
+"""Of what is arbitrary: elements past the end of a tensor, and the addends of an unreduced one."""
+
+NOTICED = 1e-12
+"""The least difference that is looked at more closely, as a fraction of a result's largest element: evaluation in
+double precision is off by less, where nothing cancels."""
+
+EVIDENT = 1e-5
+"""A difference of this fraction is no rounding, in most cases: more of them are looked at; repairs are sorted by it."""
+
+NOISE = 64
+"""XLA, which runs in single precision, is asked to confirm a difference that is at least so many times what single
+precision makes of either value."""
+
+CLEAR = 1e-2
+"""A difference of this fraction of a result's largest element is worth no better inputs; no narrow type hides it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """What both modules compute of some inputs."""
+
+    pair: Pair
+    inputs: Inputs
+    whole: Evaluation
+    local: Evaluation
+
+    @property
+    def work(self) -> float:
+        """What both evaluations took."""
+        return self.whole.work + self.local.work
+
+    def differences(self, results: Collection[int], least: float = EVIDENT) -> dict[int, Difference]:
+        """Where each of those results differs most, by that fraction of its largest element; without those that agree,
+        or could not be evaluated.
+
+        Nothing follows from it: what is equal in real arithmetic may look different (`confirm`). NaN where the logical
+        module has a number counts, the other way it does not.
+        """
+        found = {}
+        for n in results:
+            whole, local = self.whole.results[n], self.local.results[n]
+            if whole is None or local is None:
+                continue
+            try:
+                apart = difference(whole, local, self.pair.results[n])
+            except UnknownError:
+                continue
+            if apart is not None and apart.size > least * apart.scale:
+                found[n] = apart
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counterexample:
+    """Inputs for which results differ, and where each of them differs most."""
+
+    trial: Trial
+    differences: dict[int, Difference]
+
+
+def run(
+    pair: Pair,
+    inputs: Inputs,
+    *,
+    real: type = np.float64,
+    watch: tuple[Collection[Name], Collection[Name]] = ((), ()),
+    whole: Evaluation | None = None,
+    limits: Limits | None = None,
+    needed: Collection[int] | None = None,
+    only: Collection[int] | None = None,
+) -> Trial:
+    """Evaluate both modules; `watch` are values of either that are asked for later, `whole` the logical module's
+    evaluation for these inputs, where it is known. If none of the results that are `needed` is known of the logical
+    module, the partitioned one is not evaluated: it counts as exceeding the limits too. With `only`, nothing but
+    those results and what is watched is evaluated."""
+    limits = limits or Limits()
+    whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], only=only, real=real, limits=limits)
+    if needed is not None and whole.exceeded and all(whole.results[n] is None for n in needed):
+        return Trial(pair, inputs, whole, replace(whole, results=(None,) * len(pair.results), work=0.0))
+    local = evaluate(
+        pair.partitioned,
+        local_arguments(pair, inputs),
+        1 if pair.arguments is None else pair.devices,
+        watch=watch[1],
+        only=only,
+        real=real,
+        limits=limits,
+    )
+    return Trial(pair, inputs, whole, local)
+
+
+def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> tuple[Blocks | None, ...]:
+    """What the devices hold of the inputs; None where that takes too much to say."""
+    if pair.arguments is None:
+        return tuple(inputs)
+    generator = np.random.default_rng(SEED)
+
+    def held(whole: Blocks, sharding: Sharding) -> Blocks | None:
+        try:
+            return shards(whole, sharding.spread(pair.devices), pair.devices, generator)
+        except UnknownError:
+            return None
+
+    return tuple(held(*each) for each in zip(inputs, pair.arguments, strict=True))
+
+
+def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:
+    """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
+    if not found:
+        return {}
+    again = run(trial.pair, trial.inputs, real=np.float32, limits=limits, only=found)
+    kept = {}
+    for n, apart in found.items():
+        whole, local = again.whole.results[n], again.local.results[n]
+        if whole is None or local is None:
+            continue
+        if not np.isfinite(apart.size):
+            kept[n] = apart
+            continue
+        moved = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
+            element(local, apart.device, apart.local_element) - number(apart.found)
+        )
+        if apart.size > NOISE * moved:
+            kept[n] = apart
+    return kept
+
+
+def is_clear(apart: Difference) -> bool:
+    """Whether a difference is a large one."""
+    return apart.relative > CLEAR
+
+
+def element(blocks: Blocks, device: int, index: Sequence[int]) -> Any:
+    """One element on one device, as a number; of a value that all devices share, on any."""
+    device = device if blocks.devices > 1 else 0
+    return number(blocks.values[tuple(c[i] for c, i in zip(blocks.classes, (device, *index), strict=True))])
+
+
+def number(value: Any) -> Any:
+    """A numpy scalar as a number of Python's; of a truth value, 0 or 1."""
+    return int(value) if value.dtype.kind in "biu" else value.item()

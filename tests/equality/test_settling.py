@@ -1,0 +1,86 @@
+"""Definitions made anew where they are read at constants have the values that they had."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.settling import settled
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import named
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly, number, tensor
+from tests.support.expressions import Space, data, evaluated, many, poly, space
+
+
+@many
+@given(draws=st.data())
+def test_values_stay(draws: st.DataObject) -> None:
+    """Of a sum, an extremum or a name, and of a definition that reads it, at a constant."""
+    draw = draws.draw
+    whole = Space((*space(draw, 2).variables, expr.var("y", 0, 3), expr.var("y", 1, 2)))
+    known = data(draw)
+    *_, bound, fixed = whole.variables
+    first, second = poly(draw, whole, known), poly(draw, whole, known, 1)
+    kind = draw(st.sampled_from(("sum", "max", "term")))
+    inner = named(first.it)
+    if kind != "term":
+        inner = reduce_sum([bound], inner) if kind == "sum" else reduce_extremum("max", [bound], inner)
+    outer = reduce_sum([bound], algebra.multiply(named(apply("abs", (inner,))), second.it))
+    at = draw(st.integers(0, fixed.size - 1))
+    here = algebra.substitute(outer, {fixed: expr.constant(at)})
+    values = first.values[..., at]
+    if kind != "term":
+        values = (values.sum if kind == "sum" else values.max)(axis=-1, keepdims=True)
+    wanted = (abs(values) * second.values[..., at]).sum(axis=-1)
+    found = evaluated(settled(here, Effort(1000)), Space(whole.variables[:-2]), known.evaluator)
+    assert np.all(np.vectorize(lambda a, b: abs(Fraction(a) - Fraction(b)) < Fraction(1, 10**6))(found, wanted))
+
+
+def staged(device: expr.Index, turns: int) -> Poly:
+    """What a device has after some turns of a pipeline: the first starts anew in each, the other goes on."""
+    i, k = (expr.of_var(expr.var("x", n, 8)) for n in range(2))
+    x, w = tensor("argument", "x", "f32", (9, 8)), tensor("argument", "w", "f32", (2, 8, 8))
+    first = guards.interval(device, 0, 0)
+    held = number(0)
+    for turn in range(turns):
+        given = algebra.read(x, [expr.constant(turn), k])
+        product = algebra.multiply(named(algebra.select(first, given, held)), algebra.read(w, [device, k, i]))
+        held = apply("tanh:real->real", (reduce_sum([expr.var("x", 1, 8)], product),))
+        held = algebra.substitute(held, {expr.var("x", 0, 8): k})
+    return held
+
+
+def reads(p: Poly) -> str:
+    """The text of a term and of every definition in it."""
+    return repr(p) + "".join(
+        reads(body) for mono, _ in p.items for atom, _ in mono for arg in getattr(atom, "args", ()) for body in _in(arg)
+    )
+
+
+def _in(p: Poly) -> list[Poly]:
+    return [p, *(body for mono, _ in p.items for atom, _ in mono for body in _bodies(atom))]
+
+
+def _bodies(atom: object) -> list[Poly]:
+    bodies = getattr(getattr(atom, "tensor", None), "bodies", ())
+    return [inner for body in bodies for inner in _in(body)]
+
+
+def test_nothing_of_other_devices_is_left() -> None:
+    d = expr.var("d", "", 2)
+    several = staged(expr.of_var(d), 3)
+    assert "<=" in reads(several)
+    one = algebra.substitute(several, {d: expr.constant(0)})
+    first = settled(one, Effort(100))
+    assert "<=" not in reads(first)
+    assert settled(first, Effort(100)) is first
+    assert settled(several, Effort(100)) is several
+    assert settled(one, Effort(0)) is one

@@ -1,0 +1,133 @@
+"""A constant that a pass folded stands for what it was folded from, and for nothing that is further away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hlo_verify.passes.chain.folded_constants import Folded
+from hlo_verify.passes.chain.pair_programs import pair_of_wholes
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.prove import prove
+from hlo_verify.report import Verdict
+
+
+def program(*lines: str, kind: str = "tensor<f32>") -> str:
+    body = "\n".join(lines)
+    return f"module @m {{\nfunc.func public @main(%x: {kind}) -> {kind} {{\n{body}\nreturn %y : {kind}\n}}\n}}\n"
+
+
+def constant(name: str, value: float, kind: str = "tensor<f32>") -> str:
+    return f"{name} = stablehlo.constant dense<{value:.9e}> : {kind}"
+
+
+def apply(name: str, operation: str, *operands: str, kind: str = "tensor<f32>") -> str:
+    return f"{name} = stablehlo.{operation} {', '.join(operands)} : {kind}"
+
+
+def verdict(before: str, after: str) -> tuple[Verdict, tuple[str, ...]]:
+    first, second = load(before), load(after)
+    readings = [reading.module for reading in Folded().readings(first, second)]
+    proofs = [(prove(*pair_of_wholes(first, reading)).verdict, reading.notes) for reading in readings]
+    return next((found for found in proofs if found[0] is Verdict.PROVED), proofs[0])
+
+
+A, B = np.float32(0.7978846), np.float32(0.044715)
+OPERATIONS = {"multiply": A * B, "divide": A / B, "add": A + B, "subtract": A - B}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_on_constants(operation: str) -> None:
+    folded = float(OPERATIONS[operation])
+    before = program(
+        constant("%a", A), constant("%b", B), apply("%c", operation, "%a", "%b"), apply("%y", "multiply", "%x", "%c")
+    )
+    after = program(constant("%c", folded), apply("%y", "multiply", "%x", "%c"))
+    found, notes = verdict(before, after)
+    assert found is Verdict.PROVED
+    assert len(notes) == 1 and notes[0].startswith("the constant ") and notes[0].endswith("rounded")
+    off = float(np.nextafter(np.nextafter(np.float32(folded), np.float32(9)), np.float32(9)))
+    found, notes = verdict(before, program(constant("%c", off), apply("%y", "multiply", "%x", "%c")))
+    assert found is not Verdict.PROVED
+    assert not notes
+
+
+def test_division_by_a_constant() -> None:
+    before = program(constant("%c", 3.0), apply("%y", "divide", "%x", "%c"))
+    after = program(constant("%c", float(1 / np.float32(3))), apply("%y", "multiply", "%x", "%c"))
+    assert verdict(before, after)[0] is Verdict.PROVED
+
+
+def test_constants_that_were_apart() -> None:
+    before = program(
+        constant("%a", A), apply("%z", "multiply", "%x", "%a"), constant("%b", B), apply("%y", "multiply", "%z", "%b")
+    )
+    after = program(constant("%c", float(A * B)), apply("%y", "multiply", "%x", "%c"))
+    assert verdict(before, after)[0] is Verdict.PROVED
+
+
+def test_splats() -> None:
+    kind = "tensor<4xf32>"
+    before = program(
+        constant("%a", A, kind),
+        constant("%b", B, kind),
+        apply("%c", "multiply", "%a", "%b", kind=kind),
+        apply("%y", "multiply", "%x", "%c", kind=kind),
+        kind=kind,
+    )
+    after = program(constant("%c", float(A * B), kind), apply("%y", "multiply", "%x", "%c", kind=kind), kind=kind)
+    assert verdict(before, after)[0] is Verdict.PROVED
+
+
+def test_what_was_there_before_stays() -> None:
+    """A constant that both have is no folded one, even if the module computes a number close to it as well."""
+    product = float(A * B)
+    lines = [constant("%a", A), constant("%b", B), apply("%c", "multiply", "%a", "%b"), constant("%d", product)]
+    text = program(*lines, apply("%e", "add", "%c", "%d"), apply("%y", "multiply", "%x", "%e"))
+    assert verdict(text, text) == (Verdict.PROVED, ())
+
+
+def test_a_number_that_cancellation_leaves_is_no_rounding() -> None:
+    """(2^24 + 1) - 2^24 is 0 in single precision and 1 over the reals: a zero is not taken for it."""
+    big = constant("%a", 2.0**24), constant("%b", 1.0)
+    sums = apply("%s", "add", "%a", "%b"), apply("%c", "subtract", "%s", "%a")
+    before = program(*big, *sums, apply("%y", "multiply", "%x", "%c"))
+    after = program(constant("%c", 0.0), apply("%y", "multiply", "%x", "%c"))
+    found, notes = verdict(before, after)
+    assert found is not Verdict.PROVED
+    assert not notes
+
+
+def test_what_is_known_holds_for_later_modules() -> None:
+    folded = Folded()
+    first = load(program(constant("%c", 3.0), apply("%y", "divide", "%x", "%c")))
+    second = load(program(constant("%c", float(1 / np.float32(3))), apply("%y", "multiply", "%x", "%c")))
+    for _ in range(2):
+        second = next(folded.readings(first, second)).module
+        assert prove(*pair_of_wholes(first, second)).verdict is Verdict.PROVED
+        again = load(program(constant("%d", float(1 / np.float32(3))), apply("%y", "multiply", "%d", "%x")))
+        assert prove(*pair_of_wholes(first, next(folded.readings(second, again)).module)).verdict is Verdict.PROVED
+
+
+def test_a_constant_that_is_there_already_is_told_apart_by_its_use() -> None:
+    """0.1 * 3 folds into a number that the program has for another purpose too."""
+    product = float(np.float32(0.1) * np.float32(3))
+    lines = [constant("%a", np.float32(0.1)), constant("%b", 3.0), constant("%d", product)]
+    sums = [apply("%s", "add", "%x", "%d"), apply("%y", "multiply", "%s", "%c")]
+    before = program(*lines, apply("%c", "multiply", "%a", "%b"), *sums)
+    assert verdict(before, program(lines[2], constant("%c", product), *sums))[0] is Verdict.PROVED
+    assert (
+        verdict(before, program(lines[2], constant("%c", product), *reversed(sums[:1]), sums[1]))[0] is Verdict.PROVED
+    )
+    wrong = [apply("%s", "add", "%x", "%c"), apply("%y", "multiply", "%s", "%d")]
+    assert verdict(before, program(lines[2], constant("%c", product * 1.01), *wrong))[0] is not Verdict.PROVED
+
+
+def test_an_exact_product_is_no_rounding_of_another() -> None:
+    """0.1 / 512 is exact; what 0.7 * 0.00027901787 rounds to is the same number, and not what was meant."""
+    lines = [constant("%a", np.float32(0.1)), constant("%b", 2.0**-9)]
+    more = [constant("%c", np.float32(0.7)), constant("%d", np.float32(0.00027901787))]
+    rest = [apply("%t", "multiply", "%x", "%c"), apply("%u", "multiply", "%t", "%d")]
+    before = program(*lines, *more, apply("%e", "multiply", "%a", "%b"), *rest, apply("%y", "multiply", "%u", "%e"))
+    after = program(*more, constant("%e", float(np.float32(0.1) * 2.0**-9)), *rest, apply("%y", "multiply", "%u", "%e"))
+    assert verdict(before, after) == (Verdict.PROVED, ())

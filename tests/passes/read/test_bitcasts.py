@@ -1,0 +1,94 @@
+"""A bitcast is what numpy finds in memory, in the evaluator and in the prover; with other layouts it means nothing."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hlo_verify.diagnostics import Unsupported
+from hlo_verify.evaluate import dense, evaluate
+from hlo_verify.evaluate.blocks import of_devices
+from hlo_verify.passes.chain.pair_programs import pair_of_wholes
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.prove import prove
+from hlo_verify.report import Verdict
+
+SHAPES = ((4, 6), (24,), (2, 3, 4), (1, 4, 6), (4, 1, 6, 1), (3, 2, 2, 2), (8, 3))
+
+
+def spelled(shape: tuple[int, ...], minor_to_major: tuple[int, ...], more: str = "", dtype: str = "f32") -> str:
+    return f"{dtype}[{','.join(map(str, shape))}]{{{','.join(map(str, minor_to_major))}{more}}}"
+
+
+def module(given: str, wanted: str, *, fused: bool = False) -> str:
+    cast = f"%y = {wanted} fusion(%x), kind=kLoop, calls=%f" if fused else f"%y = {wanted} bitcast(%x)"
+    body = f"%f (p: {given}) -> {wanted} {{\n  %p = {given} parameter(0)\n  ROOT %b = {wanted} bitcast(%p)\n}}\n\n"
+    entry = f"ENTRY %main (x: {given}) -> {wanted} {{\n  %x = {given} parameter(0)\n  ROOT {cast}\n}}\n"
+    return f"HloModule m\n\n{body if fused else ''}{entry}"
+
+
+def in_memory(array: Any, layout: tuple[int, ...], shape: tuple[int, ...], target: tuple[int, ...]) -> Any:
+    """The array laid out by strides of one layout, read by strides of another."""
+    memory = np.zeros(array.size, array.dtype)
+    strided(memory, array.shape, layout)[...] = array
+    return np.array(strided(memory, shape, target))
+
+
+def strided(memory: Any, shape: tuple[int, ...], minor_to_major: tuple[int, ...]) -> Any:
+    strides, step = [0] * len(shape), memory.itemsize
+    for dimension in minor_to_major:
+        strides[dimension], step = step, step * shape[dimension]
+    return np.lib.stride_tricks.as_strided(memory, shape, strides)
+
+
+def cases() -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    chosen = random.Random(0)
+    orders = {shape: list(permutations(range(len(shape)))) for shape in SHAPES}
+    pairs = [(a, b) for a in SHAPES for b in SHAPES]
+    return [(a, chosen.choice(orders[a]), b, chosen.choice(orders[b])) for a, b in pairs for _ in range(2)]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_it_reads_memory(fused: bool) -> None:
+    array = np.arange(24, dtype=np.float64)
+    for shape, layout, result, target in cases():
+        text = module(spelled(shape, layout), spelled(result, target), fused=fused)
+        x = array.reshape(shape)
+        found = evaluate(load(text), [of_devices(x[None])], 1)
+        assert not found.unknown, text
+        [blocks] = found.results
+        assert blocks is not None
+        np.testing.assert_array_equal(dense(blocks, 0), in_memory(x, layout, result, target), text)
+
+
+def test_the_prover_knows_it_for_the_transpose_that_it_is() -> None:
+    cast = module(spelled((4, 6), (0, 1)), spelled((6, 4), (1, 0)))
+    transposed = cast.replace("bitcast(%x)", "transpose(%x), dimensions={1,0}")
+    reshaped = cast.replace("bitcast(%x)", "reshape(%x)")
+    assert prove(*pair_of_wholes(load(transposed), load(cast))).verdict is Verdict.PROVED
+    assert prove(*pair_of_wholes(load(reshaped), load(cast))).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        module(spelled((16, 256), (1, 0), ":T(8,128)"), spelled((2, 2, 8, 128), (3, 2, 1, 0))),
+        module(spelled((16, 256), (1, 0)), spelled((2, 2, 8, 128), (3, 2, 1, 0), ":T(8,128)")),
+        module(spelled((16, 256), (1, 0), ":T(8,128)S(1)"), spelled((16, 1, 256), (2, 1, 0), ":T(8,128)")),
+        module(spelled((4, 6), (1, 0)), spelled((4, 6), (1, 0), dtype="s32")),
+        module(spelled((4, 6), (1, 0)), spelled((4, 12), (1, 0), dtype="bf16")),
+    ],
+)
+def test_what_it_is_not_known_for(text: str) -> None:
+    found = prove(*pair_of_wholes(load(text), load(text)))
+    assert found.verdict is Verdict.UNKNOWN
+    assert {each.code for each in found.unsupported} == {Unsupported.OPERATION}
+
+
+def test_memory_spaces_are_no_order() -> None:
+    text = module(spelled((4, 6), (0, 1), ":S(1)"), spelled((6, 4), (1, 0), ":S(5)"))
+    assert [op.name for op in load(text).main.ops] == ["transpose"]

@@ -1,0 +1,86 @@
+"""The second transcription of every operation agrees with the first on random small programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hlo_verify import jaxlib_api
+from hlo_verify.index import expr
+from hlo_verify.ops.induction import LoopBook
+from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.recheck.answer import Outcome, Task, answer
+from hlo_verify.passes.recheck.claims import Recorder
+from hlo_verify.passes.recheck.meanings import MEANINGS, UnwrittenError, free_function
+from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.passes.recheck.questions import Nesting, question
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import tensor
+from tests.ops.cases import CASES
+from tests.ops.cases.drawing import Case
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_context() -> Iterator[None]:
+    """Making a context takes longer than reading these programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        context = jaxlib_api.make_context()
+        patch.setattr(jaxlib_api, "make_context", lambda: context)
+        yield
+
+
+FREE = {name for name, meaning in MEANINGS.items() if meaning is free_function}
+
+
+@pytest.mark.parametrize("name", sorted({*MEANINGS, "case", "if"} & set(CASES) - FREE))
+@settings(max_examples=6, deadline=None)
+@given(data=st.data())
+def test_meanings_agree_with_rules(name: str, data: st.DataObject) -> None:
+    _agrees(data.draw(CASES[name]))
+
+
+@settings(max_examples=3 * len(FREE & set(CASES)), deadline=None)
+@given(data=st.data())
+def test_free_functions_agree_with_rules(data: st.DataObject) -> None:
+    _agrees(data.draw(CASES[data.draw(st.sampled_from(sorted(FREE & set(CASES))))]))
+
+
+def _agrees(case: Case) -> None:
+    for what, outcome, why in _outcomes(case):
+        assert outcome is not Outcome.DIFFERENT, f"{what}: {why}\n{case.program.text}"
+
+
+def _outcomes(case: Case) -> list[tuple[str, Outcome, str]]:
+    """What becomes of the claim about each result of each operation of a program."""
+    module = load(case.program.text)
+    devices = case.partitions * case.replicas
+    device = expr.var("d", "", devices) if devices else None
+    recorder = Recorder()
+    arguments = []
+    for name, kind in zip(module.argument_names, module.main.argument_types, strict=True):
+        where = positions(kind.shape)
+        at = where if device is None else (expr.of_var(device), *where)
+        arguments.append(Value(kind, algebra.read(tensor("argument", name, kind.dtype, kind.shape), at)))
+    context = Context(
+        device,
+        max(1, case.partitions),
+        case.replicas,
+        recorder.run,
+        loops=LoopBook(lambda *_: []),
+        observe=lambda op, values: values,
+    )
+    recorder.run(module.main, arguments, context)
+    found = []
+    for claim in recorder.claims:
+        try:
+            asked = question(claim, Nesting())
+        except (UnwrittenError, BudgetError):
+            continue
+        finding = answer(Task(asked.sides, asked.final, 100))
+        if finding.outcome is not Outcome.DIFFERENT or (asked.final and not claim.may_wrap):
+            found.append((claim.what, finding.outcome, finding.why))
+    return found

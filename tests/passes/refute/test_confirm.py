@@ -1,0 +1,429 @@
+"""What counts as a difference: enclosures that are disjoint. What cancels in floating point refutes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo_verify
+from hlo_verify.diagnostics import Internal
+from hlo_verify.evaluate import Blocks, dense, of_dense
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute.confirm import Confirmer
+from hlo_verify.passes.refute.literals import ASSUMPTION, Literals, is_plain
+from hlo_verify.passes.refute.search import Search
+from hlo_verify.passes.refute.trial import run
+from hlo_verify.program.pair import Pair, pair_of
+from hlo_verify.report import Verdict
+from tests.support.pairs import elementwise
+
+
+def body(*lines: str, **constants: float | str) -> str:
+    """A body of elementwise operations: `%y = add %x, %c`; constants by name."""
+    said = [f"%{name} = stablehlo.constant dense<{value}> : TYPE" for name, value in constants.items()]
+    for line in lines:
+        name, _, rest = line.partition(" = ")
+        dialect = "" if rest.startswith("chlo.") else "stablehlo."
+        count = rest.count("%")
+        types = "TYPE" if dialect or count == 2 else "TYPE -> TYPE"
+        said.append(f"{name} = {dialect}{rest} : {types}")
+    return "\n    ".join(said)
+
+
+def pair(kind: str, logical: str, partitioned: str) -> Pair:
+    return pair_of(*map(load, elementwise(kind, logical, partitioned)))
+
+
+LOGISTIC = "%s = logistic %x"
+EQUAL = {
+    "derivative of the logistic function": (
+        body(LOGISTIC, "%t = subtract %c, %s", "%y = multiply %s, %t", c=1.0),
+        body(
+            "%n = negate %x",
+            "%e = exponential %n",
+            "%d = add %c, %e",
+            "%q = multiply %d, %d",
+            "%y = divide %e, %q",
+            c=1.0,
+        ),
+    ),
+    "erfc": (body("%y = chlo.erfc %x"), body("%e = chlo.erf %x", "%y = subtract %c, %e", c=1.0)),
+    "expm1": (body("%y = exponential_minus_one %x"), body("%e = exponential %x", "%y = subtract %e, %c", c=1.0)),
+    "log1p of an exponential": (
+        body("%e = exponential %x", "%y = log_plus_one %e"),
+        body("%e = exponential %x", "%d = add %e, %c", "%y = log %d", c=1.0),
+    ),
+    "square of a sum": (
+        body("%a = add %x, %c", "%y = multiply %a, %a", c=4096.0),
+        body(
+            "%q = multiply %x, %x", "%l = multiply %x, %d", "%m = add %q, %l", "%y = add %m, %e", d=8192.0, e=16777216.0
+        ),
+    ),
+    "difference of squares": (
+        body("%q = multiply %x, %x", "%y = subtract %q, %c", c=1.0),
+        body("%a = add %x, %c", "%b = subtract %x, %c", "%y = multiply %a, %b", c=1.0),
+    ),
+    "one minus the cosine": (
+        body("%a = cosine %x", "%y = subtract %c, %a", c=1.0),
+        body("%h = multiply %x, %f", "%s = sine %h", "%q = multiply %s, %s", "%y = add %q, %q", f=0.5),
+    ),
+    "hyperbolic sine": (
+        body(
+            "%a = exponential %x",
+            "%n = negate %x",
+            "%b = exponential %n",
+            "%d = subtract %a, %b",
+            "%y = multiply %d, %f",
+            f=0.5,
+        ),
+        body("%y = chlo.sinh %x"),
+    ),
+    "tanh by the logistic function": (
+        body("%y = tanh %x"),
+        body("%t = add %x, %x", "%s = logistic %t", "%u = add %s, %s", "%y = subtract %u, %c", c=1.0),
+    ),
+    "one minus tanh squared": (
+        body("%a = tanh %x", "%q = multiply %a, %a", "%y = subtract %c, %q", c=1.0),
+        body("%a = chlo.cosh %x", "%q = multiply %a, %a", "%y = divide %c, %q", c=1.0),
+    ),
+    "difference of roots": (
+        body("%q = multiply %x, %x", "%p = add %q, %c", "%r = sqrt %p", "%o = abs %x", "%y = subtract %r, %o", c=1.0),
+        body(
+            "%q = multiply %x, %x",
+            "%p = add %q, %c",
+            "%r = sqrt %p",
+            "%o = abs %x",
+            "%s = add %r, %o",
+            "%y = divide %c, %s",
+            c=1.0,
+        ),
+    ),
+    "logarithm of a quotient": (
+        body(
+            "%q = multiply %x, %x",
+            "%a = add %q, %c",
+            "%b = log %a",
+            c=1.0,
+        )
+        + "\n    %y = stablehlo.negate %b : TYPE",
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = divide %c, %a", "%y = log %b", c=1.0),
+    ),
+    "softplus shifted by its maximum": (
+        body("%e = exponential %x", "%d = add %c, %e", "%y = log %d", c=1.0),
+        body(
+            "%m = maximum %x, %z",
+            "%a = subtract %x, %m",
+            "%b = subtract %z, %m",
+            "%e = exponential %a",
+            "%f = exponential %b",
+            "%s = add %e, %f",
+            "%l = log %s",
+            "%y = add %m, %l",
+            z=0.0,
+        ),
+    ),
+    "reciprocal root": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%y = rsqrt %a", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%r = sqrt %a", "%y = divide %c, %r", c=1.0),
+    ),
+    "a third": (body("%y = divide %x, %c", c=3.0), body("%y = multiply %x, %c", c="0.333333343")),
+    "a third, the other way": (body("%y = multiply %x, %c", c="0.333333343"), body("%y = divide %x, %c", c=3.0)),
+    "folded constants": (
+        body("%a = multiply %x, %c", "%y = multiply %a, %d", c="0.797884583", d="0.0447149985"),
+        body("%y = multiply %x, %c", c="0.0356774069"),
+    ),
+    "what a third amplifies": (
+        body(
+            "%a = multiply %x, %c",
+            "%b = multiply %a, %t",
+            "%d = subtract %b, %x",
+            "%y = multiply %d, %g",
+            c="0.333333343",
+            t=3.0,
+            g=1048576.0,
+        ),
+        body(
+            "%a = divide %x, %t",
+            "%b = multiply %a, %t",
+            "%d = subtract %b, %x",
+            "%y = multiply %d, %g",
+            t=3.0,
+            g=1048576.0,
+        ),
+    ),
+    "rounding that decides a comparison": (
+        body("%a = divide %x, %t", "%b = multiply %a, %t", "%y = maximum %b, %x", t=3.0),
+        body("%y = maximum %x, %x"),
+    ),
+    "rounding that decides a floor": (
+        body("%w = floor %x", "%a = divide %w, %t", "%b = multiply %a, %t", "%y = floor %b", t=3.0),
+        body("%y = floor %x"),
+    ),
+    "the gamma function": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = add %a, %c", "%y = chlo.lgamma %b", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%l = log %a", "%g = chlo.lgamma %a", "%y = add %l, %g", c=1.0),
+    ),
+    "the inverse of erf": (
+        body("%a = multiply %x, %f", "%t = tanh %a", "%i = chlo.erf_inv %t", "%y = chlo.erf %i", f=0.125),
+        body("%a = multiply %x, %f", "%y = tanh %a", f=0.125),
+    ),
+    "saturated functions that are compared": (
+        body(
+            "%a = tanh %x", "%m = minimum %a, %c", "%d = subtract %c, %m", "%s = sign %d", "%y = multiply %s, %s", c=1.0
+        ),
+        body("%d = subtract %x, %x", "%y = exponential %d"),
+    ),
+}
+EXTREME = [-40.0, -17.5, -1.5, -1e-3, 2e-7, 0.75, 18.25, 36.0]
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_is_equal_never_differs(name: str) -> None:
+    """Not for inputs at which floating point loses all digits, nor for those of the search."""
+    equal = pair("f32", *EQUAL[name])
+    for scale in (1.0, 0.01, 4.0):
+        said = Confirmer(equal).confirm((of_dense(scale * np.array(EXTREME)),), [0])
+        assert not said.differences and said.open
+    assert not Search(equal).find([0])
+
+
+def test_floating_point_alone_would_refute_some() -> None:
+    """The tests above would fail without enclosures."""
+    seen = [
+        name
+        for name, bodies in EQUAL.items()
+        if pair_differs_in_floating_point(pair("f32", *bodies), of_dense(np.array(EXTREME)))
+    ]
+    assert {"derivative of the logistic function", "erfc", "one minus tanh squared"} <= set(seen)
+
+
+def pair_differs_in_floating_point(equal: Pair, inputs: Blocks) -> bool:
+    trial = run(equal, (inputs,))
+    whole, local = trial.whole.results[0], trial.local.results[0]
+    assert whole is not None and local is not None
+    a, b = dense(whole, 0), np.concatenate([dense(local, d) for d in range(equal.devices)])
+    return bool((np.abs(a - b) > 1e-9 * np.maximum(np.abs(a), np.abs(b))).any())
+
+
+TINY = 2.0**-30
+"""A relative difference of 1e-9, which no constant that is written with few bits is rounded by."""
+FUNCTIONS = (
+    "negate abs sine cosine tanh logistic exponential exponential_minus_one chlo.erf chlo.erfc chlo.sinh chlo.cosh "
+    "chlo.asinh cbrt chlo.square"
+).split()
+DIFFERENT = {
+    **{
+        name: (body(f"%y = {name} %x"), body(f"%a = {name} %x", "%b = multiply %a, %t", "%y = add %a, %b", t=TINY))
+        for name in FUNCTIONS
+    },
+    "a sum": (body("%y = add %x, %c", c=1.0), body("%a = add %x, %c", "%y = add %a, %t", c=1.0, t=TINY)),
+    "a power": (body("%y = multiply %x, %x"), body("%a = multiply %x, %x", "%y = add %a, %t", t=TINY)),
+    "a logarithm": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%y = log %a", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = add %a, %t", "%y = log %b", c=1.0, t=TINY),
+    ),
+    "a root": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%y = sqrt %a", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = add %a, %t", "%y = sqrt %b", c=1.0, t=TINY),
+    ),
+    "an epsilon": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%y = rsqrt %a", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = add %a, %t", "%y = rsqrt %b", c=1.0, t=TINY),
+    ),
+    "a maximum": (body("%y = maximum %x, %c", c=0.25), body("%a = maximum %x, %c", "%y = add %a, %t", c=0.25, t=TINY)),
+    "a digamma function": (
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%y = chlo.digamma %a", c=1.0),
+        body("%q = multiply %x, %x", "%a = add %q, %c", "%b = add %a, %t", "%y = chlo.digamma %b", c=1.0, t=TINY),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_by_a_billionth_differs(name: str) -> None:
+    assert Search(pair("f32", *DIFFERENT[name])).find([0]) == {0}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("0.5", "0.25"),
+        ("1.0e-5", "1.0e-6"),
+        ("0.1", "0.1001"),
+        ("3.14159274", "3.15"),
+        ("0.9", "0.99"),
+        ("768.0", "1.0"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["f32", "f64", "bf16"])
+def test_other_constants_differ(right: str, wrong: str, kind: str) -> None:
+    if kind == "bf16" and right in ("0.1", "3.14159274"):
+        return  # the same number in that type
+    lines = "%q = multiply %x, %x", "%y = multiply %q, %c"
+    assert Search(pair(kind, body(*lines, c=right), body(*lines, c=wrong))).find([0]) == {0}
+
+
+def test_a_refutation_that_leans_on_rounded_constants_says_so() -> None:
+    lines = ("%y = multiply %x, %c",)
+    for constants, is_said in ((("0.1", "0.2"), True), (("0.5", "0.25"), False)):
+        report = hlo_verify.verify(*elementwise("f32", *(body(*lines, c=c) for c in constants)))
+        assert report.verdict is Verdict.REFUTED and (ASSUMPTION in report.assumptions) == is_said
+
+
+def test_xla_need_not_show_what_single_precision_hides() -> None:
+    (result,) = hlo_verify.verify(*elementwise("f32", *DIFFERENT["sine"])).results
+    assert result.verdict is Verdict.REFUTED and result.code is not Internal.DISAGREEMENT
+    assert result.witness is not None and "evaluating" in result.witness.replayed
+
+
+def test_plain_numbers_are_exact_and_others_are_balls() -> None:
+    assert is_plain(768.0, 24) and is_plain(0.5, 8) and is_plain(float("-inf"), 24) and is_plain(0.0, 24)
+    assert not is_plain(float(np.float32(0.1)), 24)
+    value = float(np.float32(0.1))
+    alone, both = Literals(frozenset()), Literals(frozenset({value}))
+    assert (
+        alone(np.array(0.1, np.float32), "f32").item().rad() > both(np.array(0.1, np.float32), "f32").item().rad() > 0
+    )
+    both.is_strict = True
+    assert both(np.array(0.1, np.float32), "f32").item().is_exact()
+
+
+# What means nothing
+
+
+UNDEFINED = {
+    "division by zero": ("i32", body("%y = divide %x, %z", z=0), body("%y = subtract %x, %x")),
+    "remainder by zero": ("i32", body("%y = remainder %x, %z", z=0), body("%y = negate %x")),
+    "division by a difference": (
+        "i32",
+        body("%d = subtract %x, %x", "%y = divide %x, %d"),
+        body("%y = negate %x"),
+    ),
+    "the least integer by -1": (
+        "i8",
+        body("%m = minimum %x, %l", "%y = divide %m, %o", l=-128, o=-1),
+        body("%m = minimum %x, %l", "%y = subtract %m, %m", l=-128),
+    ),
+    "shifts by the width": (
+        "i32",
+        body("%m = maximum %x, %c", "%y = shift_left %x, %m", c=32),
+        body("%m = maximum %x, %c", "%y = negate %x", c=32),
+    ),
+    "logical shifts by more than the width": (
+        "i32",
+        body("%m = maximum %x, %c", "%y = shift_right_logical %x, %m", c=40),
+        body("%y = add %x, %c", c=1),
+    ),
+    "arithmetic shifts by a negative amount": (
+        "i32",
+        body("%m = minimum %x, %c", "%y = shift_right_arithmetic %x, %m", c=-1),
+        body("%y = add %x, %c", c=1),
+    ),
+    "a shift by more than the width that the module says itself": (
+        "i16",
+        body("%y = shift_left %x, %c", c=31),
+        body("%y = negate %x"),
+    ),
+    "negative powers of integers": (
+        "i32",
+        body("%m = minimum %x, %c", "%y = power %x, %m", c=-1),
+        body("%y = add %x, %c", c=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_inputs_that_mean_nothing_refute_nothing(name: str) -> None:
+    kind, logical, partitioned = UNDEFINED[name]
+    search = Search(pair(kind, logical, partitioned))
+    assert not search.find([0])
+    assert "no defined value" in search.open[0]
+
+
+def test_a_shift_by_just_the_width_that_the_module_says_is_defined() -> None:
+    """JAX takes the upper half of a seed that way."""
+    shifted = body("%y = shift_right_logical %x, %c", c=32)
+    assert Search(pair("i32", shifted, body("%y = negate %x"))).find([0]) == {0}
+
+
+CONVERTED = """%c = stablehlo.constant dense<BIG> : TYPE
+    %a = stablehlo.abs %x : TYPE
+    %b = stablehlo.add %a, %c : TYPE
+    %i = stablehlo.convert %b : (TYPE) -> tensor<Nxi8>
+    %j = stablehlo.convert %i : (tensor<Nxi8>) -> TYPE
+    %y = stablehlo.multiply %j, %x : TYPE"""
+
+
+def test_numbers_that_an_integer_type_does_not_hold_refute_nothing() -> None:
+    logical, partitioned = elementwise("f32", CONVERTED.replace("BIG", "300.0"), CONVERTED.replace("BIG", "-0.0"))
+    partitioned = partitioned.replace("%y = stablehlo.multiply %j, %x", "%y = stablehlo.add %j, %x")
+    texts = logical.replace("<Nx", "<8x"), partitioned.replace("<Nx", "<2x")
+    assert not Search(pair_of(*map(load, texts))).find([0])
+
+
+SORTED = """%k = stablehlo.iota dim = 0 : tensor<Nxi32>
+    %h = stablehlo.constant dense<0> : TYPE
+    %z = stablehlo.multiply %x, %h : TYPE
+    %s:2 = "stablehlo.sort"(%z, %k) <{dimension = 0 : i64, is_stable = STABLE}> ({
+      ^bb0(%l: tensor<i32>, %r: tensor<i32>, %m: tensor<i32>, %n: tensor<i32>):
+        %c = stablehlo.compare LT, %l, %r : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+    }) : (TYPE, tensor<Nxi32>) -> (TYPE, tensor<Nxi32>)
+    %y = stablehlo.add %s#1, %s#0 : TYPE"""
+
+
+@pytest.mark.parametrize("stable", ["true", "false"])
+def test_ties_under_an_unstable_sort_refute_nothing(stable: str) -> None:
+    kept = SORTED.replace("STABLE", stable)
+    other = "%k = stablehlo.iota dim = 0 : tensor<Nxi32>\n    %y = stablehlo.reverse %k, dims = [0] : TYPE"
+    whole, part = elementwise("i32", kept, other)
+    whole = whole.replace("{devices=[4]<=[4]}", "{replicated}").replace("<Nx", "<8x")
+    part = part.replace("2xi32", "8xi32").replace("<Nx", "<8x")
+    found = Search(pair_of(load(whole), load(part))).find([0])
+    assert found == ({0} if stable == "true" else set())
+
+
+def test_a_defined_difference_beside_an_undefined_one_is_found() -> None:
+    """Only elements that depend on what is undefined are left out."""
+    lines = "%q = divide %x, %w", "%p = maximum %x, %z"
+    logical = body("%w = minimum %x, %o", *lines, "%y = add %q, %p", z=0, o=1)
+    partitioned = body("%w = minimum %x, %o", *lines, "%r = add %q, %p", "%y = add %r, %o", z=0, o=1)
+    assert Search(pair("i32", logical, partitioned)).find([0]) == {0}
+
+
+# NaN and infinities
+
+
+NAN = {
+    "zero by zero": body("%z = subtract %x, %x", "%q = divide %z, %z", "%y = add %q, %x"),
+    "the logarithm of a negative number": body("%q = multiply %x, %x", "%n = subtract %c, %q", "%y = log %n", c=-1.0),
+    "the root of a negative number": body("%q = multiply %x, %x", "%n = subtract %c, %q", "%y = sqrt %n", c=-1.0),
+    "zero times infinity": body("%z = subtract %x, %x", "%q = multiply %z, %i", "%y = add %q, %x", i="0x7F800000"),
+    "infinity less itself": body("%a = add %x, %i", "%y = subtract %a, %i", i="0x7F800000"),
+    "one by zero": body("%z = subtract %x, %x", "%y = divide %c, %z", c=1.0),
+}
+
+
+@pytest.mark.parametrize("name", NAN)
+def test_nan_that_a_device_makes_of_numbers_is_a_difference(name: str) -> None:
+    search = Search(pair("f32", body("%y = sine %x"), NAN[name]))
+    assert search.find([0]) == {0}
+    (found,) = search.counterexamples([0])
+    assert not np.isfinite(found.differences[0].found) and np.isfinite(found.differences[0].expected)
+
+
+def test_xla_confirms_nan() -> None:
+    (result,) = hlo_verify.verify(*elementwise("f32", body("%y = sine %x"), NAN["zero by zero"])).results
+    assert result.verdict is Verdict.REFUTED
+    assert result.witness is not None and "by XLA" in result.witness.replayed
+
+
+@pytest.mark.parametrize("name", [name for name in NAN if name != "one by zero"])
+def test_nan_in_the_logical_result_is_no_witness(name: str) -> None:
+    assert not Search(pair("f32", NAN[name], body("%y = sine %x"))).find([0])
+
+
+def test_an_overflow_of_floating_point_is_no_nan() -> None:
+    """Over the reals `exp(1000 + x) / exp(1000 + x)` is 1."""
+    ratio = body("%a = add %x, %c", "%e = exponential %a", "%f = exponential %a", "%y = divide %e, %f", c=1000.0)
+    one = body("%z = subtract %x, %x", "%y = cosine %z")
+    assert not Search(pair("f64", one, ratio)).find([0])

@@ -1,0 +1,119 @@
+"""Which inputs are searched through."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify.limits import Limits
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute import granularity, search
+from hlo_verify.passes.refute.granularity import Cut, Cuts
+from hlo_verify.passes.refute.search import Draw, Search
+from hlo_verify.program.pair import Pair, pair_of
+from hlo_verify.session import Session
+from tests.support.pairs import REPLICATED, module, on
+
+
+def pair(kind: str, arguments: str, results: str, body: str, old: str, new: str) -> Pair:
+    """A module on one device, of values of one type, and the same with something in its body replaced."""
+    given = ", ".join(f"%{name}: {kind} {on(REPLICATED)}" for name in arguments)
+    found = ", ".join([f"{kind} {on(REPLICATED)}"] * len(results))
+    end = f"\n return {', '.join(f'%{name}' for name in results)} : {', '.join([kind] * len(results))}"
+    texts = (module(given, found, each.replace("TYPE", kind) + end, 1) for each in (body, body.replace(old, new)))
+    return pair_of(*map(load, texts))
+
+
+UPDATE = """
+    %c = stablehlo.constant dense<1.0e-6> : TYPE
+    %g = stablehlo.multiply %w, %c : TYPE
+    %a = stablehlo.add %m, %g : TYPE
+    %b = stablehlo.add %n, %g : TYPE
+    %d = stablehlo.add %o, %g : TYPE
+    %e = stablehlo.add %p, %g : TYPE
+"""
+
+
+def test_a_state_does_not_hide_what_it_is_updated_by() -> None:
+    """Next to a state of its usual size, the difference is a millionth."""
+    modules = pair("tensor<4096xf32>", "wmnop", "abde", UPDATE, "1.0e-6", "2.0e-6")
+    assert Search(modules).find(range(4), draws=1) == {0, 1, 2, 3}
+
+
+RATIO = """
+    %c = stablehlo.constant dense<0.01> : TYPE
+    %a = stablehlo.abs %x : TYPE
+    %b = stablehlo.abs %y : TYPE
+    %m = stablehlo.multiply %b, %c : TYPE
+    %r = stablehlo.maximum %a, %m : TYPE
+"""
+
+
+def test_arguments_of_different_scales() -> None:
+    """The result is the first argument unless the second is more than a hundred times as large."""
+    assert Search(pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.011")).find([0]) == {0}
+
+
+WRAPPED = """
+    %z = stablehlo.constant dense<0> : TYPE
+    %c = stablehlo.constant dense<40> : TYPE
+    %m = stablehlo.compare LT, %x, %z : (TYPE, TYPE) -> tensor<64xi1>
+    %w = stablehlo.add %x, %c : TYPE
+    %r = stablehlo.select %m, %w, %x : tensor<64xi1>, TYPE
+"""
+
+
+def test_integers_out_of_range() -> None:
+    """As an index from the end of a table is, of which another size is assumed."""
+    assert Search(pair("tensor<64xi32>", "x", "r", WRAPPED, "dense<40>", "dense<41>")).find([0]) == {0}
+
+
+def test_the_rest_is_not_searched_for_much_longer() -> None:
+    """Two results: one differs for any inputs, the other only for arguments of different scales."""
+    plain = "%s = stablehlo.multiply %x, %c : TYPE" + RATIO.replace("%c = ", "%k = ").replace("%b, %c", "%b, %k")
+    body = "%c = stablehlo.constant dense<0.01> : TYPE\n" + plain
+    modules = pair("tensor<4096xf32>", "xy", "sr", body, "0.01", "0.011")
+    assert Search(modules).find([0, 1]) == {0, 1}
+    short = Session(Limits(further_work=-(10**12)))
+    assert Search(modules, short).find([0, 1]) == {0}
+    assert Search(modules, short).find([1]) == {1}
+
+
+def test_fewer_classes_are_tried_before_dimensions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "DRAWS", (Draw(1.0, 8, 8),))
+    monkeypatch.setattr(granularity, "CHEAP", 32)
+    found = Search(pair("tensor<16x32x64x128xi1>", "x", "y", "%y = stablehlo.and %x, %x : TYPE", "and", "xor"))
+    assert found.find([0], draws=1) == {0}
+    (counterexample,) = found.counterexamples([0])
+    assert counterexample.trial.inputs[0].values.shape == (1, 2, 2, 2, 2)
+
+
+KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
+
+
+def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
+    known = Cuts(KINDS, 2.0)
+    assert known.all_fit
+    tried = []
+    for cut in known.choices(0, 4):
+        assert not any(map(cut.is_finer, tried))
+        tried.append(cut)
+        known.note(cut, 1 << 40, 0.0)
+    assert tried[0] == Cut(4)
+    assert tried[-1] == Cut(2, frozenset(KINDS))
+    known.relax()
+    assert known.elements == 1 << 40
+    assert known.all_fit
+
+
+def test_no_work_is_wasted_on_what_is_too_large() -> None:
+    """One failure that took much, and what takes least is next; then what was cheap."""
+    known = Cuts(KINDS, 2.0)
+    known.note(next(known.choices(0, 4)), 1 << 40, 10.0)
+    assert list(known.choices(0, 4)) == [Cut(2, frozenset(KINDS))]
+    fitting = Cut(2, frozenset(KINDS[:2]))
+    known.note(fitting, 0, 1.0)
+    assert list(known.choices(1, 4)) == [fitting]
+    known.note(fitting, 0, 20.0)
+    *finer, last = known.choices(1, 4)
+    assert last == fitting
+    assert finer[0].detail == 4

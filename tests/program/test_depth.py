@@ -1,0 +1,80 @@
+"""Modules that nest deeply are verified, and what nests too deeply is said in one message."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hlo_verify import api, cli
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program import depth
+from hlo_verify.report import Verdict
+
+KIND = "tensor<4xf32>"
+
+
+def calls(count: int) -> str:
+    """So many functions, each of which calls the next."""
+    functions = [
+        f"func.func @main(%x: {KIND}) -> {KIND} {{ %y = call @f1(%x) : ({KIND}) -> {KIND} return %y : {KIND} }}"
+    ]
+    for n in range(1, count):
+        body = f"%y = stablehlo.tanh %x : {KIND}"
+        if n < count - 1:
+            body = f"%y = call @f{n + 1}(%x) : ({KIND}) -> {KIND}"
+        functions.append(f"func.func private @f{n}(%x: {KIND}) -> {KIND} {{ {body} return %y : {KIND} }}")
+    return "module {\n" + "\n".join(functions) + "\n}\n"
+
+
+def branches(count: int) -> str:
+    """So many conditionals, each inside of the one before."""
+    lines = [f"module {{ func.func @main(%p: tensor<i1>, %x: {KIND}) -> {KIND} {{"]
+    lines += [f'%r{n} = "stablehlo.if"(%p) ({{' for n in range(count)]
+    lines += [f"%r{count} = stablehlo.tanh %x : {KIND}"]
+    end = f"stablehlo.return %x : {KIND} }}) : (tensor<i1>) -> {KIND}"
+    lines += [f"stablehlo.return %r{n} : {KIND} }}, {{ {end}" for n in range(count, 0, -1)]
+    return "\n".join((*lines, f"return %r0 : {KIND} }} }}"))
+
+
+@pytest.mark.parametrize("nested", [calls(300), branches(200)], ids=["300 calls", "200 branches"])
+def test_deep_modules_are_proved(nested: str) -> None:
+    assert api.verify(nested, nested, devices=1).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("kind", [calls, branches])
+def test_what_is_too_deep_is_an_input_error(
+    kind: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(depth, "FRAMES", sys.getrecursionlimit())
+    path = tmp_path / "deep.mlir"
+    path.write_text(kind(1000))
+    assert cli.main([str(path), str(path), "--devices", "1"]) == cli.INPUT_ERROR
+    said = capsys.readouterr().err
+    assert said.startswith("hlo-verify: error[HV406]: a module is nested too deeply")
+    assert said.count("\n") == 1
+
+
+def test_other_threads_keep_the_stack_that_they_have() -> None:
+    found: list[object] = []
+
+    def attempt() -> None:
+        try:
+            found.append(api.verify(calls(3000), calls(3000), devices=1).verdict)
+        except InputError as error:
+            found.append(error.code)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    assert found == ["HV406"]
+
+
+def test_the_limit_of_frames_is_put_back() -> None:
+    before = sys.getrecursionlimit()
+    with pytest.raises(InputError):
+        api.verify("damaged\n", "damaged\n")
+    assert sys.getrecursionlimit() == before

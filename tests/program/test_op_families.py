@@ -1,0 +1,75 @@
+"""Every operation that has a meaning has a row that says what kind of operation it is, and every custom call."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify import custom_calls
+from hlo_verify.evaluate import interpret
+from hlo_verify.ops import RULES
+from hlo_verify.ops.collectives import RULES as COLLECTIVES
+from hlo_verify.ops.kernels import PRESUMED
+from hlo_verify.ops.opaque import CUSTOM_CALLS
+from hlo_verify.passes.recheck.meanings import MEANINGS
+from hlo_verify.program import op_families
+from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.op_families import CUSTOM_CALL, ROWS, TARGETS, Family, communicates, is_new_each_time
+
+
+def test_what_has_a_rule_has_a_row() -> None:
+    assert set(RULES) - set(ROWS) == {CUSTOM_CALL}
+    assert set(MEANINGS) <= {*ROWS, CUSTOM_CALL}
+    assert set(interpret.RULES) <= {*ROWS, CUSTOM_CALL} | {name.split(".")[-1] for name in ROWS}
+
+
+def test_what_custom_calls_have_a_rule_have_a_row() -> None:
+    assert set(CUSTOM_CALLS) | set(PRESUMED) == set(TARGETS)
+    assert {target for target, row in TARGETS.items() if row == Family.KERNEL} == set(PRESUMED) - {"AllocateBuffer"}
+
+
+def test_collectives_communicate_or_number_devices() -> None:
+    known = op_families.COLLECTIVES | op_families.DEVICE_NUMBERS
+    assert set(COLLECTIVES) == known - {"ragged_all_to_all", "mhlo.ragged_all_to_all"}
+
+
+def _function(name: str, **attributes: object) -> Function:
+    """An operation, in a region of another one."""
+    inner = Function((), (), (Op(name, (), (), (), attributes),), ())
+    return Function((), (), (Op("case", (), (), (), {}, (inner,)),), ())
+
+
+def _call(target: str, **attributes: object) -> Function:
+    return _function(CUSTOM_CALL, call_target_name=target, **attributes)
+
+
+@pytest.mark.parametrize(
+    ("function", "exchanges", "draws"),
+    [
+        (_function("add"), False, False),
+        (_function("mhlo.all_to_all"), True, False),
+        (_function("send"), True, False),
+        (_function("recv"), True, True),
+        (_function("rng"), False, True),
+        (_function("partition_id"), False, False),
+        (_function("of.a.dialect.unheard_of"), True, True),
+        (_call("Sharding"), False, False),
+        (_call("AllocateBuffer"), False, True),
+        (_call("ragged_all_to_all"), True, False),
+        (_call("unheard_of"), True, True),
+        (_call("tpu_custom_call", backend_config="{}"), False, False),
+        (_call("tpu_custom_call", backend_config='{"collective_id": 0}'), True, False),
+        (_call("triton_kernel_call", has_side_effect=True), True, True),
+    ],
+)
+def test_what_is_not_known_may_communicate_and_be_new(function: Function, exchanges: bool, draws: bool) -> None:
+    assert communicates(function) is exchanges
+    assert is_new_each_time(function) is draws
+
+
+def test_users_say_what_a_call_computes() -> None:
+    hlo_verify.register_custom_call("unheard_of")
+    try:
+        assert not communicates(_call("unheard_of"))
+    finally:
+        custom_calls.forget_custom_call("unheard_of")
