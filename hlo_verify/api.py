@@ -13,7 +13,7 @@ from hlo_verify import custom_calls
 from hlo_verify.diagnostics import Annotation, Input, Internal
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort, Limits
-from hlo_verify.passes.read import conversion
+from hlo_verify.passes.load import conversion
 from hlo_verify.program.depth import deeply
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session

@@ -255,7 +255,8 @@ def _register_custom_calls() -> None:
     meanings = read_custom_calls(Path.cwd())
     if not meanings:
         return
-    from hlo_verify.custom_calls import forget_custom_call, register_custom_call, registered
+    from hlo_verify.custom_calls import forget_custom_call, register_custom_call
+    from hlo_verify.program.registered_calls import registered
 
     for target, meaning in meanings.items():
         if target in registered():

@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from hlo_verify.diagnostics import Input, Unsupported
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.element_types import JAX_NAMES
+from hlo_verify.program.registered_calls import SAID
 
 if TYPE_CHECKING:
     from hlo_verify.ops.values import Context, Rule, Value
     from hlo_verify.program.ir import Function, Module, Op, TensorType
-
-_registered: dict[str, str] = {}
-"""What was said of each target, in words."""
-
-JAX_NAMES = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}
-JAX_NAMES |= {f"{u}i{n}": f"{'u' if u else ''}int{n}" for u in ("", "u") for n in (4, 8, 16, 32, 64)}
-JAX_NAMES |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
-"""What JAX calls the element types of MLIR."""
 
 
 def register_custom_call(
@@ -50,7 +44,7 @@ def register_custom_call(
         opaque.register_custom_call(target, opaque.deterministic(trailing))
         last = "the last dimension" if trailing == 1 else f"the last {trailing} dimensions"
         over = "its operands" if trailing is None else f"{last} of its operands"
-        _registered[target] = f"custom_call to {target} is a function of {over}"
+        SAID[target] = f"custom_call to {target} is a function of {over}"
         return
     if not callable(meaning):
         raise ValueError(f"the meaning of {target} must be a function of JAX arrays, not {meaning!r}")
@@ -58,20 +52,15 @@ def register_custom_call(
         raise ValueError(f"trailing goes with a custom call of which nothing else is known; {target} has a meaning")
     name = f"{getattr(meaning, '__module__', '?')}.{getattr(meaning, '__qualname__', repr(meaning))}"
     opaque.register_custom_call(target, _inlined(target, meaning, name))
-    _registered[target] = f"custom_call to {target} computes what {name} does"
+    SAID[target] = f"custom_call to {target} computes what {name} does"
 
 
 def forget_custom_call(target: str) -> None:
     """Take back what `register_custom_call` said. Raises KeyError where it said nothing."""
     from hlo_verify.ops import opaque
 
-    del _registered[target]
+    del SAID[target]
     del opaque.CUSTOM_CALLS[target]
-
-
-def registered() -> frozenset[str]:
-    """The targets that users have given a meaning."""
-    return frozenset(_registered)
 
 
 def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
@@ -79,7 +68,7 @@ def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
     from hlo_verify.ops.kernels import PRESUMED
     from hlo_verify.program.ir import operations
 
-    said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | _registered
+    said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | SAID
     ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
     found = {str(op.attributes.get("call_target_name")) for op in ops}
     return tuple(said[target] for target in sorted(found & said.keys()))

@@ -14,6 +14,7 @@ import hlo_verify
 from hlo_verify import cli, custom_calls
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.registered_calls import registered
 from hlo_verify.sources.shardings_file import read_custom_calls
 
 PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
@@ -22,7 +23,7 @@ PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    for target in custom_calls.registered():
+    for target in registered():
         custom_calls.forget_custom_call(target)
 
 

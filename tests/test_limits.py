@@ -26,6 +26,7 @@ CLOCKS = ("monotonic", "perf_counter", "process_time", "thread_time", "time")
 TELLS_THE_TIME = {
     "session.py": "the user's time limit",
     "prove.py": "the seconds in a report",
+    "examine.py": "the seconds in a report",
     "refute.py": "the seconds in a report",
     "recheck.py": "the seconds in a report",
     "each_pass.py": "the seconds in a report",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hlo_verify import api, cli
-from hlo_verify.passes.prove.prove import Examination
+from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
 
 FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3)

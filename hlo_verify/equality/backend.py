@@ -12,9 +12,6 @@ import enum
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from hlo_verify.passes.recheck.formulas import Graph
-from hlo_verify.passes.recheck.graph import Node
-
 
 class Limit(enum.Enum):
     """What ran out."""
@@ -72,11 +69,3 @@ class Backend(Protocol[Question]):
     """
 
     def decide(self, question: Question, limits: Limits) -> Answer: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Formulas:
-    """Pairs of formulas that should be equal: nodes of a graph (`solver.formulas`)."""
-
-    graph: Graph
-    pairs: tuple[tuple[Node, Node], ...]

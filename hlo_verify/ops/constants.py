@@ -13,16 +13,8 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.conversion import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
-from hlo_verify.ops.values import (
-    Context,
-    Rule,
-    UnsupportedError,
-    Value,
-    is_float,
-    position,
-    positions,
-    require_arithmetic,
-)
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, positions, require_arithmetic
+from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.laws import apply
@@ -61,7 +53,7 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         return literal(array.flat[0], dtype)
     if is_float(dtype) and not np.isfinite(array).all():
         return _with_symbols(array, dtype, shape)
-    if dtype in algebra.INTEGER_RANGES and array.size <= TABLE_LIMIT:
+    if dtype in INTEGER_RANGES and array.size <= TABLE_LIMIT:
         values = tuple(int(v) for v in array.flat)
         if all(abs(v) < TABLE_BOUND for v in values):
             return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))
@@ -97,7 +89,7 @@ def literal(value: Any, dtype: str) -> Poly:
     if is_complex(dtype):
         real, imaginary = literal(value.real, "f64"), literal(value.imag, "f64")
         return make_complex(real, imaginary) if imaginary.items else real
-    if dtype in algebra.INTEGER_RANGES:
+    if dtype in INTEGER_RANGES:
         return number(int(value))
     x = float(value)
     if math.isinf(x):

@@ -20,12 +20,12 @@ from hlo_verify.ops.values import (
     as_index,
     exact_integer,
     integer_range,
-    is_integer,
     position,
     positions,
     require_arithmetic,
     result,
 )
+from hlo_verify.program.element_types import is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.laws import apply

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, is_integer, positions
+from hlo_verify.ops.values import Context, UnsupportedError, Value, as_index, integer_range, positions
+from hlo_verify.program.element_types import INTEGER_RANGES, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.op_families import communicates, is_identity
 from hlo_verify.terms import algebra
@@ -113,7 +114,7 @@ def _step(result: int, argument: int, body: Function, producers: dict[int, Op], 
         if result == argument:
             return total
         op = producers.get(result)
-        if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in algebra.INTEGER_RANGES:
+        if op is None or op.name not in ("add", "subtract") or op.types[0].dtype not in INTEGER_RANGES:
             return None
         first, second = op.operands
         step = _constant(second, body, producers, context)

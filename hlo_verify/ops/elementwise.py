@@ -24,11 +24,10 @@ from hlo_verify.ops.values import (
     exact_integer,
     factor,
     integer_range,
-    is_float,
-    is_integer,
     require_arithmetic,
     result,
 )
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations

@@ -86,11 +86,11 @@ CUSTOM_CALLS: dict[str, Rule] = {}
 def register_custom_call(target: str, rule: Rule) -> None:
     """Give custom calls to a target a meaning.
 
-    The rule gets the operation (`hlo_verify.program.ir.Op`: attributes, result types), its operands as values (`.term` is the
-    element at the positional variables, `.at(indices)` at others) and the context; it returns a value for each result,
-    or raises `hlo_verify.ops.values.UnsupportedError`. It must be exact: a proof may lean on it. `deterministic` makes
-    a rule for a kernel of which nothing is known but that equal operands give equal results. Raises `ValueError` for a
-    target that has a meaning already.
+    The rule gets the operation (`hlo_verify.program.ir.Op`: attributes, result types), its operands as values (`.term`
+    is the element at the positional variables, `.at(indices)` at others) and the context; it returns a value for each
+    result, or raises `hlo_verify.ops.values.UnsupportedError`. It must be exact: a proof may lean on it.
+    `deterministic` makes a rule for a kernel of which nothing is known but that equal operands give equal results.
+    Raises `ValueError` for a target that has a meaning already.
     """
     if target in CUSTOM_CALLS:
         raise ValueError(f"custom_call to {target} has a meaning already")

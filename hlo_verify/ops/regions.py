@@ -16,12 +16,11 @@ from hlo_verify.ops.values import (
     Value,
     exact_integer,
     integer_range,
-    is_float,
-    is_integer,
     operand_of_type,
     positions,
     require_arithmetic,
 )
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums

@@ -23,7 +23,8 @@ from hlo_verify.equality import opening
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ops.filling import filled
-from hlo_verify.ops.values import Value, is_float, is_integer, lighten, positions
+from hlo_verify.ops.values import Value, lighten, positions
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, rotations, sums
 from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE as FINITE

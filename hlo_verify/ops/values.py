@@ -15,6 +15,7 @@ import numpy as np
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
@@ -228,9 +229,9 @@ def result(op: Op, term: Poly) -> list[Value]:
 
 def integer_range(dtype: str) -> tuple[int, int]:
     """Least and greatest value of an integer type."""
-    if dtype not in algebra.INTEGER_RANGES:
+    if dtype not in INTEGER_RANGES:
         raise UnsupportedError(f"{dtype} where an integer type is expected", Unsupported.ELEMENT_TYPE)
-    return algebra.INTEGER_RANGES[dtype]
+    return INTEGER_RANGES[dtype]
 
 
 def as_index(value: Value) -> Index:
@@ -369,7 +370,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
             _, (_, index, _, initial) = unfold(atom)
             return _hull(bounds(index), bounds(initial))
         polynomial = atom.tensor.kind in ("sum", "product", "term")
-        return None if polynomial else algebra.INTEGER_RANGES.get(atom.tensor.dtype)
+        return None if polynomial else INTEGER_RANGES.get(atom.tensor.dtype)
     if isinstance(atom, Apply):
         if atom.function in ("maximum", "minimum"):
             parts = [bounds(arg) for arg in atom.args]
@@ -378,12 +379,8 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
             pick = max if atom.function == "maximum" else min
             return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
         named_type = re.fullmatch(r"(?:wrap|truncate):(\w+)|.*->(\w+)(?:,.*)?", atom.function)
-        return algebra.INTEGER_RANGES.get(named_type[1] or named_type[2]) if named_type else None
+        return INTEGER_RANGES.get(named_type[1] or named_type[2]) if named_type else None
     return 0, 1
-
-
-ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")
-"""Element types with StableHLO's plain arithmetic (quantized types have another)."""
 
 
 def require_arithmetic(*dtypes: str) -> None:
@@ -391,13 +388,3 @@ def require_arithmetic(*dtypes: str) -> None:
     for dtype in dtypes:
         if not ARITHMETIC.fullmatch(dtype):
             raise UnsupportedError(f"arithmetic of {dtype}", Unsupported.ELEMENT_TYPE)
-
-
-def is_float(dtype: str) -> bool:
-    """Whether a type is a real floating-point type."""
-    return dtype.startswith(("f", "bf"))
-
-
-def is_integer(dtype: str) -> bool:
-    """Whether a type is an integer type other than booleans."""
-    return dtype in algebra.INTEGER_RANGES and dtype != "i1"

@@ -1,7 +1,7 @@
 """The module as the passes see it: straight lists of operations over numbered values.
 
 Calls are inlined, tuples are flattened and attributes are plain Python values, so
-that an interpreter over a `Function` is a loop. `hlo_verify.passes.canonicalize.entry`
+that an interpreter over a `Function` is a loop. `hlo_verify.passes.canonicalize`
 builds it from MLIR; nothing after it touches MLIR again.
 """
 

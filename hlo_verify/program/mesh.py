@@ -144,3 +144,30 @@ def read_axes(attributes: Iterable[Any]) -> tuple[AxisReference, ...]:
             info = jaxlib_api.sdy.SubAxisInfoAttr(part)
             axes.append(AxisReference(reference.name, int(info.pre_size), int(info.size)))
     return tuple(axes)
+
+
+_MOST_DEVICES = 1 << 24
+"""More than any mesh has; a damaged number may say anything."""
+
+ORDER_MARK = " in device order "
+"""Between the name of a mesh's first axis and the order of its devices, where reading has put that."""
+
+
+def device_order_of(axis: str) -> tuple[int, ...]:
+    """The device at each position of a mesh, from the name of its first axis; empty where that is the position.
+
+    Raises `InputError` where it says no order.
+    """
+    _, mark, order = axis.partition(ORDER_MARK)
+    if not mark:
+        return ()
+    try:
+        parts = [[int(n) for n in numbers.split(",")] for numbers in order.split("T")]
+    except ValueError:
+        parts = []
+    if len(parts) == 1:
+        return tuple(parts[0])
+    shape, permutation = parts if len(parts) == 2 else ([], [0])
+    if sorted(permutation) != list(range(len(shape))) or not 0 < math.prod(shape) <= _MOST_DEVICES:
+        raise InputError(f"the mesh of replica groups has no order of devices: {order}", Input.DAMAGED)
+    return tuple(np.arange(math.prod(shape)).reshape(shape).transpose(permutation).ravel().tolist())

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from enum import Flag, auto
 from typing import Any
 
-from hlo_verify.custom_calls import registered
 from hlo_verify.program.ir import Function, Op, operations
+from hlo_verify.program.registered_calls import registered
 
 
 class Family(Flag):

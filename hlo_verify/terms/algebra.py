@@ -1,14 +1,14 @@
 """Arithmetic of terms: every function here gives a normalised polynomial.
 
 Real arithmetic is assumed. Booleans are 0 and 1, so their powers are idempotent. `exp` turns sums
-into products; what cannot be expressed stays an uninterpreted function (`functions`).
+into products; what cannot be expressed stays an uninterpreted function (`laws`).
 """
 
 from __future__ import annotations
 
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, content, difference, of_index, scale
-from hlo_verify.terms.machine import INTEGER_RANGES, as_index, split_affine
+from hlo_verify.terms.machine import as_index, split_affine
 from hlo_verify.terms.products import (
     add,
     expanded,
@@ -25,7 +25,6 @@ from hlo_verify.terms.substitution import Substitution, substitute
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, of_atom
 
 __all__ = [
-    "INTEGER_RANGES",
     "Substitution",
     "add",
     "as_index",

@@ -16,6 +16,7 @@ from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import (
@@ -283,7 +284,7 @@ def instance(source: Tensor, bodies: tuple[Poly, ...]) -> Tensor:
 
 def _integer(dtype: str) -> str:
     """The element type, as far as it takes part in telling definitions apart: integers have the range of theirs."""
-    return dtype if dtype in algebra.INTEGER_RANGES else ""
+    return dtype if dtype in INTEGER_RANGES else ""
 
 
 def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: _Keys) -> list[Var]:

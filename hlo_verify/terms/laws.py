@@ -11,11 +11,12 @@ from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build, of_index, plain, scale
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.guards import interval, order
 from hlo_verify.terms.losses import ZERO_TIMES, checked, zero_times
-from hlo_verify.terms.machine import INTEGER_RANGES, as_index
+from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.products import MULTIPLY, add, distributes, expanded, multiply, subtract, times
 from hlo_verify.terms.term import (

@@ -45,7 +45,7 @@ CASES = 256
 ZERO_TIMES = "zero_times"
 
 SIDE = "side"
-"""The kind of truth values of which one holds at most: what they select is never added up (`solver.sides`)."""
+"""The kind of truth values of which one holds at most: what they select is never added up (`equality.sides`)."""
 
 Bound = int | None
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly
-
-INTEGER_RANGES = {
-    "i1": (0, 1),
-    **{f"i{n}": (-(1 << n - 1), (1 << n - 1) - 1) for n in (2, 4, 8, 16, 32, 64)},
-    **{f"ui{n}": (0, (1 << n) - 1) for n in (2, 4, 8, 16, 32, 64)},
-}
-"""Least and greatest value of every integer element type."""
 
 
 def as_index(p: Poly, lo: int, hi: int) -> Index:

@@ -1,7 +1,7 @@
 """Partition a module with the XLA in jaxlib, and catch it before and after the SPMD partitioner.
 
-XLA runs in a child process (`hlo_verify.xla.partition_child`): its flags, its memory and its crashes stay there. It dumps
-the module around the partitioner and would go on to optimize and compile; it is ended as soon as the second dump
+XLA runs in a child process (`partition_child`): its flags, its memory and its crashes stay there. It dumps the module
+around the partitioner and would go on to optimize and compile; it is ended as soon as the second dump
 is complete. Text is dumped because a serialized proto loses the number of partitions.
 """
 

@@ -1,7 +1,7 @@
-"""The child process of `hlo_verify.xla.partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
+"""The child process of `partition`: read a module, and have XLA partition it under the parent's XLA_FLAGS.
 
-`python -m hlo_verify.xla.partition_child FOLDER MODULE [DEVICES]` writes `error` to FOLDER, the code and message for the
-user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent)
+`python -m hlo_verify.xla.partition_child FOLDER MODULE [DEVICES]` writes `error` to FOLDER, the code and message for
+the user, where it cannot go on. A file `shardings` in FOLDER (pickled by the parent)
 holds shardings to put on the module first. The parent ends it once XLA has dumped what it is after.
 """
 

@@ -13,10 +13,9 @@ from hlo_verify.passes.canonicalize.attributes import Attributes
 from hlo_verify.passes.canonicalize.defaults import RULES
 from hlo_verify.passes.canonicalize.locations import Locations
 from hlo_verify.passes.canonicalize.resources import Resources
-from hlo_verify.passes.read.proto_edits import device_order_of
 from hlo_verify.program import sharding_text
 from hlo_verify.program.ir import UNREAD_FIELDS, Function, Op, TensorType, Value
-from hlo_verify.program.mesh import Mesh, read_mesh
+from hlo_verify.program.mesh import Mesh, device_order_of, read_mesh
 from hlo_verify.program.op_families import BORDERS
 
 Values = tuple[Value, ...]
@@ -209,7 +208,7 @@ def _has_unread_fields(operation: Any) -> bool:
 
 
 def _ordered(mesh: Mesh) -> Mesh:
-    """The mesh in the order of devices that the name of its first axis holds (see `proto.name_device_orders`)."""
+    """The mesh in the order of devices that the name of its first axis holds (see `proto_edits.name_device_orders`)."""
     order = device_order_of(mesh.axes[0][0]) if mesh.axes else ()
     if order and sorted(order) != list(range(mesh.size)):
         raise InputError(

@@ -1,9 +1,9 @@
 """Whether the rounding of constants stays a rounding in everything that a program computes.
 
-A constant that stands for an expression (`folding`) is that expression, but for a rounding, and over the reals the
-program with the one is not that with the other. It is close to it as long as the rounding grows no larger relative to
-what it is part of: in `x * 0.333333343 + y` it does not, in `x * 0.333333343 * 3 - x`, which would be 0 with 1/3, there
-is nothing else left.
+A constant that stands for an expression (`folded_constants`) is that expression, but for a rounding, and over the reals
+the program with the one is not that with the other. It is close to it as long as the rounding grows no larger relative
+to what it is part of: in `x * 0.333333343 + y` it does not, in `x * 0.333333343 * 3 - x`, which would be 0 with 1/3,
+there is nothing else left.
 
 So the program is interpreted with an unknown factor on each such constant. In the term of every value, what comes out
 where all factors are 1 is collected, monomial by monomial, with how much of it moves with them: a function or a named

@@ -23,7 +23,8 @@ from hlo_verify.passes.chain.folded_constants import Folded
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
-from hlo_verify.passes.prove.prove import Differing, Examination, Progress, examine, nothing, out_of_time, prove_at_once
+from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
+from hlo_verify.passes.prove.prove import Progress, nothing, out_of_time, prove_at_once
 from hlo_verify.program.ir import Module
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError

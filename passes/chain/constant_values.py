@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Function, Op, Value, operations
 
 Key = tuple[str, bytes]

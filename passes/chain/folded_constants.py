@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
 from hlo_verify.passes.chain.constant_values import SAME, Computed, Key, computed, is_near, joined, literal
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, operations
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hlo_verify.ops.values import is_float
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, beyond, operations, value_types
 
 

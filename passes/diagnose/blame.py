@@ -1,7 +1,7 @@
 """Which operation is at fault when the meaning of a value is lost.
 
-Going back from a result through lost values (`lost`), the operations whose operands have a meaning, and whose own value
-has none, are where something goes wrong. Some things are no fault by themselves and are looked past:
+Going back from a result through lost values (`lost_values`), the operations whose operands have a meaning, and whose
+own value has none, are where something goes wrong. Some things are no fault by themselves and are looked past:
 
     a partial sum            what is wrong is the collective that follows, or that none does
     a wrong offset           what is wrong is where it was computed, not what it moved
@@ -23,10 +23,10 @@ from hlo_verify.passes.diagnose.omissions import FAR, Omissions
 from hlo_verify.passes.diagnose.shard_match import Match
 from hlo_verify.passes.diagnose.wrong_operands import Operands
 from hlo_verify.passes.prove.stages import Step
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location
 from hlo_verify.program.ir import Value as Name
 from hlo_verify.program.op_families import CUTS, FILLS, REDUCTIONS, RESHAPES
-from hlo_verify.terms.algebra import INTEGER_RANGES
 
 
 @dataclass(slots=True)

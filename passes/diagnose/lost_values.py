@@ -16,9 +16,9 @@ from hlo_verify.passes.diagnose.shard_match import Shards
 from hlo_verify.passes.diagnose.term_contents import tensors
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.stages import Stages, Step
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Op
 from hlo_verify.program.ir import Value as Name
-from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly
 
 NEAREST = 24
@@ -63,7 +63,7 @@ class Values:
             return False
         if self.stages.lost(term) or self.shards.odd_offset(term) is not None:
             return True
-        if dtype not in algebra.INTEGER_RANGES:
+        if dtype not in INTEGER_RANGES:
             return not self.shards.is_elsewhere(value)
         k = self.flow.result(name)
         return bool(op.location.frames) and any(

@@ -16,6 +16,7 @@ from hlo_verify.passes.diagnose.fault import moved
 from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.term_contents import form
 from hlo_verify.passes.prove.stages import Step
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Value as Name
 from hlo_verify.program.op_families import INDEXED, RESHAPES
 from hlo_verify.terms import algebra
@@ -77,7 +78,7 @@ class Operands:
         value = self.values.flow.value(mine)
         if wanted.term.constant is not None or self.values.is_lost(mine):
             return False
-        if value.type.dtype in algebra.INTEGER_RANGES:
+        if value.type.dtype in INTEGER_RANGES:
             return value.term.constant is None and self._is_elsewhere(value, wanted)
         match = self.values.shards.match(value)
         if match is None or match.factor != 1 or match.whole.term is wanted.term:

@@ -18,17 +18,17 @@ from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.canonicalize.device_count import infer_devices
 from hlo_verify.passes.canonicalize.entry import UNREAD, Entry, canonicalize
+from hlo_verify.passes.load import conversion
+from hlo_verify.passes.load.conversion import ConversionError
 from hlo_verify.passes.read import (
     all_to_all_groups,
     bitcasts,
-    conversion,
     expand,
     fields,
     kernel_layouts,
     proto_edits,
     shardy_calls,
 )
-from hlo_verify.passes.read.conversion import ConversionError
 from hlo_verify.program import sharding_text
 from hlo_verify.program.depth import deeply
 from hlo_verify.program.gc_pause import without_collector

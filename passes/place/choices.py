@@ -8,9 +8,9 @@ from typing import Any
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.ops.values import ARITHMETIC
 from hlo_verify.passes.load.front import Taken, Writer, as_they_are, put_in_front
 from hlo_verify.passes.place.placements import Groups, Padding, lies, paddings, placed, placements, sums
+from hlo_verify.program.element_types import ARITHMETIC
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, replicated
 

@@ -8,7 +8,7 @@ partitioned module computes what the logical one does:
     an argument that is whole on every device is the same there, or the sum of what they hold: a bias that all devices
     add before an all_reduce would count many times
     fewer shards than devices are copied, or are addends, or lie beside zeros (`choices`)
-    an argument whose parts are taken apart again is split as a whole, or in each part (`segments`)
+    an argument whose parts are taken apart again is split as a whole, or in each part (`fused_arguments`)
 
 Arguments of one role lie alike (`roles`): the biases of all layers are sums, or none is.
 
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.front import is_plain
 from hlo_verify.passes.place.allowed import Guessed
 from hlo_verify.passes.place.choices import Choice, Choices, choices_of, is_summable, padded
@@ -30,7 +31,7 @@ from hlo_verify.passes.place.fused_arguments import segments, taken_apart
 from hlo_verify.passes.place.inferred import Inferred, Told, said, under
 from hlo_verify.passes.place.placements import groups_of, sums, with_addends
 from hlo_verify.passes.place.roles import added_up, roles
-from hlo_verify.passes.prove.prove import Glance, Ways, glance, prove
+from hlo_verify.passes.prove.prove import Glance, Ways, glance
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.program.sharding import Sharding

@@ -6,7 +6,7 @@ first time that a form occurs, its operation is interpreted; after that the valu
 by renaming leaves where something asks for it.
 
 A form would reach back to the beginning of the program, and each layer would have its own, were it not cut where
-a layer passes on to the next one (`repetition.cuts`): there the value becomes a tensor of its own, a leaf. What is
+a layer passes on to the next one (`layers.cuts`): there the value becomes a tensor of its own, a leaf. What is
 derived from it holds for any tensor, so for this one. A device's value that is equal to a shard of such a value by
 construction becomes a read of the same leaf. What cannot be proved so is left to `passes.stages`, which cuts nothing.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.ops import SHAREABLE
-from hlo_verify.ops.values import is_float
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.ir import Value as Name
 

@@ -1,9 +1,13 @@
-"""Prove that every result of the partitioned module is its shard of the logical result."""
+"""Prove that every result of the partitioned module is its shard of the logical result, by construction.
+
+A walk over both modules gives every result as a term. What is left over is examined case by case in
+`passes.diagnose.examine`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
@@ -11,8 +15,6 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.equality import cases
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.values import Value
-from hlo_verify.passes.diagnose import why_unknown
-from hlo_verify.passes.diagnose.finding import Diagnosis, Lead, diagnose
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.layer_sharing import Sharing
 from hlo_verify.passes.prove.layers import Keys, cuts
@@ -23,8 +25,8 @@ from hlo_verify.passes.prove.start import begin, start_anew, verification
 from hlo_verify.program.ir import Module, Op
 from hlo_verify.program.pair import device_count, is_global, result_placements
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.report import Finding, Report, Result, Stage, Verdict
-from hlo_verify.session import Session, TimeUpError
+from hlo_verify.report import Report, Result, Stage, Verdict
+from hlo_verify.session import Session
 from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
@@ -36,20 +38,8 @@ ASSUMPTIONS = (
 )
 
 
-LITTLE = 500
-"""The most steps of case distinction for the results of a module of which one is known to differ."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Examination:
-    """A report, and what its findings are about."""
-
-    report: Report
-    leads: Mapping[Finding, Lead]
-
-
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class Outcome:
     """What one walk over both modules found."""
 
     wanted: list[Value]
@@ -58,85 +48,20 @@ class _Outcome:
     unsupported: tuple[Diagnostic, ...]
 
 
-def prove(
-    logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
-) -> Report:
-    """Compare the modules result by result.
-
-    The first walk recognises values by construction alone, which is fast and enough for most modules. Where
-    a result is left over, a second walk also decides intermediate values case by case. `progress(done, of)`
-    is told how many operations have been interpreted; `session` is what it may take. Raises `InputError` where the
-    modules are no pair. One verification runs at a time in a process; terms of an earlier one are forgotten.
-    """
-    return examine(logical, partitioned, progress=progress, session=session).report
-
-
-Differing = Callable[[Sequence[int]], Collection[int]]
-"""Of results that are not equal by construction, those that are known to differ."""
-
-
-def examine(
-    logical: Module,
-    partitioned: Module,
-    *,
-    progress: Progress | None = None,
-    differing: Differing | None = None,
-    session: Session | None = None,
-) -> Examination:
-    """The same, for whoever looks into what was not proved.
-
-    `differing` is asked before the second walk: no effort goes into results that cannot be proved. Where the session's
-    time is up, what is known of the results by then is what the report says.
-    """
-    with verification():
-        return _examine(logical, partitioned, progress, differing, session or Session())
-
-
-def _examine(
-    logical: Module,
-    partitioned: Module,
-    progress: Progress | None,
-    differing: Differing | None,
-    session: Session,
-) -> Examination:
-    started = time.perf_counter()
-    report = nothing(logical, partitioned)
-    placed = result_placements(logical, partitioned, report.devices)
-    try:
-        report = _at_once(logical, partitioned, progress, session)
-        left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
-        if not left:
-            return Examination(report, {})
-        session.phase = "inputs were looked for that make a result differ"
-        wrong = frozenset(differing(left) if differing is not None else ())
-        session.phase = "values were compared case by case"
-        outcome = _walk(logical, partitioned, True, progress, known_wrong=bool(wrong), session=session)
-    except TimeUpError:
-        return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
-    if wrong:
-        outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
-    session.phase = "results were compared case by case"
-    results = _results(logical, partitioned, outcome, placed, wrong)
-    diagnosis: Diagnosis | None = outcome.stages.diagnosis
-    report = _report(logical, outcome, results, report.devices, started)
-    return Examination(report, {} if diagnosis is None else diagnosis.leads)
-
-
 def nothing(logical: Module, partitioned: Module) -> Report:
     """The report of a pair of which nothing is known yet."""
-    why_unknown = [Result(n, name, Verdict.UNKNOWN) for n, name in enumerate(logical.result_names)]
-    return Report(logical.name, tuple(why_unknown), ASSUMPTIONS, device_count(logical, partitioned), 0.0)
+    unknown = [Result(n, name, Verdict.UNKNOWN) for n, name in enumerate(logical.result_names)]
+    return Report(logical.name, tuple(unknown), ASSUMPTIONS, device_count(logical, partitioned), 0.0)
 
 
 def out_of_time(report: Report, session: Session) -> Report:
     """The report where the time is up: what is proved or refuted stays so, of the rest it says what was being done."""
-
     unproved = (result.verdict is Verdict.UNKNOWN for result in report.results)
-    results = (_late(each, session) if late else each for each, late in zip(report.results, unproved, strict=True))
+    results = (late(each, session) if is_late else each for each, is_late in zip(report.results, unproved, strict=True))
     return replace(report, results=tuple(results))
 
 
-def _late(result: Result, session: Session) -> Result:
+def late(result: Result, session: Session) -> Result:
     """An unproved result of which more might be known, had there been more time."""
     if result.code is Solver.TIME_UP:
         return result
@@ -153,10 +78,10 @@ def prove_at_once(
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
     with verification():
-        return _at_once(logical, partitioned, progress, session or Session())
+        return at_once(logical, partitioned, progress, session or Session())
 
 
-def _at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:
+def at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:
     session.phase = "results were compared by construction"
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
@@ -164,12 +89,12 @@ def _at_once(logical: Module, partitioned: Module, progress: Progress | None, se
     found = _prove_repeated(logical, partitioned, devices, placed, session)
     if found is not None:
         return replace(found, seconds=time.perf_counter() - started)
-    outcome = _walk(logical, partitioned, False, progress, session=session)
-    results = _results(logical, partitioned, outcome, placed, None)
-    return _report(logical, outcome, results, devices, started)
+    outcome = walk(logical, partitioned, False, progress, session=session)
+    results = _by_construction(logical, outcome, placed)
+    return report_of(logical, outcome, results, devices, started)
 
 
-def _report(logical: Module, outcome: _Outcome, results: list[Result], devices: int, started: float) -> Report:
+def report_of(logical: Module, outcome: Outcome, results: list[Result], devices: int, started: float) -> Report:
     hang = _may_hang(outcome.unsupported)
     return Report(
         logical.name,
@@ -222,8 +147,8 @@ def glance(logical: Module, partitioned: Module, ways: Ways | None = None) -> Gl
     those other ways. Raises `InputError` where the modules are no pair."""
     with verification():
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
-        outcome = _walk(logical, partitioned, False, None)
-        results = _results(logical, partitioned, outcome, placed, None)
+        outcome = walk(logical, partitioned, False, None)
+        results = _by_construction(logical, outcome, placed)
         proved = frozenset(result.index for result in results if result.verdict is Verdict.PROVED)
         otherwise = {}
         for n, others in (ways or {}).items():
@@ -236,9 +161,9 @@ def glance(logical: Module, partitioned: Module, ways: Ways | None = None) -> Gl
         return Glance(proved, otherwise, len(proved) + len(otherwise) == len(results), known)
 
 
-def _is_equal(n: int, name: str, outcome: _Outcome, sharding: Sharding) -> bool:
+def _is_equal(n: int, name: str, outcome: Outcome, sharding: Sharding) -> bool:
     """Whether a result is equal by construction where it is placed like that."""
-    return _compare(n, name, outcome, sharding, None, False).verdict is Verdict.PROVED
+    return not open_obligations(n, name, outcome, sharding, decide=False)
 
 
 def _prove_repeated(
@@ -289,7 +214,7 @@ def _is_manual(op: Op) -> bool:
     return op.name == "sdy.manual_computation" or "manual" in str(op.attributes.get("sharding"))
 
 
-def _walk(
+def walk(
     logical: Module,
     partitioned: Module,
     decide: bool,
@@ -297,45 +222,14 @@ def _walk(
     *,
     known_wrong: bool = False,
     session: Session | None = None,
-) -> _Outcome:
+) -> Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
     both = begin(logical, partitioned, run, session)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
     stages.known_wrong = known_wrong
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
-    return _Outcome(wanted, found, stages, both.unsupported)
-
-
-def _results(
-    logical: Module, partitioned: Module, outcome: _Outcome, placed: list[Sharding], wrong: Collection[int] | None
-) -> list[Result]:
-    """The verdicts; after a walk that decides, with what is known to be wrong, also why results are not proved."""
-    results: list[Result] = []
-    effort, given_up = outcome.stages.effort, False
-    session, most = effort.session, effort.session.limits.vain_results
-    for n, name in enumerate(logical.result_names):
-        names = (logical.main.results[n], partitioned.main.results[n])
-        left, answered = effort.left, len(effort.unanswered)
-        try:
-            session.check()
-            result = _compare(n, name, outcome, placed[n], None if wrong is None else names, n in (wrong or ()))
-        except TimeUpError:
-            if wrong is None:
-                raise
-            result = _compare(n, name, outcome, placed[n], None, False)
-            results.append(result if result.verdict is Verdict.PROVED else _late(result, session))
-            continue
-        if result.code is Solver.NO_PROOF:
-            is_spent = effort.left <= 0 or left - effort.left >= session.limits.comparison_steps
-            budget = Solver.CASE_BUDGET if is_spent else why_unknown.budget(effort.unanswered[answered:])
-            result = replace(result, code=Solver.GIVEN_UP if given_up else budget)
-        results.append(result)
-        if all(result.verdict is Verdict.UNKNOWN for result in results[-most:]) and len(results) >= most:
-            effort.left = 0  # the module is wrong; what is right of it is so by construction
-            session.reached("vain_results")
-            given_up = True
-    return results
+    return Outcome(wanted, found, stages, both.unsupported)
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:
@@ -360,27 +254,26 @@ def _obligations(
     return list(obligations(name, wanted, found, sharding, device))
 
 
-def _compare(
-    n: int,
-    name: str,
-    outcome: _Outcome,
-    sharding: Sharding,
-    names: tuple[int, int] | None,
-    is_wrong: bool,
-) -> Result:
-    """The verdict for one result; with `names` (its values in both modules), also why it is not proved."""
-    by_construction = names is None or is_wrong
+def open_obligations(n: int, name: str, outcome: Outcome, sharding: Sharding, *, decide: bool) -> list[Open]:
+    """What is not seen to be equal of one result: pairs of terms, found and expected. With `decide`, cases are told
+    apart where two terms are not the same by construction."""
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
-    open_ = [
+    return [
         (term, expected)
         for term, expected, where in _obligations(name, values, sharding, stages.device)
-        if term is not expected and (by_construction or not cases.equal(term, expected, where, stages.effort))
+        if term is not expected and not (decide and cases.equal(term, expected, where, stages.effort))
     ]
-    if not open_:
-        return Result(n, name, Verdict.PROVED)
-    if names is None:
-        return Result(n, name, Verdict.UNKNOWN)
-    finding = diagnose(stages, names[0], names[1], *open_[0])
-    reason = finding.nearest or "no matching term"
-    code = why_unknown.kind(open_[0], outcome.unsupported)
-    return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding, code)
+
+
+Open = tuple[Poly, Poly]
+
+
+def _by_construction(logical: Module, outcome: Outcome, placed: list[Sharding]) -> list[Result]:
+    """The results that are equal by construction, PROVED, and the others, of which nothing else is known yet."""
+    session = outcome.stages.effort.session
+    found = []
+    for n, name in enumerate(logical.result_names):
+        session.check()
+        verdict = Verdict.PROVED if _is_equal(n, name, outcome, placed[n]) else Verdict.UNKNOWN
+        found.append(Result(n, name, verdict))
+    return found

@@ -3,7 +3,7 @@
 Most values are recognised by construction: equal functions have one definition, so a partitioned value
 is a read of the very tensor that the logical module defined. Where it is not (halo exchanges, padding,
 masks), the logical operation of the same origin says what is expected, its sharding where, and
-`solver.cases` decides. Either way the value becomes a cut point: later terms read the logical tensor.
+`equality.cases` decides. Either way the value becomes a cut point: later terms read the logical tensor.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.program.sharding import Sharding, parse_sharding
 from hlo_verify.session import Session
@@ -103,7 +104,7 @@ class Stages:
         Integers, constants and masks count as known: they are how offsets are computed, not what is lost.
         """
         term = value.term
-        if value.type.dtype in algebra.INTEGER_RANGES or term.constant is not None:
+        if value.type.dtype in INTEGER_RANGES or term.constant is not None:
             return True
         return not self.lost(term) and term.skey in self._shapes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo_verify.passes.read import proto_edits
-from hlo_verify.program.mesh import AxisReference, Mesh
+from hlo_verify.program.mesh import AxisReference, Mesh, device_order_of
 
 # xla/service/hlo.proto and xla/xla_data.proto
 _OPCODE, _SHAPE, _GROUPS, _MESH_GROUPS = 2, 3, 49, 93
@@ -56,7 +56,7 @@ def _mesh(message: bytes) -> Mesh:
         if number == _MESH_AXES and payload is not None:
             parts = {n: p for n, _, p, _ in proto_edits.fields_of(payload) if p is not None}
             axes.append((parts.get(_NAME, b"").decode(), proto_edits.numbers_of(payload).get(_SIZE, [1])[0]))
-    return Mesh(tuple(axes), proto_edits.device_order_of(axes[0][0]) if axes else ())
+    return Mesh(tuple(axes), device_order_of(axes[0][0]) if axes else ())
 
 
 def _axis(message: bytes, mesh: Mesh) -> AxisReference:

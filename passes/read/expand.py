@@ -1,7 +1,8 @@
 """Operations that stand for others, written out in StableHLO before anything else reads a module.
 
 Each is replaced by a call of a function that JAX lowers its meaning to, so that the prover, the evaluator and XLA all
-see the same operations: the custom calls of AWS's Neuron compiler (`neuron`), and batch normalization (`batch_norm`).
+see the same operations: the custom calls of AWS's Neuron compiler (`neuron_calls`), and batch normalization
+(`batch_norm`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.custom_calls import JAX_NAMES, registered
 from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes.read import batch_norm, neuron_calls
+from hlo_verify.program.element_types import JAX_NAMES
+from hlo_verify.program.registered_calls import registered
 
 NAMES = (b"Neuron", b"batch_norm", b"batch-norm")
 """A file without any of these has none of the operations."""

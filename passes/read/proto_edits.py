@@ -6,13 +6,11 @@ byte for byte, so that fields of newer versions survive.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-
-import numpy as np
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.mesh import ORDER_MARK
 
 # xla/service/hlo.proto
 _HLO_PROTO_MODULE = 1  # HloProto.hlo_module; HloModuleProto has its name there
@@ -27,9 +25,6 @@ _AXIS_NAME = 1
 _IOTA_SHAPE, _IOTA_PERMUTATION = 1, 2
 
 _LENGTH_DELIMITED = 2
-_MOST_DEVICES = 1 << 24
-"""More than any mesh has; a damaged number may say anything."""
-_ORDER_MARK = " in device order "
 
 
 def module_of(serialized: bytes) -> bytes:
@@ -103,35 +98,15 @@ def name_device_orders(module: bytes) -> bytes:
     return edit_instructions(module, edit_instruction)
 
 
-def device_order_of(axis: str) -> tuple[int, ...]:
-    """The device at each position of a mesh, from the name of its first axis; empty where that is the position.
-
-    Raises `InputError` where it says no order.
-    """
-    _, mark, order = axis.partition(_ORDER_MARK)
-    if not mark:
-        return ()
-    try:
-        parts = [[int(n) for n in numbers.split(",")] for numbers in order.split("T")]
-    except ValueError:
-        parts = []
-    if len(parts) == 1:
-        return tuple(parts[0])
-    shape, permutation = parts if len(parts) == 2 else ([], [0])
-    if sorted(permutation) != list(range(len(shape))) or not 0 < math.prod(shape) <= _MOST_DEVICES:
-        raise InputError(f"the mesh of replica groups has no order of devices: {order}", Input.DAMAGED)
-    return tuple(np.arange(math.prod(shape)).reshape(shape).transpose(permutation).ravel().tolist())
-
-
 def _device_order(mesh: bytes) -> bytes | None:
     """What a MeshProto says of the order of its devices, as text: a list, or a shape and a permutation of iota."""
     for number, _, payload, _ in fields_of(mesh):
         if number == _MESH_DEVICE_IDS and payload:
-            return f"{_ORDER_MARK}{_numbers(payload)}".encode()
+            return f"{ORDER_MARK}{_numbers(payload)}".encode()
         if number == _MESH_DEVICE_IOTA and payload:
             parts = {n: _numbers(p) for n, _, p, _ in fields_of(payload) if p is not None}
             if _IOTA_PERMUTATION in parts:
-                return f"{_ORDER_MARK}{parts[_IOTA_SHAPE]}T{parts[_IOTA_PERMUTATION]}".encode()
+                return f"{ORDER_MARK}{parts[_IOTA_SHAPE]}T{parts[_IOTA_PERMUTATION]}".encode()
     return None
 
 

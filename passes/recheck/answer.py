@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from random import Random
 
-from hlo_verify.equality.backend import Different, Equal, Formulas, Limits
+from hlo_verify.equality.backend import Different, Equal, Limits
 from hlo_verify.index.expr import Var
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
@@ -17,6 +17,7 @@ from hlo_verify.passes.recheck.graph import Node
 from hlo_verify.passes.recheck.instantiate import Expansion
 from hlo_verify.passes.recheck.normal_form import NormalForm
 from hlo_verify.passes.recheck.plain import BudgetError, Expr, tensors_of
+from hlo_verify.passes.recheck.question import Formulas
 from hlo_verify.passes.recheck.shape_reduction import Instance, reduce
 from hlo_verify.passes.recheck.transcribe import BEST
 from hlo_verify.passes.recheck.z3_formulas import Z3

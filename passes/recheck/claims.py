@@ -15,6 +15,7 @@ from hlo_verify.passes.recheck.loop_claims import induction
 from hlo_verify.passes.recheck.meanings import MEANINGS, Meaning, Site, UnwrittenError, free_function
 from hlo_verify.passes.recheck.plain import Affine, Choose, Expr, Gate, as_affine, digit, sum_of, table, times, whole
 from hlo_verify.passes.recheck.transcribe import Opening
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
@@ -156,9 +157,9 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
 
 def _may_wrap(value: Value) -> bool:
     """Whether an integer's term may take values that its type does not have."""
-    if value.type.dtype not in algebra.INTEGER_RANGES or value.type.dtype == "i1":
+    if value.type.dtype not in INTEGER_RANGES or value.type.dtype == "i1":
         return False
-    lo, hi = algebra.INTEGER_RANGES[value.type.dtype]
+    lo, hi = INTEGER_RANGES[value.type.dtype]
     constant = value.term.constant
     if constant is not None:
         return not lo <= constant <= hi

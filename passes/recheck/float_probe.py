@@ -12,7 +12,7 @@ from zlib import crc32
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.passes.recheck.z3_terms import operands
-from hlo_verify.terms.algebra import INTEGER_RANGES
+from hlo_verify.program.element_types import INTEGER_RANGES
 
 TOLERANCE = 1e-7
 

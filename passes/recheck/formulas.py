@@ -1,7 +1,7 @@
 """Formulas over a small instance: nodes multiplied out, and the laws of functions.
 
 The laws (`exp(a + b) = exp(a) exp(b)`, `1/(c*a*b) = (1/c) (1/a) (1/b)`, ...) are applied to the arguments that occur.
-Whether two formulas are equal is for Z3 to say (`solver.backend`).
+Whether two formulas are equal is for Z3 to say (`equality.backend`).
 """
 
 from __future__ import annotations

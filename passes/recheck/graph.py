@@ -1,7 +1,7 @@
 """Operations over a small instance as a graph in which equal ones are shared.
 
 Building applies only what holds by the names of the operations: sums and products are flat and in one order, and
-numbers are folded. The laws of functions are in `solver.formulas`.
+numbers are folded. The laws of functions are in `passes.recheck.formulas`.
 """
 
 from __future__ import annotations

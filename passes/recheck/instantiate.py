@@ -34,14 +34,14 @@ from hlo_verify.passes.recheck.plain import (
     children,
     indices,
 )
-from hlo_verify.terms.algebra import INTEGER_RANGES
+from hlo_verify.program.element_types import INTEGER_RANGES
 
 STEPS = 200_000
 """The most terms looked at for one question."""
 
 
 class Sizes(Protocol):
-    """How large everything is in an instance (`passes.reduce.Instance`)."""
+    """How large everything is in an instance (`shape_reduction.Instance`)."""
 
     def number(self, ruler: object, n: int) -> int: ...
     def pieces(self, v: Var) -> list[tuple[int, int, int]]: ...

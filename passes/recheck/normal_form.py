@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hlo_verify.equality.backend import Answer, Equal, Formulas, Limits, Unknown
+from hlo_verify.equality.backend import Answer, Equal, Limits, Unknown
+from hlo_verify.passes.recheck.question import Formulas
 
 
 class NormalForm:

@@ -2,9 +2,10 @@
 
 The prover recognises values by their normal forms: comparing these again would check nothing. What is checked is every
 step: the term that the prover gives to an operation's result has to be what the operation means (`meanings`, written a
-second time) of the terms of its operands. Both are written out plainly, made small (`reduce`), expanded at elements of
-the small instance, and Z3 is asked for values for which they differ. By induction over the operations, the terms of
-the results are what the modules compute; that they are equal, shard by shard, is the last step and checked likewise.
+second time) of the terms of its operands. Both are written out plainly, made small (`shape_reduction`), expanded at
+elements of the small instance, and Z3 is asked for values for which they differ. By induction over the operations, the
+terms of the results are what the modules compute; that they are equal, shard by shard, is the last step and checked
+likewise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a question measures index expressions by: rulers, the marks on them, and the digits that lie between marks.
 
-See `passes.reduce` for what they are for.
+See `shape_reduction` for what they are for.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Shape reduction: a question about large tensors as one about small ones.
 
-A question is a pair of terms (`solver.plain`) that should be equal at every element. Its index expressions are sums of
-multiples of digits of variables. Every place that an index expression is used in (a dimension of a tensor, the form of
-a guard, the inside of a division) has a *ruler*: numbers that divide one another, on which the multiples and their ends
-lie. A digit lies between two marks of every ruler that it is used on; so does the same stretch of its variable's own
-ruler. Stretches that are one digit are one *class*, and have one radix. A smaller instance gives every class a smaller
-radix and recomputes what depends on it: a coefficient, a size or a bound `sum of q * mark` becomes the sum of the same
-multiples of the new marks, so that an offset of 3 stays 3 and `n - 1` stays one less than the end.
+A question is a pair of terms (`passes.recheck.plain`) that should be equal at every element. Its index expressions are
+sums of multiples of digits of variables. Every place that an index expression is used in (a dimension of a tensor, the
+form of a guard, the inside of a division) has a *ruler*: numbers that divide one another, on which the multiples and
+their ends lie. A digit lies between two marks of every ruler that it is used on; so does the same stretch of its
+variable's own ruler. Stretches that are one digit are one *class*, and have one radix. A smaller instance gives every
+class a smaller radix and recomputes what depends on it: a coefficient, a size or a bound `sum of q * mark` becomes the
+sum of the same multiples of the new marks, so that an offset of 3 stays 3 and `n - 1` stays one less than the end.
 
 Theorem. Let both terms be built from reads, functions, sums and guards whose index expressions are *aligned*: on each
 ruler, every digit begins and ends at marks, and every constant is a small multiple of marks (of at most half a stretch
@@ -20,7 +20,7 @@ exactly where they are equal at the small one.
 Numeric coefficients may depend on sizes too: `sum over n of (a[k] + b)` is `sum over n of a[k], plus n*b`. Where a
 summed digit has fewer values than it had, what its addends have in common counts for the values that are left out:
 of `2 + 2*o` values for offsets up to o, the two in the middle are beyond the reach of every offset on either side,
-so that what these two have in common is what all the values left out have (`solver.expand`).
+so that what these two have in common is what all the values left out have (`passes.recheck.instantiate`).
 
 A digit that ends between two marks, as a window does, keeps its size, and so do the stretches that it passes; the
 stretch that it ends in has room for as far as it reaches, as for an offset.

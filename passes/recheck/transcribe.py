@@ -1,4 +1,4 @@
-"""The prover's terms written out plainly (`solver.plain`), with chosen definitions taken apart."""
+"""The prover's terms written out plainly (`passes.recheck.plain`), with chosen definitions taken apart."""
 
 from __future__ import annotations
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import z3
 
-from hlo_verify.equality.backend import Answer, Different, Equal, Formulas, Limit, Limits, Unknown
+from hlo_verify.equality.backend import Answer, Different, Equal, Limit, Limits, Unknown
 from hlo_verify.equality.z3_limits import limit, satisfiable
+from hlo_verify.passes.recheck.question import Formulas
 from hlo_verify.passes.recheck.z3_terms import script
 
 MODEL = 2000

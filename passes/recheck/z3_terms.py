@@ -9,7 +9,7 @@ from typing import Any
 
 from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
-from hlo_verify.terms.algebra import INTEGER_RANGES
+from hlo_verify.program.element_types import INTEGER_RANGES
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
 

@@ -23,7 +23,7 @@ from flint import acb, arb
 from hlo_verify.evaluate.balls import exact
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Module, operations
 
 FOLDED = 256

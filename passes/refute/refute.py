@@ -14,8 +14,9 @@ import numpy as np
 from hlo_verify.diagnostics import Input, Internal, Mismatch
 from hlo_verify.diagnostics.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference, Limits
+from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.diagnose.finding import Lead
-from hlo_verify.passes.prove.prove import Examination, out_of_time
+from hlo_verify.passes.prove.prove import out_of_time
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute import witness_file
 from hlo_verify.passes.refute.literals import ASSUMPTION

@@ -11,8 +11,8 @@ import numpy as np
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.diagnose.finding import Lead
-from hlo_verify.passes.prove.prove import prove
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.repairs import Repair, Repairs
 from hlo_verify.passes.refute.trial import EVIDENT, Counterexample, Trial

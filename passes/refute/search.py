@@ -74,8 +74,8 @@ EVEN = (
 """Small values tell the constants apart that are added to a variance, large ones what saturates."""
 
 DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
-"""Tried in turn, with inputs that are cheap to evaluate (`cuts`). When nothing was found, every draw is tried once more
-with as many values as an evaluation may have (`Limits`)."""
+"""Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
+once more with as many values as an evaluation may have (`Limits`)."""
 
 FAINT = 4
 """Arguments are taken for a state where so many times fewer results depend on them than on another."""

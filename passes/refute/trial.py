@@ -1,6 +1,7 @@
 """Trials: both modules of a pair evaluated for one choice of inputs, and where their results differ.
 
-Nothing here knows of the prover, nor in `search` and `replay`: `hlo_verify.evaluate` walks the modules' own operations.
+Nothing here knows of the prover, nor in `search` and `xla_replay`: `hlo_verify.evaluate` walks the modules' own
+operations.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import numpy as np
 
 from hlo_verify.evaluate import Difference, dense
 from hlo_verify.jaxlib_api import jaxlib_version
-from hlo_verify.passes.canonicalize.dense import DTYPES
 from hlo_verify.passes.refute.trial import Counterexample, exceeds_rounding, is_clear, local_arguments, number
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Function, TensorType
 from hlo_verify.program.pair import Pair
 from hlo_verify.xla.execute import ExecutionError, Executor, Failure, Shards

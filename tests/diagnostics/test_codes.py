@@ -18,7 +18,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import Limits
 
 PACKAGE = Path(hlo_verify.__file__).parent
-FILES = {*PACKAGE.rglob("*.py"), *(PACKAGE / "passes").glob("*.py")}  # passes may be a link
+FILES = {*PACKAGE.rglob("*.py"), *(PACKAGE / "passes").rglob("*.py")}  # passes may be a link
 TESTDATA = Path(__file__).parents[2] / "testdata" / "mlp_tp"
 SOURCES = [path for path in sorted(FILES) if path.parent.name != "diagnostics"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hlo_verify.equality.backend import Answer, Backend, Different, Equal, Formulas, Limit, Limits, Unknown
+from hlo_verify.equality.backend import Answer, Backend, Different, Equal, Limit, Limits, Unknown
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node
 from hlo_verify.passes.recheck.normal_form import NormalForm
+from hlo_verify.passes.recheck.question import Formulas
 from hlo_verify.passes.recheck.z3_formulas import Z3
 
 BACKENDS: tuple[Backend[Formulas], ...] = (NormalForm(), Z3())

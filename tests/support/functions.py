@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 
 Function = Callable[..., Any]
 

@@ -15,9 +15,9 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
-from hlo_verify.passes.canonicalize.dense import DTYPES
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.interpret import run
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
 from tests.support.evaluate import Evaluator, OpaqueError

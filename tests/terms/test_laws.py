@@ -13,7 +13,8 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.laws import LAWS, apply, divide, greater
-from hlo_verify.terms.term import Guard, number, reads, tensor
+from hlo_verify.terms.products import MULTIPLY
+from hlo_verify.terms.term import Guard, Ix, number, reads, tensor
 from tests.support.expressions import (
     Data,
     Draw,
@@ -90,7 +91,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
         return [Numbered(total, values)]
     if name.startswith("wrap:"):
         return [integer(draw, where, known)]
-    count = 2 if name in ("maximum", "minimum", "equal", "less") else 1
+    count = 2 if name in ("maximum", "minimum", "equal", "less", MULTIPLY) else 1
     args = [poly(draw, where, known, 1) for _ in range(count)]
     return args if draw(st.integers(0, 4)) else [args[0]] * count
 
@@ -140,8 +141,8 @@ def test_extrema_are_associative_commutative_and_idempotent(draws: st.DataObject
     wanted = each(lambda *xs: call(name, xs), a.values, b.values, c.values)
     for found in (once, again, apply(name, (worst, once))):
         assert_equal(evaluated(found, where, known.evaluator), wanted, (name, a.it, b.it, c.it, found))
-    # Step functions are taken apart in an order that depends on the nesting; other terms are one object.
-    if not any(isinstance(atom, Guard) for p in (a, b, c) for mono, _ in p.it.items for atom, _ in mono):
+    # Step functions and integers are taken apart in an order that depends on the nesting; other terms are one object.
+    if not any(isinstance(atom, Guard | Ix) for p in (a, b, c) for mono, _ in p.it.items for atom, _ in mono):
         assert again is once
         assert apply(name, (worst, once)) is once
 

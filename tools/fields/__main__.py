@@ -2,7 +2,7 @@
 
 Tries every field of HloInstructionProto on every opcode, on the installed jaxlib, and compares what is lost with
 tools/fields/table.json; with --write, the table is what was found. The exit status is 1 where they differ, or where
-something is lost of which hlo_verify/passes/fields.py does not say why that does no harm. Takes some minutes.
+something is lost of which passes/read/fields.py does not say why that does no harm. Takes some minutes.
 """
 
 from __future__ import annotations

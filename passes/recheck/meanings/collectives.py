@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hlo_verify.index import expr
-from hlo_verify.ops.groups import channel
 from hlo_verify.passes.recheck.meanings.reductions import reducer
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.passes.recheck.plain import Affine, Expr, Gate, OfIndex, Reduce, digit, sum_of, table, times, whole
@@ -17,12 +17,24 @@ def _device(site: Site) -> Affine:
     return site.device
 
 
+def _channel(site: Site) -> int:
+    """The channel id; 0 where there is none."""
+    attributes = site.op.attributes
+    found = attributes.get("channel_id", attributes.get("channel_handle", 0))
+    if isinstance(found, str):  # mhlo's attribute, as text
+        handle = re.search(r"handle = (\d+)", found)
+        if handle is None:
+            raise UnwrittenError(f"{site.op.name} on the channel {found}")
+        return int(handle[1])
+    return int(found["handle"] if isinstance(found, dict) else found)
+
+
 def _groups(site: Site) -> list[list[int]]:
     """Who communicates, as device numbers `replica * partitions + partition`, each device in one group."""
     partitions, replicas = site.partitions, site.replicas
     rows = [[int(n) for n in row if n >= 0] for row in site.attribute("replica_groups")]
     rows = [row for row in rows if row]
-    on_channel = channel(site.op) > 0
+    on_channel = _channel(site) > 0
     if site.op.attributes.get("use_global_device_ids"):
         groups = rows or [list(range(partitions * replicas))]
     elif on_channel and site.op.name in ("collective_broadcast", "all_to_all"):
@@ -101,8 +113,8 @@ def _collective_permute(site: Site) -> Expr:
     sources = [-1] * (partitions * replicas)
     for a, b in site.attribute("source_target_pairs"):
         source, target = int(a), int(b)
-        for other in range(replicas if channel(site.op) > 0 else partitions):
-            if channel(site.op) > 0:
+        for other in range(replicas if _channel(site) > 0 else partitions):
+            if _channel(site) > 0:
                 sources[other * partitions + target] = other * partitions + source
             else:
                 sources[target * partitions + other] = source * partitions + other

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import Case, Draw, cases, shapes, values
 from tests.ops.cases.reductions import REDUCERS, reducer
 from tests.support.modules import Program, Ref

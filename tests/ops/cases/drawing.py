@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.support.functions import bounds, is_integer
 from tests.support.modules import Program, Ref
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import Case, Draw, cases, operand, shapes, values
 from tests.ops.cases.movement import ELEMENTS, listed
 from tests.ops.cases.reductions import reducer, scalar

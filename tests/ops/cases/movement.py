@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import COMPLEX, FLOATS, INTEGERS, Case, Draw, cases, operand, shapes
 from tests.support.modules import Program, Ref
 from tests.support.reference import reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import Case, Draw, cases, numbers, operand, shapes, values
 from tests.ops.cases.movement import element, listed
 from tests.support.modules import Program

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from hlo_verify.passes.canonicalize.dense import DTYPES
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import Case, Draw, cases, operand, shapes
 from tests.ops.cases.movement import listed
 from tests.support.functions import bounds, is_integer

@@ -12,8 +12,8 @@ import pytest
 from hlo_verify.passes.chain.amplified import MOST, amplified
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.prove.prove import prove
 from hlo_verify.program.ir import Module
 from hlo_verify.report import Verdict
 

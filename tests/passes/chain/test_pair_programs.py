@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.prove.prove import glance, prove
+from hlo_verify.passes.prove.prove import glance
 from hlo_verify.report import Verdict
 
 HEAD = """HloModule m, num_partitions=4

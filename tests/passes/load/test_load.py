@@ -13,8 +13,8 @@ import pytest
 from hlo_verify import jaxlib_api
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.load.load import load, read_hlo_text, with_devices
-from hlo_verify.passes.read import proto_edits
 from hlo_verify.program.ir import Function, Module, Op
+from hlo_verify.program.mesh import device_order_of
 
 HLO = """HloModule product, entry_computation_layout={(f32[4,8]{1,0}, f32[8,2]{1,0})->f32[4,2]{1,0}}, num_partitions=4
 
@@ -368,4 +368,4 @@ def test_the_header_of_hlo_text_counts_devices() -> None:
 )
 def test_an_order_of_devices_that_is_none(order: str) -> None:
     with pytest.raises(InputError, match="has no order of devices"):
-        proto_edits.device_order_of(f"a in device order {order}")
+        device_order_of(f"a in device order {order}")

@@ -13,8 +13,8 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.evaluate import dense, evaluate
 from hlo_verify.evaluate.blocks import of_devices
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.prove.prove import prove
 from hlo_verify.report import Verdict
 
 SHAPES = ((4, 6), (24,), (2, 3, 4), (1, 4, 6), (4, 1, 6, 1), (3, 2, 2, 2), (8, 3))

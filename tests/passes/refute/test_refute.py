@@ -12,8 +12,8 @@ import hlo_verify
 from hlo_verify.diagnostics import Internal, Mismatch
 from hlo_verify.diagnostics.errors import DisagreementError
 from hlo_verify.evaluate import of_dense
+from hlo_verify.passes.diagnose.examine import examine
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.prove.prove import examine
 from hlo_verify.passes.refute.refute import describe, refuter
 from hlo_verify.report import Verdict
 from hlo_verify.xla.execute import ExecutionError, Executor, Failure

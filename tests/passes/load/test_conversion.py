@@ -12,8 +12,9 @@ import pytest
 from hlo_verify import cli
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_hlo import hlo_text_to_proto
+from hlo_verify.passes.load import conversion
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.read import conversion, proto_edits
+from hlo_verify.passes.read import proto_edits
 
 PAIR = """HloModule m
 

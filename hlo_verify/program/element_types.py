@@ -1,0 +1,61 @@
+"""StableHLO's element types: their spelling, their values, and what numpy and JAX call them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+DTYPES: Mapping[str, Any] = {
+    "i1": np.bool_,
+    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
+    "complex<f32>": np.complex64,
+    "complex<f64>": np.complex128,
+    "bf16": ml_dtypes.bfloat16,
+    "i2": ml_dtypes.int2,
+    "i4": ml_dtypes.int4,
+    "ui2": ml_dtypes.uint2,
+    "ui4": ml_dtypes.uint4,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+    "f6E3M2FN": ml_dtypes.float6_e3m2fn,
+    "f8E3M4": ml_dtypes.float8_e3m4,
+    "f8E4M3": ml_dtypes.float8_e4m3,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+}
+"""StableHLO's element types, by their spelling."""
+
+INTEGER_RANGES = {
+    "i1": (0, 1),
+    **{f"i{n}": (-(1 << n - 1), (1 << n - 1) - 1) for n in (2, 4, 8, 16, 32, 64)},
+    **{f"ui{n}": (0, (1 << n) - 1) for n in (2, 4, 8, 16, 32, 64)},
+}
+"""Least and greatest value of every integer element type."""
+
+JAX_NAMES = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}
+JAX_NAMES |= {f"{u}i{n}": f"{'u' if u else ''}int{n}" for u in ("", "u") for n in (4, 8, 16, 32, 64)}
+JAX_NAMES |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
+"""What JAX calls the element types of MLIR."""
+
+ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")
+"""Element types with StableHLO's plain arithmetic (quantized types have another)."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a type is a real floating-point type."""
+    return dtype.startswith(("f", "bf"))
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a type is an integer type other than booleans."""
+    return dtype in INTEGER_RANGES and dtype != "i1"

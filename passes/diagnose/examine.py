@@ -1,0 +1,144 @@
+"""Examine a pair: prove what is equal, by construction and case by case, and say why the rest is not proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hlo_verify.diagnostics import Solver
+from hlo_verify.passes.diagnose import why_unknown
+from hlo_verify.passes.diagnose.finding import Diagnosis, Lead, diagnose
+from hlo_verify.passes.prove.prove import (
+    Outcome,
+    Progress,
+    at_once,
+    late,
+    nothing,
+    open_obligations,
+    out_of_time,
+    report_of,
+    walk,
+)
+from hlo_verify.passes.prove.start import verification
+from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import result_placements
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.report import Finding, Report, Result, Verdict
+from hlo_verify.session import Session, TimeUpError
+
+LITTLE = 500
+"""The most steps of case distinction for the results of a module of which one is known to differ."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examination:
+    """A report, and what its findings are about."""
+
+    report: Report
+    leads: Mapping[Finding, Lead]
+
+
+def prove(
+    logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
+) -> Report:
+    """Compare the modules result by result.
+
+    The first walk recognises values by construction alone, which is fast and enough for most modules. Where
+    a result is left over, a second walk also decides intermediate values case by case. `progress(done, of)`
+    is told how many operations have been interpreted; `session` is what it may take. Raises `InputError` where the
+    modules are no pair. One verification runs at a time in a process; terms of an earlier one are forgotten.
+    """
+    return examine(logical, partitioned, progress=progress, session=session).report
+
+
+Differing = Callable[[Sequence[int]], Collection[int]]
+"""Of results that are not equal by construction, those that are known to differ."""
+
+
+def examine(
+    logical: Module,
+    partitioned: Module,
+    *,
+    progress: Progress | None = None,
+    differing: Differing | None = None,
+    session: Session | None = None,
+) -> Examination:
+    """The same, for whoever looks into what was not proved.
+
+    `differing` is asked before the second walk: no effort goes into results that cannot be proved. Where the session's
+    time is up, what is known of the results by then is what the report says.
+    """
+    with verification():
+        return _examine(logical, partitioned, progress, differing, session or Session())
+
+
+def _examine(
+    logical: Module,
+    partitioned: Module,
+    progress: Progress | None,
+    differing: Differing | None,
+    session: Session,
+) -> Examination:
+    started = time.perf_counter()
+    report = nothing(logical, partitioned)
+    placed = result_placements(logical, partitioned, report.devices)
+    try:
+        report = at_once(logical, partitioned, progress, session)
+        left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
+        if not left:
+            return Examination(report, {})
+        session.phase = "inputs were looked for that make a result differ"
+        wrong = frozenset(differing(left) if differing is not None else ())
+        session.phase = "values were compared case by case"
+        outcome = walk(logical, partitioned, True, progress, known_wrong=bool(wrong), session=session)
+    except TimeUpError:
+        return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
+    if wrong:
+        outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
+    session.phase = "results were compared case by case"
+    results = _results(logical, partitioned, outcome, placed, wrong)
+    diagnosis: Diagnosis | None = outcome.stages.diagnosis
+    report = report_of(logical, outcome, results, report.devices, started)
+    return Examination(report, {} if diagnosis is None else diagnosis.leads)
+
+
+def _results(
+    logical: Module, partitioned: Module, outcome: Outcome, placed: list[Sharding], wrong: Collection[int]
+) -> list[Result]:
+    """The verdicts after a walk that decides, and why results are not proved; `wrong` are known to differ."""
+    results: list[Result] = []
+    effort, given_up = outcome.stages.effort, False
+    session, most = effort.session, effort.session.limits.vain_results
+    for n, name in enumerate(logical.result_names):
+        names = (logical.main.results[n], partitioned.main.results[n])
+        left, answered = effort.left, len(effort.unanswered)
+        try:
+            session.check()
+            result = _compare(n, name, outcome, placed[n], names, n in wrong)
+        except TimeUpError:
+            is_proved = not open_obligations(n, name, outcome, placed[n], decide=False)
+            result = Result(n, name, Verdict.PROVED if is_proved else Verdict.UNKNOWN)
+            results.append(result if is_proved else late(result, session))
+            continue
+        if result.code is Solver.NO_PROOF:
+            is_spent = effort.left <= 0 or left - effort.left >= session.limits.comparison_steps
+            budget = Solver.CASE_BUDGET if is_spent else why_unknown.budget(effort.unanswered[answered:])
+            result = replace(result, code=Solver.GIVEN_UP if given_up else budget)
+        results.append(result)
+        if all(result.verdict is Verdict.UNKNOWN for result in results[-most:]) and len(results) >= most:
+            effort.left = 0  # the module is wrong; what is right of it is so by construction
+            session.reached("vain_results")
+            given_up = True
+    return results
+
+
+def _compare(n: int, name: str, outcome: Outcome, sharding: Sharding, names: tuple[int, int], is_wrong: bool) -> Result:
+    """The verdict for one result, and why it is not proved; `names` are its values in both modules."""
+    open_ = open_obligations(n, name, outcome, sharding, decide=not is_wrong)
+    if not open_:
+        return Result(n, name, Verdict.PROVED)
+    finding = diagnose(outcome.stages, *names, *open_[0])
+    reason = finding.nearest or "no matching term"
+    code = why_unknown.kind(open_[0], outcome.unsupported)
+    return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding, code)

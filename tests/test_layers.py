@@ -1,0 +1,134 @@
+"""Imports follow the order in which data flows: a room imports from rooms above it alone, lazily or for types too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+ROOMS = """
+diagnostics
+jaxlib_hlo
+jaxlib_api           jaxlib_hlo
+limits
+report               diagnostics
+session              limits report
+render               diagnostics limits report
+workers
+program              diagnostics jaxlib_api
+evaluate             diagnostics program
+index
+terms                index program
+equality             limits session index terms
+ops                  diagnostics session program index terms equality
+passes.read          diagnostics jaxlib_api program
+passes.canonicalize  diagnostics jaxlib_api program
+passes.load          diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
+sources              diagnostics program passes.load
+xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
+passes.prove         diagnostics report session program index terms equality ops
+passes.diagnose      diagnostics report session program index terms equality ops passes.prove
+passes.refute        diagnostics jaxlib_api report session program evaluate index xla passes.prove passes.diagnose
+passes.recheck       report workers program index terms equality ops passes.prove
+passes.place         diagnostics report program xla passes.load passes.prove passes.diagnose passes.refute
+custom_calls         diagnostics program ops passes.load
+defects              diagnostics program
+passes.chain         diagnostics limits report session program index terms ops sources custom_calls defects
+                     passes.load passes.prove passes.diagnose passes.refute passes.place
+"""
+"""By room, from top to bottom, what it imports from; without `hlo_verify.`. What is in no room (`api`, `cli`) is a face
+of the whole and may import all of it."""
+
+NEVER = {
+    "evaluate": ("index", "terms", "equality", "ops", "passes"),
+    "passes.recheck.meanings": ("ops", "equality"),
+    "passes.prove": ("passes.diagnose", "passes.refute", "passes.recheck", "evaluate"),
+}
+"""What stays apart whatever the list says: engines that check one another, and a proof and what is said of it."""
+
+
+def _rooms() -> dict[str, list[str]]:
+    rooms: dict[str, list[str]] = {}
+    for line in ROOMS.strip("\n").splitlines():
+        if line.startswith(" "):
+            rooms[list(rooms)[-1]] += line.split()
+        else:
+            room, *others = line.split()
+            rooms[room] = others
+    return rooms
+
+
+def _files() -> dict[str, Path]:
+    """Every module by its name, without `hlo_verify.`."""
+    found = {}
+    for folder, prefix in ((ROOT / "hlo_verify", ()), (ROOT / "passes", ("passes",))):
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            if folder.name == "passes" or parts[0] != "passes":  # hlo_verify/passes is a link
+                found[".".join((*prefix, *parts)).removesuffix("__init__").removesuffix(".")] = path
+    return found
+
+
+FILES = _files()
+ALLOWED = _rooms()
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """The modules of this project that a file imports, anywhere in it, with the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports by a relative name"
+            full = [f"{node.module}.{name.name}" for name in node.names]
+            names = [name if name.removeprefix("hlo_verify.") in FILES else str(node.module) for name in full]
+        elif isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name.removeprefix("hlo_verify.")) for name in names if name.startswith("hlo_verify"))
+
+
+def _is_in(name: str, room: str) -> bool:
+    return name == room or name.startswith(f"{room}.")
+
+
+def _room(name: str) -> str | None:
+    return next((room for room in ALLOWED if _is_in(name, room)), None)
+
+
+def test_rooms_import_from_rooms_above_them() -> None:
+    rooms = list(ALLOWED)
+    for room, others in ALLOWED.items():
+        assert all(rooms.index(other) < rooms.index(room) for other in others), f"{room} imports from a room below it"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FILES if _room(name)))
+def test_a_file_imports_what_its_room_may(name: str) -> None:
+    room = _room(name)
+    assert room is not None
+    may = (room, *ALLOWED[room])
+    for line, target in _imports(FILES[name]):
+        assert any(_is_in(target, other) for other in may), f"{FILES[name]}:{line}: {room} does not import {target}"
+
+
+@pytest.mark.parametrize("room", NEVER)
+def test_what_must_stay_apart(room: str) -> None:
+    for name, path in FILES.items():
+        for line, target in _imports(path) if _is_in(name, room) else ():
+            assert not any(_is_in(target, other) for other in NEVER[room]), f"{path}:{line} imports {target}"
+
+
+def test_every_file_has_a_room_or_is_a_face() -> None:
+    faces = {"", "__main__", "api", "cli", "passes"}
+    assert {name for name in FILES if _room(name) is None} == faces
+
+
+def test_every_room_imports_what_the_list_says() -> None:
+    """A direction that nothing takes any more is taken off the list."""
+    for room, others in ALLOWED.items():
+        targets = {target for name, path in FILES.items() if _room(name) == room for _, target in _imports(path)}
+        unused = [other for other in others if not any(_is_in(target, other) for target in targets)]
+        assert not unused, f"{room} imports nothing of {unused}"
