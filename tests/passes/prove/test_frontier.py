@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh, AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -24,7 +24,8 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, Read, tensor
 from tests.support.lowering import floats
 
-LINE, GRID = AbstractMesh((4,), ("d",)), AbstractMesh((2, 4), ("a", "d"))
+LINE = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
+GRID = AbstractMesh((2, 4), ("a", "d"), axis_types=(AxisType.Auto,) * 2)
 
 X = expr.of_var(expr.var("p", 0, 8))
 
