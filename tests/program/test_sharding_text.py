@@ -62,8 +62,8 @@ PIECES = [
 
 CHILD = """
 import json, sys
-from hlo_verify.errors import InputError
-from hlo_verify.sharding import device_counts, parse_sharding
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.sharding import device_counts, parse_sharding
 for line in sys.stdin:
     text, ranks, devices = json.loads(line)
     print(line, end="", flush=True)
