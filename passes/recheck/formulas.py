@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd, lcm, trunc
 
 from hlo_verify.passes.recheck.graph import Node, Nodes
 from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.term import Number
 
 Monomial = tuple[tuple[Node, int], ...]
@@ -197,6 +198,11 @@ class Graph(Nodes):
             exponent = self.value(args[1])
             if exponent is not None and exponent in range(POWERS + 1):
                 return self.multiply([args[0]] * int(exponent))
+        if function.startswith("truncate:"):
+            low, high = INTEGER_RANGES[function.partition(":")[2]]
+            number = self.value(args[0])
+            if number is not None and low <= number <= high:
+                return self.number(trunc(number))
         if function.partition(":")[0] in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from hlo_verify.index.expr import Var
 from hlo_verify.passes.recheck.plain import (
@@ -109,6 +110,28 @@ class Survey:
             self.uses.append(Use(where, key, part.low, end, abs(c)))
 
 
+class _Scales:
+    """Rulers that measure one another: of each, one that stands for all that it is joined with, and its unit there."""
+
+    def __init__(self) -> None:
+        self._above: dict[Ruler, tuple[Ruler, Fraction]] = {}
+
+    def _find(self, ruler: Ruler) -> tuple[Ruler, Fraction]:
+        unit = Fraction(1)
+        while ruler in self._above:
+            ruler, step = self._above[ruler]
+            unit *= step
+        return ruler, unit
+
+    def join(self, where: Ruler, base: Ruler, ratio: Fraction) -> bool:
+        """Take 1 of `base` for `ratio` of `where`; False where what was joined before says otherwise."""
+        (one, unit), (other, unit_of_base) = self._find(where), self._find(base)
+        if one == other:
+            return unit_of_base == ratio * unit
+        self._above[other] = (one, ratio * unit / unit_of_base)
+        return True
+
+
 class Rulers:
     """The marks of every ruler."""
 
@@ -120,6 +143,7 @@ class Rulers:
         for use in survey.uses:
             self.marks.setdefault(use.where, [1])
             self.marks.setdefault(use.base, [1])
+        carried = self._carried(survey.uses)
         for use in survey.uses:
             self._must(use.where, use.factor)
             self._must(use.base, use.low)
@@ -128,12 +152,12 @@ class Rulers:
         ends = [(use.factor * (use.end // use.low), use.where) for use in survey.uses if use.end is not None]
         for end, where in sorted(ends, key=lambda item: -item[0]):
             self.add(where, end)
-        self._spread(survey.uses)  # a constant next to the end of a digit, on any ruler, is no mark of its own
+        self._spread(carried)  # a constant next to the end of a digit, on any ruler, is no mark of its own
         for where, numbers in survey.constants.items():
             for n in sorted(numbers, key=lambda n: -abs(n)):
                 if n:
                     self.add(where, abs(n))
-        self._spread(survey.uses)
+        self._spread(carried)
 
     def add(self, ruler: Ruler, mark: int) -> bool:
         """Put a mark on a ruler; False where it does not divide the next one, or is not divided by the one below."""
@@ -153,6 +177,21 @@ class Rulers:
     def _must(self, ruler: Ruler, mark: int) -> None:
         if not self.add(ruler, mark) and mark not in self.marks[ruler]:
             self.rigid.add(ruler)
+
+    def _carried(self, uses: list[Use]) -> list[Use]:
+        """The uses along which marks are carried over.
+
+        Two rulers that digits without an end join in two scales (`a + 3*a`) would carry a mark on for ever: such
+        rulers keep their sizes, and no mark goes along the second scale.
+        """
+        scales = _Scales()
+        carried = []
+        for use in uses:
+            if use.end is not None or scales.join(use.where, use.base, Fraction(use.factor, use.low)):
+                carried.append(use)
+            else:
+                self.rigid.update((use.where, use.base))
+        return carried
 
     def _spread(self, uses: list[Use]) -> None:
         """Carry marks over between rulers, along the digits on both, until nothing changes."""

@@ -7,6 +7,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.passes.recheck.meanings.ordering import best_of_pairs
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.passes.recheck.plain import (
+    ONE,
     Affine,
     Call,
     Choose,
@@ -17,6 +18,7 @@ from hlo_verify.passes.recheck.plain import (
     add,
     as_affine,
     digit,
+    minus,
     sum_of,
     times,
     whole,
@@ -159,7 +161,11 @@ def _reduce_window(site: Site) -> Expr:
 
 
 def _scatter(site: Site) -> Expr:
-    """Every update lands where its start index and its offset say, if its whole window lies inside."""
+    """Every update lands where its start index and its offset say, if its whole window lies inside.
+
+    Whether the part of a window that lies inside lands where another part does not is a truth value of its own
+    (`hlo_verify.ops.scatter` says why).
+    """
     if len(site.op.types) != 1:
         raise UnwrittenError("scatter of several operands together")
     kind = reducer(site.op.regions[0])
@@ -179,11 +185,15 @@ def _scatter(site: Site) -> Expr:
     for k, b in zip(numbers["input_batching_dims"], numbers["scatter_indices_batching_dims"], strict=True):
         start[k] = batch[b if b < vector else b - 1]
     tests: list[Expr] = []
+    inside: list[Expr] = []
     for k, size in enumerate(operand.shape):
         moved, width = offset.get(k, (Affine(0), 1))
         tests.append(Gate(sum_of((start.get(k, Affine(0)), 1), (moved, 1), (site.where[k], -1)), 0, 0))
         if width > 1 and k in start:
-            tests.append(Gate(start[k], 0, size - width))
+            inside.append(Gate(start[k], 0, size - width))
+    if inside:
+        fits = times(*inside)
+        tests.append(add(fits, times(minus(ONE, fits), Call("positive:partial_windows_land", ()))))
     if kind != "sum":
         raise UnwrittenError(f"scatter whose reducer is {kind}")
     return add(site.read(0, site.where), Reduce("sum", bound, times(*tests, site.read(2, at))))
