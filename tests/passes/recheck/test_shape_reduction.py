@@ -180,6 +180,19 @@ def test_a_constant_next_to_an_end_is_no_mark() -> None:
 COUNT = Element(Symbol("count", "argument", "i32"), ())
 
 
+@pytest.mark.parametrize("scale", [1, 2, 3])
+def test_integers_in_two_scales_of_one_ruler_are_told_apart(scale: int) -> None:
+    """Both entries are measured by one ruler: a mark that went along both scales would go on for ever."""
+    counts = Symbol("counts", "argument", "i32")
+
+    def weighed(factor: int) -> Expr:
+        one, other = (as_affine(Element(counts, (at,))) for at in (i, plus(i, 1)))
+        return Gate(sum_of((one, 4), (other, 4 * factor), (d, 12)), 0, 96)
+
+    assert outcome(weighed(scale), weighed(scale)) is Outcome.SAME
+    assert outcome(weighed(scale), weighed(scale + 1)) is Outcome.DIFFERENT
+
+
 def test_what_cannot_be_made_smaller_is_kept_and_said() -> None:
     instance = reduce((OfIndex(i), x(i)))
     assert (instance.size(ROW), instance.kept) == (N, (N,))
