@@ -7,12 +7,16 @@ HYPOTHESIS_PROFILE=thorough.
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import random
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
+
+import hlo_verify
 
 SEED = int(os.environ.setdefault("HLO_VERIFY_SEED", str(random.SystemRandom().randrange(2**31))))
 """In the environment too, where processes that run a part of the tests find it."""
@@ -29,6 +33,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-seed", default=None) is None:
         hypothesis.core.global_force_seed = SEED
+    for module in pkgutil.walk_packages(
+        hlo_verify.__path__, "hlo_verify."
+    ):  # hypothesis draws constants of what is imported
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
 def pytest_report_header() -> str:

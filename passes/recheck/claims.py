@@ -155,6 +155,10 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
     return chosen
 
 
+OF_ONE_TYPE = ("maximum", "minimum", "abs")
+"""Functions of integers whose operands are of the type of the result."""
+
+
 def _may_wrap(value: Value) -> bool:
     """Whether an integer's term may take values that its type does not have."""
     if value.type.dtype not in INTEGER_RANGES or value.type.dtype == "i1":
@@ -163,8 +167,21 @@ def _may_wrap(value: Value) -> bool:
     constant = value.term.constant
     if constant is not None:
         return not lo <= constant <= hi
-    e = algebra.as_index(value.term, lo, hi)
-    return any(isinstance(part, Opaque) and part.kind == "value" and part.term.atom is None for part, _ in e.items)
+    todo = [algebra.as_index(value.term, lo, hi)]
+    seen = set()
+    while todo:
+        for part, _ in todo.pop().items:
+            if not isinstance(part, Opaque) or part in seen:
+                continue
+            seen.add(part)
+            todo.extend(part.exprs)
+            if part.kind == "value":
+                atom = part.term.atom
+                if atom is None:
+                    return True
+                if isinstance(atom, Apply) and atom.function in OF_ONE_TYPE:
+                    todo.extend(algebra.as_index(p, lo, hi) for p in atom.args)
+    return False
 
 
 def prover_term(p: Poly) -> Side:

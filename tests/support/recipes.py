@@ -163,7 +163,9 @@ def element(name: str, indices: tuple[int, ...]) -> Number:
 
 
 def _unknown(x: Number) -> Number:
-    return random.Random(f"unknown {Fraction(x)}").randint(-50, 50)
+    """Like tanh, which stands for it in terms: odd, and between -1 and 1."""
+    size = Fraction(random.Random(f"unknown {Fraction(abs(x))}").randint(1, 99), 100)
+    return size if x > 0 else -size if x < 0 else 0
 
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {
