@@ -24,12 +24,7 @@ def test_ring_attention_of_maxtext() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("gpt3-175b_512_fsdp64_tp8", marks=pytest.mark.xfail(strict=True, reason="see docs/corpora.md")),
-        "mixtral-8x7b_64_fsdp8_ep8",
-        "cpu_deepseek2-16b_64_dense_fsdp8_ep8",
-    ],
+    "name", ["gpt3-175b_512_fsdp64_tp8", "mixtral-8x7b_64_fsdp8_ep8", "cpu_deepseek2-16b_64_dense_fsdp8_ep8"]
 )
 def test_train_steps_of_maxtext(name: str) -> None:
     """Rings of devices with their windows of an einsum, along one mesh axis or two; experts by sort and scatter."""

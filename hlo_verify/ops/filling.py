@@ -3,7 +3,9 @@
     after[p] = v_i(t) where p is in window i of iteration t, and before[p] where it is in none
 
 If the windows of all iterations together cover every place once (their guards add up to 1), what the loop gives is
-`sum over t and i. [p in window i of iteration t] * v_i(t)`, whatever it began with.
+`sum over t and i. [p in window i of iteration t] * v_i(t)`, whatever it began with. A value v that is the same in all
+iterations is selected by all its windows together, `(sum over t and i. [p in window i of iteration t]) * v`: whether v
+is a number is not asked where none of them is.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Mapping
 
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms.products import is_condition
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, of_atom, reads, tensor
 
@@ -27,16 +30,26 @@ def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
         return None
     if _where(after, windows, None) is not now:
         return None
-    covered, written = ZERO, ZERO
+    written: dict[Poly, Poly] = {}
     for window in windows.values():
         value = _where(after, windows, window)
         if value is None or before in value.free:
             return None
-        covered = algebra.add(covered, of_atom(window))
-        written = algebra.add(written, algebra.multiply(of_atom(window), value))
-    if rotations.joined(reduce_sum([t], covered)) is not ONE:
+        written[value] = algebra.add(written.get(value, ZERO), of_atom(window))
+    if _summed(t, algebra.add(*written.values())) is not ONE:
         return None
-    return rotations.joined(reduce_sum([t], written))
+    ends, other = ZERO, ZERO
+    for value, where in written.items():
+        ever = ZERO if t in value.free else _summed(t, where)
+        if t not in value.free and is_condition(ever):
+            ends = algebra.add(ends, algebra.multiply(ever, value))
+        else:
+            other = algebra.add(other, algebra.multiply(where, value))
+    return algebra.add(ends, _summed(t, other))
+
+
+def _summed(t: Var, p: Poly) -> Poly:
+    return rotations.joined(reduce_sum([t], p))
 
 
 def _windows(p: Poly) -> dict[Index, Guard]:

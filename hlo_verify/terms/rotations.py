@@ -20,7 +20,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
 
 MONOMIALS = 256
 """A longer sum is left as it is."""
@@ -91,7 +91,7 @@ def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
                 found.update(_steps(atom.tensor))
         if not found:
             kind = monomial_skey(mono)
-            found = {turn.args[0]: 1 for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
+            found = {turn.args[0]: 1 for atom, _ in mono for turn in _rotations(atom)}
         rings.append((mono, c, {(n, kind) for n in found}))
         for n, count in found.items():
             places[c, n, kind] += count
@@ -118,7 +118,7 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
                         others = reduce_sum([b for b in bound if b is not v], there)
                         residues = tuple(step * t % n for t in range(v.size))
                         yield n, _Part(mono, algebra.product_with(mono, {atom: others}.get), start, residues)
-    found = {turn for atom, _ in mono for e in indices(atom) for turn in _rotations(e)}
+    found = {turn for atom, _ in mono for turn in _rotations(atom)}
     whole = make_poly(((mono, 1),))
     for turn in sorted(found, key=lambda turn: turn.uid):
         for own in (False, True):  # the device's own place may be another one on the way, or that of the result
@@ -126,11 +126,16 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
             yield turn.args[0], _Part(mono, there, turn.exprs[0], (0,))
 
 
-def _rotations(e: Index) -> Iterator[Opaque]:
-    """The rotations in an index expression, but not in the parts of opaque ones."""
-    for atom, _ in e.items:
-        if isinstance(atom, Opaque) and atom.kind == "mod":
-            yield atom
+def _rotations(atom: Atom) -> frozenset[Opaque]:
+    """The rotations in an atom's index expressions and in those of a function's arguments, but not in the parts of
+    opaque ones."""
+    if isinstance(atom, Apply):
+        found = _in_arguments.get(atom)
+        if found is None:
+            inner = {turn for arg in atom.args for mono, _ in arg.items for a, _ in mono for turn in _rotations(a)}
+            found = _in_arguments[atom] = frozenset(inner)
+        return found
+    return frozenset(a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque) and a.kind == "mod")
 
 
 def _turning(p: Poly, v: Var) -> list[Opaque]:
@@ -139,8 +144,7 @@ def _turning(p: Poly, v: Var) -> list[Opaque]:
         turn
         for mono, _ in p.items
         for atom, _ in mono
-        for e in indices(atom)
-        for turn in _rotations(e)
+        for turn in _rotations(atom)
         if sum(isinstance(a, Digit) and a.var is v and a.low == 1 and a.top for a, _ in turn.exprs[0].items) == 1
     }
     return sorted(found, key=lambda turn: turn.uid)
@@ -149,15 +153,13 @@ def _turning(p: Poly, v: Var) -> list[Opaque]:
 def turns(p: Poly) -> bool:
     """Whether a factor depends on a place on a ring, so that there may be others of the same sum."""
     atoms = (atom for mono, _ in p.items for atom, _ in mono)
-    return any(
-        any(True for e in indices(atom) for _ in _rotations(e)) or (isinstance(atom, Read) and _steps(atom.tensor))
-        for atom in atoms
-    )
+    return any(_rotations(atom) or (isinstance(atom, Read) and _steps(atom.tensor)) for atom in atoms)
 
 
 _rings: dict[Tensor, dict[int, int]] = {}
+_in_arguments: dict[Apply, frozenset[Opaque]] = {}
 
-TABLES: tuple[dict[Any, Any], ...] = (_rings,)
+TABLES: tuple[dict[Any, Any], ...] = (_rings, _in_arguments)
 """Everything remembered here; see `memory`."""
 
 

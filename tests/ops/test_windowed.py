@@ -26,6 +26,29 @@ def test_proved(form: Callable[..., Any], n: int) -> None:
     assert hlo_verify.verify(*texts(form, n), refute=False).verdict is Verdict.PROVED
 
 
+@pytest.mark.parametrize("function", [jnp.tanh, jnp.log, lambda x: jnp.log(x) / x], ids=["tanh", "log", "log x / x"])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_goes_round_may_be_no_number(form: Callable[..., Any], function: Any) -> None:
+    """Where it is none, it is none in the logical module either."""
+    report = hlo_verify.verify(*texts(form, 8, of=(function, function)), refute=False)
+    assert report.verdict is Verdict.PROVED
+
+
+SPOILED = {
+    "0 * log x": lambda x: x + 0 * jnp.log(x),
+    "log x - log x": lambda x: x + jnp.log(x) - jnp.log(x),
+    "x / x": lambda x: x * (x / x),
+}
+"""What is x for positive numbers and none for some others."""
+
+
+@pytest.mark.parametrize("function", SPOILED.values(), ids=SPOILED.keys())
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_device_makes_no_number_before_it_goes_round_stays_none(form: Callable[..., Any], function: Any) -> None:
+    report = hlo_verify.verify(*texts(form, 8, of=(lambda x: x, function)), refute=False)
+    assert report.verdict is Verdict.UNKNOWN
+
+
 @pytest.mark.parametrize("n", [4, 8])
 @pytest.mark.parametrize("wrong", [{"off": 1}, {"off": 2}, {"turns": -1}, {"turns": 1}, {"unpassed": True}], ids=str)
 @pytest.mark.parametrize("form", FORMS)
@@ -53,6 +76,19 @@ def writing(row: Callable[[Any], Any], turns: int = ROWS, start: float = 0.0) ->
 
 def but_the_last(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(ROWS)[:, None] < ROWS - 1, x[:ROWS], 0)
+
+
+@pytest.mark.parametrize("function", SPOILED.values(), ids=SPOILED.keys())
+def test_what_a_turn_makes_no_number_stays_none(function: Any) -> None:
+    def spoiled(x: jax.Array) -> jax.Array:
+        def turn(t: Any, out: jax.Array) -> jax.Array:
+            return lax.dynamic_update_slice_in_dim(out, function(lax.dynamic_slice_in_dim(x, t, 1)), t, 0)
+
+        return lax.fori_loop(0, ROWS, turn, jnp.zeros((ROWS, x.shape[1]), jnp.float32))
+
+    columns = P(None, "x")
+    placed = Placed(AbstractMesh((3,), ("x",)), columns, columns, floats((2 * ROWS, 9)))
+    assert hlo_verify.verify(*placed.pair(lambda x: x[:ROWS], spoiled), refute=False).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(

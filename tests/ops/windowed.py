@@ -117,7 +117,17 @@ def scattering(n: int, off: int = 0, turns: int = 0, unpassed: bool = False) -> 
     return local, whole, ((2 * n, 4 * n), (2 * n, 10)), (P(AXIS), P(AXIS)), P(AXIS)
 
 
-def texts(form: Callable[..., Any], n: int, **wrong: Any) -> tuple[str, str]:
-    """The logical and the partitioned module of a program on n devices."""
+Function = Callable[[Array], Array]
+
+
+def texts(
+    form: Callable[..., Any], n: int, *, of: tuple[Function, Function] | None = None, **wrong: Any
+) -> tuple[str, str]:
+    """The logical and the partitioned module of a program on n devices, of the arguments or of functions of them: one
+    for the logical module, one for what a device computes."""
     local, whole, shapes, ins, out = form(n, **wrong)
-    return Placed(AbstractMesh((n,), (AXIS,)), ins, out, floats(*shapes)).pair(whole, local)
+    placed = Placed(AbstractMesh((n,), (AXIS,)), ins, out, floats(*shapes))
+    if of is None:
+        return placed.pair(whole, local)
+    every, own = of
+    return placed.pair(lambda *args: whole(*map(every, args)), lambda *args: local(*map(own, args)))
