@@ -20,7 +20,7 @@ from tools.mutate.cases import Case
 from tools.mutate.mutant import Mutant, lines, mutate
 from tools.mutate.operators import OPERATORS, Operator
 from tools.mutate.table import distinct, render
-from tools.mutate.truth import Judge, Truth, cut, distance
+from tools.mutate.truth import Judge, Outcome, Truth, cut, distance
 from tools.mutate.worker import Worker
 
 FIXTURES = ("mlp_tp", "embedding_gather_scatter", "shardmap_fsdp")
@@ -202,14 +202,14 @@ def test_distances_are_of_the_worst_device() -> None:
 
 def test_no_verdict_on_a_sample_is_wrong(cache: Path, tmp_path: Path) -> None:
     """Stopped in the middle, and gone on with."""
-    options = Options(FIXTURES, cache, tmp_path, seed=3, refute=False)
+    options = Options(FIXTURES, cache, tmp_path, seed=3, refuted_of=0)
     Campaign(options, lambda record: None).run(range(PROVING))
     with (tmp_path / "records.jsonl").open("a") as file:
         file.write('{"number": 1')  # as a kill leaves it
     records = read_records(tmp_path)
     assert sorted(record["number"] for record in records) == list(range(PROVING))
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    Campaign(replace(options, refute=True), records.append).run(range(PROVING, PROVING + REFUTING))
+    Campaign(replace(options, refuted_of=1), records.append).run(range(PROVING, PROVING + REFUTING))
     assert sorted(record["number"] for record in read_records(tmp_path)) == list(range(PROVING + REFUTING))
     wrong = [r for r in records if surprise(r) not in (None, "unknown")]
     assert not wrong, [(r["fixture"], r["number"], r["what"], r["truth"], r["verdict"]) for r in wrong]
@@ -256,8 +256,27 @@ def test_surprises_and_the_table() -> None:
     assert surprise(_record("equal", "error")) == "error"
     assert surprise(_record("differs", "UNKNOWN")) == "unknown"
     assert surprise(_record("equal", "PROVED")) is None
-    records = [_record("differs", "REFUTED"), _record("differs", "REFUTED"), _record("equal", "PROVED", digest="b")]
-    assert len(distinct(records)) == 2
+    assert surprise(_record("differs", "UNKNOWN", refute=False)) is None
+    assert surprise(_record("differs", "REFUTED", wrongly_proved=[1])) == "false-proved"
+    records = [
+        _record("differs", "REFUTED"),
+        _record("differs", "REFUTED", again=0),
+        _record("equal", "PROVED", digest="b"),
+        _record("differs", "UNKNOWN", digest="c", refute=False),
+    ]
+    assert len(distinct(records)) == 3
     table = render(records)
-    assert "2 different mutants of 1 fixtures (3 made)" in table
-    assert "| regroup | 1 |  |  | 1 |  |  |  | 1 |  |" in table
+    assert "3 different mutants of 1 fixtures (4 made)" in table
+    assert "REFUTED: 1 of 1" in table
+    assert "| regroup | 1 |  | 1 |  | 1 |  |  |  | 1 |  |" in table
+
+
+def test_equal_mutants_are_judged_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the fixture's results are told apart: one that differs and is proved is a surprise, whatever others are."""
+    one = Mutant(cases.read_case(cache, FIXTURES[0]).partitioned, "regroup", "nothing", "", (), ())
+    monkeypatch.setattr(Worker, "mutate", lambda *_: one)
+    monkeypatch.setattr(Judge, "judge", lambda *_: Outcome(Truth.DIFFERS, 50.0, "result 0", (0,)))
+    records: list[Record] = []
+    Campaign(Options(FIXTURES[:1], cache, tmp_path, refuted_of=0), records.append).run(range(2))
+    assert [record.get("again") for record in records] == [None, 0]
+    assert records[0]["wrongly_proved"] == [0] and surprise(records[0]) == "false-proved"

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tools.mutate import cases
-from tools.mutate.campaign import Campaign, Options, Record, read_records, surprise
+from tools.mutate.campaign import REFUTED_OF, Campaign, Options, Record, identity, read_records, surprise
 from tools.mutate.mutant import mutate
 from tools.mutate.table import render
 
@@ -24,9 +24,8 @@ def main() -> int:
     if arguments.command == "show":
         return _show(arguments, names)
     cases.require_proofs(arguments.cache, names)
-    options = Options(
-        names, arguments.cache, arguments.out, arguments.seed, arguments.limit, arguments.keep_unknown, arguments.refute
-    )
+    where = arguments.cache, arguments.out
+    options = Options(names, *where, arguments.seed, arguments.limit, arguments.keep_unknown, arguments.refuted_of)
     return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
 
 
@@ -47,7 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--limit", type=float, default=60.0, help="seconds for one verification")
     run.add_argument("--resume", action="store_true", help="go on with the results in OUT")
     run.add_argument("--keep-unknown", action="store_true", help="also write what differs and is UNKNOWN as cases")
-    run.add_argument("--no-refute", dest="refute", action="store_false", help="only look for what is PROVED wrongly")
+    said = "of so many mutants that differ, one is refuted too; with 0 none is, nor any other"
+    run.add_argument("--refuted-of", type=int, default=REFUTED_OF, metavar="COUNT", help=said)
     show.add_argument("number", type=int)
     return parser
 
@@ -72,7 +72,8 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
-        Campaign(options, report).run([number for number in range(count) if number not in done], jobs)
+        campaign = Campaign(options, report, {identity(each): each for each in records if "digest" in each})
+        campaign.run([number for number in range(count) if number not in done], jobs)
     except KeyboardInterrupt:
         print("interrupted; --resume goes on from here", file=sys.stderr)
     print(render(records), end="")

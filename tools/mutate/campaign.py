@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,12 +19,19 @@ from tools.mutate.truth import Judge, Outcome, Truth
 from tools.mutate.worker import Judgement, Worker
 
 Record = dict[str, Any]
+Identity = tuple[str, str]
+"""A fixture, and the digest of a mutant of it: different numbers may make the same one."""
 
 _RUN_LIMIT = 30.0
 """Seconds for one run of a mutant on the devices; one that waits for ever is no program."""
 
 _SIGNALLED = 0.3
 """Seconds in which the campaign learns of the signal that ended a child."""
+
+
+REFUTED_OF = 20
+"""Of the mutants that are seen to differ, one of so many is refuted too, which takes four times as long as not to prove
+it: of these nothing but PROVED would be false. All others are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +44,16 @@ class Options:
     seed: int = 0
     limit: float = 60.0
     keep_unknown: bool = False
-    refute: bool = True
+    refuted_of: int = REFUTED_OF
 
 
 class Line:
     """What one thread works with: a worker that mutates and verifies, and the devices."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, known: Mapping[Identity, Record]) -> None:
         self.options = options
-        self.worker = Worker(options.cache, options.limit, options.refute)
+        self.known = known
+        self.worker = Worker(options.cache, options.limit)
         self.many: dict[int, Executor] = {}
         self.judges: dict[str, tuple[Case, Judge]] = {}
 
@@ -68,14 +76,20 @@ class Line:
         made = time.monotonic()
         if not isinstance(mutant, Mutant):
             return record | {"truth": "none", "why": str(mutant)}, None
+        earlier = self.known.get((name, mutant.digest))
+        if earlier is not None:
+            return {**earlier, **record, "again": earlier["number"]}, None
         outcome = judge.judge(mutant.module)
         ran = time.monotonic()
-        judgement = self.worker.verify(name, mutant.module)
+        sampled = self.options.refuted_of > 0 and number // len(names) % self.options.refuted_of == 0
+        refute = sampled or (self.options.refuted_of > 0 and outcome.truth is not Truth.DIFFERS)
+        judgement = self.worker.verify(name, mutant.module, refute)
         if judgement.witness is not None and outcome.truth in (Truth.EQUAL, Truth.UNCLEAR):
-            found = judge.judge(mutant.module, judgement.witness)
-            outcome = replace(found, why=f"with the witness's arguments: {found.why}")
+            shown = judge.judge(mutant.module, judgement.witness)
+            outcome = replace(shown, why=f"with the witness's arguments: {shown.why}")
         seconds = {"mutate": made - started, "run": ran - made, "verify": judgement.seconds}
-        return record | describe(mutant, outcome, judgement) | {"seconds": _rounded(seconds)}, mutant
+        found = describe(mutant, outcome, judgement) | {"refute": refute, "seconds": _rounded(seconds)}
+        return record | found, mutant
 
     def close(self) -> None:
         self.worker.close()
@@ -100,6 +114,7 @@ def describe(mutant: Mutant, outcome: Outcome, judgement: Judgement) -> Record:
         "ratio": outcome.ratio,
         "why": outcome.why,
         "verdict": judgement.verdict,
+        "wrongly_proved": sorted(set(outcome.differing) & set(judgement.proved)),
         "locations": judgement.locations,
         "reason": judgement.reason,
         "named": named(mutant, judgement.locations),
@@ -116,16 +131,21 @@ def named(mutant: Mutant, locations: Iterable[str]) -> str:
     return "near" if found & set(mutant.near) else "far"
 
 
+def identity(record: Record) -> Identity:
+    return record["fixture"], record["digest"]
+
+
 def surprise(record: Record) -> str | None:
     """What kind of surprise a record is; None for those that are as they should be, or that tell nothing."""
     truth, verdict = record["truth"], record.get("verdict")
-    if truth == Truth.DIFFERS and verdict == "PROVED":
+    if record.get("wrongly_proved") or (truth == Truth.DIFFERS and verdict == "PROVED"):
         return "false-proved"
     if truth == Truth.EQUAL and verdict == "REFUTED":
         return "false-refuted"
     if verdict in ("crash", "error", "timeout"):
         return str(verdict) if truth != Truth.INVALID else None
-    return "unknown" if truth == Truth.DIFFERS and verdict == "UNKNOWN" else None
+    is_open = truth == Truth.DIFFERS and verdict == "UNKNOWN" and record.get("refute", True)
+    return "unknown" if is_open else None
 
 
 def save(options: Options, record: Record, case: Case, mutant: Mutant, kind: str) -> Path:
@@ -154,13 +174,14 @@ class Campaign:
 
     options: Options
     report: Callable[[Record], None]
+    known: dict[Identity, Record] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, numbers: Sequence[int], jobs: int = 1) -> None:
         """All mutants of those numbers. Ctrl-C ends the children and raises KeyboardInterrupt; what is done is kept."""
         waiting = iter(numbers)
-        lines = [Line(self.options) for _ in range(jobs)]
+        lines = [Line(self.options, self.known) for _ in range(jobs)]
         self.options.out.mkdir(parents=True, exist_ok=True)
         try:
             with ThreadPoolExecutor(jobs) as pool:
@@ -193,6 +214,8 @@ class Campaign:
             if mutant is not None and kind is not None and (kind != "unknown" or self.options.keep_unknown):
                 save(self.options, record, line.case(record["fixture"])[0], mutant, kind)
             with self.lock:
+                if mutant is not None:
+                    self.known.setdefault(identity(record), record)
                 with (self.options.out / "records.jsonl").open("a") as file:
                     file.write(json.dumps(record) + "\n")
                 self.report(record)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tools.mutate.campaign import Record, surprise
+from tools.mutate.campaign import Record, identity, surprise
 from tools.mutate.operators import OPERATORS
+
+NOT_REFUTED = "not PROVED"
+"""Of mutants that were only tried to be proved."""
 
 _COLUMNS = (
     ("differs", "REFUTED"),
     ("differs", "UNKNOWN"),
+    ("differs", NOT_REFUTED),
     ("differs", "PROVED"),
     ("equal", "PROVED"),
     ("equal", "UNKNOWN"),
@@ -21,7 +25,7 @@ _TITLES = {"differs": "differs", "equal": "equal"}
 
 def distinct(records: Iterable[Record]) -> list[Record]:
     """Each mutant once: different numbers may make the same one."""
-    found = {(record["fixture"], record["digest"]): record for record in records if "digest" in record}
+    found = {identity(record): record for record in records if "digest" in record and "again" not in record}
     return list(found.values())
 
 
@@ -42,7 +46,8 @@ def render(records: Sequence[Record]) -> str:
 
 def _summary(records: Sequence[Record], kept: Sequence[Record], judged: Sequence[Record]) -> str:
     differing = [record for record in judged if record["truth"] == "differs"]
-    refuted = [record for record in differing if record["verdict"] == "REFUTED"]
+    tried = [record for record in differing if record.get("refute", True)]
+    refuted = [record for record in tried if record["verdict"] == "REFUTED"]
     right = [record for record in refuted if record["named"] in ("own", "near")]
     unclear = sum(record["truth"] == "unclear" for record in kept)
     invalid = sum(record["truth"] == "invalid" for record in kept)
@@ -55,8 +60,8 @@ def _summary(records: Sequence[Record], kept: Sequence[Record], judged: Sequence
         "",
         f"- PROVED though it differs: {kinds['false-proved']}",
         f"- REFUTED though it is equal: {kinds['false-refuted']}",
-        f"- differs, and REFUTED: {_share(len(refuted), len(differing))}; "
-        f"naming the edited operation's line or one next to it: {_share(len(right), len(differing))}",
+        f"- differs, tried to be refuted, and REFUTED: {_share(len(refuted), len(tried))}; "
+        f"naming the edited operation's line or one next to it: {_share(len(right), len(tried))}",
         f"- errors {kinds['error']}, crashes {kinds['crash']}, timeouts {kinds['timeout']}",
     ]
     return "\n".join(lines)
@@ -73,13 +78,18 @@ def _table(title: str, rows: Sequence[str], key: str, judged: Sequence[Record]) 
         mine = [record for record in judged if record[key] == row]
         if not mine:
             continue
-        counts = Counter((record["truth"], record["verdict"]) for record in mine)
+        counts = Counter(map(_column, mine))
         cells = [counts[column] for column in _COLUMNS]
         refuted = [r for r in mine if r["truth"] == "differs" and r["verdict"] == "REFUTED"]
         named = Counter(record["named"] for record in refuted)
         numbers = [*cells, len(mine) - sum(cells), named["own"], named["near"]]
         lines.append(f"| {row} | {' | '.join(str(number or '') for number in numbers)} |")
     return "\n".join(lines)
+
+
+def _column(record: Record) -> tuple[str, str]:
+    is_tried = record.get("refute", True) or record["verdict"] != "UNKNOWN"
+    return record["truth"], record["verdict"] if is_tried else NOT_REFUTED
 
 
 def _documentation() -> str:

@@ -48,6 +48,8 @@ class Outcome:
     truth: Truth
     ratio: float = 0.0
     why: str = ""
+    differing: tuple[int, ...] = ()
+    """The results of which a device surely has other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Judge:
         """Whether a mutant computes what the logical module does: with random arguments, or with those of a witness."""
         worst, why, odd = 0.0, "", ""
         runs = self.runs if witness is None else [self._prepare(self._typed(witness))]
+        differing: set[int] = set()
         for number, run in enumerate(runs):
             try:
                 got = self._ran(mutant, run.arguments)
@@ -123,8 +126,10 @@ class Judge:
                     odd = odd or f"NaN or infinity in result {n} of draw {number}"
                 elif ratio > worst:
                     worst, why = ratio, f"result {n} of draw {number}"
-            if worst > _CLEAR:
-                return Outcome(Truth.DIFFERS, worst, why)
+                if np.isfinite(ratio) and ratio > _CLEAR:
+                    differing.add(n)
+            if differing:
+                return Outcome(Truth.DIFFERS, worst, why, tuple(sorted(differing)))
         return Outcome(Truth.UNCLEAR if worst > 1 or odd else Truth.EQUAL, worst, odd or why)
 
 

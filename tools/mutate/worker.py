@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import signal
 import tempfile
@@ -29,14 +28,15 @@ class Judgement:
     seconds: float = 0.0
     witness: tuple[Any, ...] | None = None
     """The whole arguments of a witness, if it is refuted."""
+    proved: tuple[int, ...] = ()
+    """The results that are."""
 
 
 class Worker:
     """A child process, started when it is first needed. `limit` is in seconds, for one verification."""
 
-    def __init__(self, folder: Path, limit: float, refute: bool = True) -> None:
+    def __init__(self, folder: Path, limit: float) -> None:
         self.folder = folder
-        self.refute = refute
         self.limit = limit
         self._process: Any = None
         self._connection: Any = None
@@ -46,9 +46,9 @@ class Worker:
         """A `Mutant` of the case, or None where there is none; a string where making it failed."""
         return self._ask(("mutate", name, seed), 120.0)
 
-    def verify(self, name: str, mutant: bytes) -> Judgement:
+    def verify(self, name: str, mutant: bytes, refute: bool = True) -> Judgement:
         started = time.monotonic()
-        answer = self._ask(("verify", name, mutant), self.limit)
+        answer = self._ask(("verify", name, (mutant, refute)), self.limit)
         if isinstance(answer, Judgement):
             return answer
         kind = "timeout" if answer.startswith("timeout") else "crash"
@@ -73,7 +73,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(there, self.folder, self.refute), daemon=True)
+        self._process = context.Process(target=serve, args=(there, self.folder), daemon=True)
         self._process.start()
         there.close()
         self._answered = 0
@@ -88,7 +88,7 @@ class Worker:
         self._process = self._connection = None
 
 
-def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
+def serve(connection: Connection[Any, Any], folder: Path) -> None:
     """The child: answer requests until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     from tools.mutate.mutant import mutate
@@ -105,7 +105,7 @@ def serve(connection: Connection[Any, Any], folder: Path, refute: bool) -> None:
         if name not in cases:
             cases[name] = read_case(folder, name)
         try:
-            answer: Any = mutate(cases[name], given) if what == "mutate" else judge(cases[name], given, refute)
+            answer: Any = mutate(cases[name], given) if what == "mutate" else judge(cases[name], *given)
         except Exception as error:
             answer = f"crash: {type(error).__name__}: {error}"
         connection.send(answer)
@@ -130,14 +130,9 @@ def keep_devices() -> None:
 
 
 def leave_out_what_people_read() -> None:
-    """Nobody reads these reports: the search ends with the first results that differ (half of the time), witnesses are
-    not made plain (a third of the rest), no repairs are tried (a fifth).
+    """Nobody reads these reports: no repairs are tried. None of it changes the verdict on a module or a line."""
+    from hlo_verify.passes.refute import refute
 
-    None of it changes the verdict on a module or a line.
-    """
-    from hlo_verify.passes.refute import refute, search
-
-    search.MORE, search.SHRINKING = -math.inf, 0.0
     refute.watched = lambda *_: None  # type: ignore[attr-defined]
     refute.suggest = lambda *_: None  # type: ignore[attr-defined]
 
@@ -166,4 +161,6 @@ def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:
     locations = {result.finding.location for result in open_results if result.finding is not None}
     reasons = [result.reason for result in open_results][:1] + [str(each) for each in report.unsupported[:2]]
     seconds = time.monotonic() - started
-    return Judgement(str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400], seconds, witness)
+    proved = tuple(result.index for result in report.results if result.verdict == "PROVED")
+    said = str(report.verdict), tuple(sorted(locations)), " | ".join(reasons)[:400]
+    return Judgement(*said, seconds, witness, proved)

@@ -20,11 +20,11 @@ from tools.fuzz.programs.verdict import Judgement, verify
 
 Record = dict[str, Any]
 
-CHUNK = 200
+CHUNK = 1000
 """Pairs that a process judges before another one takes its place, so that what it keeps does not add up."""
 
-REFUTED_OF = 40
-"""One pair of so many is also refuted where it is not proved: that takes a hundred times as long as a small proof."""
+REFUTED_OF = 10
+"""One pair of so many is also refuted where it is not proved: that takes some five times as long as a small proof."""
 
 NOT_VALID = "not valid StableHLO"
 """What mutation may make of a program: jaxlib's parser says so."""

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.fuzz.programs.campaign import Options, campaign, examine, read_records, save, table, wrong
+from tools.fuzz.programs.campaign import REFUTED_OF, Options, campaign, examine, read_records, save, table, wrong
 from tools.fuzz.programs.families import FAMILIES
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.shrink import shrink
@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", choices=sorted(FAMILIES), metavar="FAMILY", help=", ".join(FAMILIES))
     parser.add_argument("--out", type=Path, default=Path("fuzzed"), help="results, and surprises as files")
     parser.add_argument("--resume", action="store_true", help="go on with the results in OUT, of the same seed")
-    parser.add_argument("--refuted-of", type=int, default=40, help="of so many pairs, one is refuted too; 0: none")
+    parser.add_argument(
+        "--refuted-of", type=int, default=REFUTED_OF, help="of so many pairs, one is refuted too; 0: none"
+    )
     parser.add_argument("--show", type=int, metavar="NUMBER", help="make that pair smaller, and write it to OUT")
     return parser
 
