@@ -7,7 +7,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ONE, ZERO, Poly
+from hlo_verify.terms.term import ONE, ZERO, Poly, make_poly
 
 
 def _broadcast_in_dim(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -138,8 +138,11 @@ def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
         return a
     if inside is ZERO:
         return b
-    outside = algebra.logical_not(inside) if b.items else ZERO
-    return algebra.add(algebra.multiply(inside, a), algebra.multiply(outside, b))
+    # What is 0 inside anyhow stays as it is: n slots that are filled one by one are n products, not 2^n.
+    cut = [item for item in b.items if algebra.multiply(inside, make_poly((item,))).items]
+    kept = make_poly(tuple(item for item in b.items if item not in cut))
+    outside = algebra.logical_not(inside) if cut else ZERO
+    return algebra.either(algebra.multiply(inside, a), kept, algebra.multiply(outside, make_poly(tuple(cut))))
 
 
 def _starts(operands: list[Value], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[Index]:

@@ -11,6 +11,7 @@ from hlo_verify.terms.addition import build, content, difference, of_index, scal
 from hlo_verify.terms.machine import as_index, split_affine
 from hlo_verify.terms.products import (
     add,
+    either,
     expanded,
     multiply,
     multiply_monomials,
@@ -31,6 +32,7 @@ __all__ = [
     "build",
     "content",
     "difference",
+    "either",
     "expanded",
     "linear",
     "logical_not",

@@ -48,10 +48,12 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
             hi = None if hi is None else hi // g
             continue
         atom, c = form.items[0]
-        if len(form.items) == 1 and c == 1 and isinstance(atom, expr.Opaque) and atom.kind == "div":
-            m = atom.args[0]  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
-            form, lo, hi = atom.exprs[0], (None if lo is None else lo * m), (None if hi is None else hi * m + m - 1)
-            continue
+        if len(form.items) == 1 and c == 1:
+            divided = _quotient_of(atom)
+            if divided is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
+                form, m = divided
+                lo, hi = (None if lo is None else lo * m), (None if hi is None else hi * m + m - 1)
+                continue
         if lo is not None and hi is not None and len(form.items) == 1 and c == 1:
             unwrapped = _unwrapped(atom, lo, hi)
             if unwrapped is not None:
@@ -61,6 +63,13 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
         if smaller is None:
             return make_guard(form, lo, hi)
         form, lo, hi = smaller
+
+
+def _quotient_of(atom: expr.Atom) -> tuple[Index, int] | None:
+    """What is divided by what, where an atom is a quotient that is no digit of equal parts of a variable."""
+    if isinstance(atom, expr.Opaque):
+        return (atom.exprs[0], atom.args[0]) if atom.kind == "div" else None
+    return (expr.of_var(atom.var), atom.low) if atom.top and atom.var.size % atom.low else None
 
 
 def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
@@ -130,10 +139,15 @@ def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:
 
 
 def intersect(a: Guard, b: Guard) -> Guard | bool:
-    """The product of two guards on one form."""
-    los = [x for x in (a.lo, b.lo) if x is not None]
-    his = [x for x in (a.hi, b.hi) if x is not None]
-    return interval_atom(a.form, max(los) if los else None, min(his) if his else None)
+    """The product of two guards that ask about one form (`about`)."""
+    (form, *first), (_, *second) = on_whole_variable(a), on_whole_variable(b)
+    los, his = ([x for x in bounds if x is not None] for bounds in zip(first, second, strict=True))
+    return interval_atom(form, max(los) if los else None, min(his) if his else None)
+
+
+def about(g: Guard) -> Index:
+    """The form that a guard asks about: `[v div 2 >= 1]` and `[v = 1]` both ask about v, and exclude each other."""
+    return on_whole_variable(g)[0]
 
 
 def complement(g: Guard) -> list[tuple[Bound, Bound]]:
@@ -167,7 +181,7 @@ def with_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
         return None
     if guard is True:
         return mono
-    own = next((g for g in guards_of(mono) if g.form is guard.form), None)
+    own = next((g for g in guards_of(mono) if about(g) is about(guard)), None)
     if own is not None:
         return with_guard(without(mono, own), intersect(own, guard))
     return tuple(sorted((*mono, (guard, 1)), key=lambda item: item[0].uid))
@@ -182,7 +196,8 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
         groups: dict[tuple[Index, Monomial], list[tuple[Bound, Bound, Number]]] = {}
         for mono, c in terms.items():
             for g in guards_of(mono):
-                groups.setdefault((g.form, without(mono, g)), []).append((g.lo, g.hi, c))
+                form, lo, hi = on_whole_variable(g)
+                groups.setdefault((form, without(mono, g)), []).append((lo, hi, c))
         changed = False
         for (form, rest), pieces in sorted(groups.items(), key=lambda group: asked(group[0][0])):
             if rest in terms:
@@ -213,7 +228,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
 
 
 def _guarded(rest: Monomial, form: Index, lo: Bound, hi: Bound) -> Monomial | None:
-    return rest if lo is None and hi is None else with_guard(rest, make_guard(form, lo, hi))
+    return rest if lo is None and hi is None else with_guard(rest, interval_atom(form, lo, hi))
 
 
 def _steps(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bound, Number]]:

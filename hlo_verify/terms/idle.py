@@ -3,26 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.tables import FITTED_SIZE, evaluate
 from hlo_verify.terms.machine import is_sum, split_value
 from hlo_verify.terms.term import Guard
 
 
-def implied_guard(held: list[Guard]) -> Guard | None:
-    """A guard that another one implies."""
+def needless(held: list[Guard]) -> Guard | Literal[False] | None:
+    """A guard that another one implies; False where two of them exclude each other, and no place is left."""
     for other in held:
         for guard in held:
             if guard is other or guard.free.isdisjoint(other.free):
                 continue
             for sign in (1, -1):  # guard.form = sign * other.form + rest
                 rest = expr.add(guard.form, expr.scale(other.form, -sign))
-                least, most = (other.lo, other.hi) if sign == 1 else (other.hi, other.lo)
-                above = guard.lo is None or (least is not None and rest.lo + sign * least >= guard.lo)
-                if above and (guard.hi is None or (most is not None and rest.hi + sign * most <= guard.hi)):
+                least, most = (other.lo, other.hi) if sign == 1 else (_negate(other.hi), _negate(other.lo))
+                least = None if least is None else rest.lo + least
+                most = None if most is None else rest.hi + most
+                if _is_below(most, guard.lo) or _is_below(guard.hi, least):
+                    return False
+                if _only(guard) and _only(other) and _never_is(rest, (guard.lo or 0) - sign * (other.lo or 0)):
+                    return False
+                above = guard.lo is None or (least is not None and least >= guard.lo)
+                if above and (guard.hi is None or (most is not None and most <= guard.hi)):
                     return guard
     return None
+
+
+def _only(g: Guard) -> bool:
+    """Whether a guard holds for one value of its form."""
+    return g.lo is not None and g.lo == g.hi
+
+
+def _is_below(a: int | None, b: int | None) -> bool:
+    return a is not None and b is not None and a < b
+
+
+def _never_is(e: Index, value: int) -> bool:
+    """Whether an expression with tables of one variable has that value for none of its values."""
+    if len(e.free) != 1 or not any(isinstance(atom, Opaque) for atom, _ in e.items):
+        return False
+    if e.uid not in _attained:
+        (variable,) = e.free
+        values = evaluate(e, variable) if variable.size <= FITTED_SIZE else None
+        _attained[e.uid] = None if values is None else frozenset(values.tolist())
+    attained = _attained[e.uid]
+    return attained is not None and value not in attained
+
+
+_attained: dict[int, frozenset[int] | None] = {}
+
+TABLES: tuple[dict[Any, Any], ...] = (_attained,)
+"""Everything remembered here; see `memory`."""
 
 
 def is_cut(e: Index) -> bool:

@@ -8,12 +8,12 @@ mixed with later ones.
 from __future__ import annotations
 
 from hlo_verify.index import interned, tables
-from hlo_verify.terms import definitions, finite, poles, products, rotations, signs, substitution, term
+from hlo_verify.terms import definitions, finite, idle, poles, products, rotations, signs, substitution, term
 
 
 def forget() -> None:
     """Empty the tables of interned terms, index expressions and definitions."""
-    remembered = (interned, tables, definitions, finite, poles, products, rotations, signs, substitution)
+    remembered = (interned, tables, definitions, finite, idle, poles, products, rotations, signs, substitution)
     for table in (module.TABLES for module in remembered):
         for entries in table:
             entries.clear()

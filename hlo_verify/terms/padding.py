@@ -11,6 +11,9 @@ from hlo_verify.terms.term import Guard, Monomial, Poly, Read, Tensor, tensor
 
 KIND = "padding"
 
+FORMS = 4
+"""Where padding lies is asked about so many index expressions at most: parts double with each."""
+
 
 def padding(name: str, dtype: str, shape: tuple[int, ...], location: object = None) -> Tensor:
     """Arbitrary elements, equal to nothing else."""
@@ -19,9 +22,10 @@ def padding(name: str, dtype: str, shape: tuple[int, ...], location: object = No
 
 def parts(p: Poly) -> list[tuple[Poly, Poly]]:
     """A term with padding as conditions that exclude one another, each with the term where it holds; else nothing."""
-    guard = next((g for mono, _ in p.items if _is_padded(mono) for g, _ in mono if isinstance(g, Guard)), None)
-    if guard is None:
+    held = [g for mono, _ in p.items if _is_padded(mono) for g, _ in mono if isinstance(g, Guard)]
+    if not held or len({g.form for g in held}) > FORMS:
         return []
+    guard = held[0]
     pieces = [(guard.lo, guard.hi), *guards.complement(guard)]
     return [(guards.interval(guard.form, lo, hi), _where(p, guard, lo, hi)) for lo, hi in pieces]
 

@@ -9,7 +9,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.idle import implied_guard, is_cut, uncut
+from hlo_verify.terms.idle import is_cut, needless, uncut
 from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.term import (
     ONE,
@@ -115,12 +115,17 @@ def add(*polys: Poly) -> Poly:
     live = [p for p in polys if p.items]
     if len(live) <= 1:
         return live[0] if live else ZERO
+    result = either(*live)
+    return checked(result, *live, added=True) if _may_cancel(live) else result
+
+
+def either(*polys: Poly) -> Poly:
+    """The sum of terms of which no two are computed at one place: they do not cancel, whatever they are."""
     terms: dict[Monomial, Number] = {}
-    for p in live:
+    for p in polys:
         for mono, c in p.items:
             terms[mono] = terms.get(mono, 0) + c
-    result = build(terms)
-    return checked(result, *live, added=True) if _may_cancel(live) else result
+    return build(terms)
 
 
 def _may_cancel(polys: Sequence[Poly]) -> bool:
@@ -177,10 +182,11 @@ def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
-    by_form = {atom.form: atom for atom in powers if isinstance(atom, Guard)}
+    by_form = {guards.about(atom): atom for atom in powers if isinstance(atom, Guard)}
     while pending:
         g = pending.pop()
-        old = by_form.pop(g.form, None)
+        form = guards.about(g)
+        old = by_form.pop(form, None)
         if old is not None:
             del powers[old]
             joined = guards.intersect(old, g)
@@ -188,11 +194,11 @@ def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
                 return False
             if joined is True:
                 continue
-            if joined.form is not g.form:
+            if guards.about(joined) is not form:
                 pending.append(joined)
                 continue
             g = joined
-        by_form[g.form] = g
+        by_form[form] = g
         powers[g] = 1
     return True
 
@@ -209,9 +215,11 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
     if not forms:
         return mono
     if len(forms) > 1:
-        implied = implied_guard(list(forms.values()))
-        if implied is not None:
-            return simplify_under_guards(tuple(item for item in mono if item[0] is not implied))
+        idle = needless(list(forms.values()))
+        if idle is False:
+            return None
+        if idle is not None:
+            return simplify_under_guards(guards.without(mono, idle))
     result: dict[Atom, Number] = {}
     changed = False
     for atom, p in mono:
@@ -228,7 +236,7 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
                 return multiply_monomials(rest, freed.items[0][0])
         elif isinstance(atom, Guard) and is_cut(atom.form) and len(forms) > 1:
             form = uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
-            if form is not atom.form:
+            if form is not atom.form and form is not uncut(atom.form, {}):  # likewise: the other guards must matter
                 rest = tuple(item for item in mono if item[0] is not atom)
                 return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
         result[new] = result.get(new, 0) + p

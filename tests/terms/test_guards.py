@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ZERO, Guard
-from tests.support.expressions import affine, assert_equal, data, each, evaluated, index, many, space, truth
+from hlo_verify.terms.term import ZERO, Guard, tensor
+from tests.support.expressions import Space, affine, assert_equal, data, each, evaluated, index, many, space, truth
 
 BOUND = st.none() | st.integers(-12, 24)
 
@@ -32,6 +33,40 @@ def test_what_only_the_high_part_of_a_variable_decides() -> None:
     assert guards.interval(v, None, 191) is guards.interval(quarter, None, 2)
     assert guards.interval(v, 64, 191) is guards.interval(quarter, 1, 2)
     assert guards.interval(v, 192, None) is not guards.interval(v, 193, None)
+
+
+def test_high_parts_of_a_variable_are_asked_about_together() -> None:
+    """[d = 1] and [d div 2 >= 1] exclude each other, and products and sums of such steps are steps of d."""
+    for size in (6, 7, 8):
+        _check_steps(expr.var("d", "", size))
+
+
+def _check_steps(variable: Var) -> None:
+    d, where = expr.of_var(variable), Space((variable,))
+    parts = [expr.floor_div(d, m) for m in (1, 2, 3, 4)]
+    steps = [guards.interval(e, lo, hi) for e in parts for lo in range(3) for hi in (lo, lo + 2, None)]
+    for a in steps:
+        for b in steps:
+            both = algebra.multiply(a, b)
+            values = evaluated(a, where) * evaluated(b, where)
+            assert (both is ZERO) == (not values.any())
+            assert both is algebra.multiply(b, a)
+            for mono, _ in both.items:
+                assert len(guards.guards_of(mono)) <= 1, both
+
+
+def test_a_sum_of_steps_is_built_once_and_for_all() -> None:
+    """What is never computed, as its conditions exclude each other, does not change a sum whenever it is built anew."""
+    d = expr.of_var(expr.var("d", "", 4))
+    high = guards.interval(expr.floor_div(d, 2), 1, None)
+    x = algebra.read(tensor("argument", "x", "i32", (4,)), (d,))
+    term = algebra.add(
+        algebra.scale(algebra.multiply(guards.interval(d, None, 0), x), 4),
+        algebra.scale(algebra.multiply(high, x), 4),
+        algebra.scale(algebra.multiply(algebra.multiply(guards.interval(d, 1, 1), high), x), 5),
+    )
+    assert algebra.build(dict(term.items)) is term
+    assert len(term.items) == 2
 
 
 def test_bounds_where_a_form_has_no_values() -> None:

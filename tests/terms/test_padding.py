@@ -48,3 +48,12 @@ def test_bounds_that_always_hold_inside_are_left_out() -> None:
     (_, outside), (_, inside) = padding.parts(term)
     assert outside is past
     assert inside is algebra.multiply(guards.interval(x, 1, None), value)
+
+
+def test_padding_in_many_places_is_not_taken_apart() -> None:
+    """Parts double with every condition that says where padding lies: past a few, a term stays whole."""
+    x = [expr.of_var(expr.var("x", n, 50)) for n in range(padding.FORMS + 1)]
+    past = padding.padding("x", "f32", (50,))
+    each = [algebra.multiply(guards.interval(e, 31, None), algebra.read(past, (e,))) for e in x]
+    assert len(padding.parts(algebra.add(*each[:-1]))) == 2
+    assert not padding.parts(algebra.add(*each))

@@ -1,0 +1,65 @@
+"""What a product's own guards make needless, and what they make impossible."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
+from hlo_verify.ops.movement import guarded_select
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import ZERO, Poly, tensor
+from tests.support.expressions import Space, assert_equal, data, evaluated, index, many, poly, space, truth
+
+BOUND = st.none() | st.integers(-12, 24)
+
+
+@many
+@given(draws=st.data())
+def test_a_product_of_guards_is_their_conjunction(draws: st.DataObject) -> None:
+    where = space(draws.draw, 2)
+    product, numbers = algebra.ONE, where.spread(1)
+    for _ in range(3):
+        e, lo, hi = index(draws.draw, where), draws.draw(BOUND), draws.draw(BOUND)
+        guard = guards.interval(e.it, lo, hi)
+        product, numbers = algebra.multiply(product, guard), numbers * evaluated(guard, where)
+    assert_equal(evaluated(product, where), numbers, product)
+
+
+@many
+@given(draws=st.data())
+def test_a_choice_is_what_it_chooses(draws: st.DataObject) -> None:
+    where, known = space(draws.draw, 2), data(draws.draw)
+    inside, a, b = truth(draws.draw, where, known), *(poly(draws.draw, where, known, 2) for _ in range(2))
+    inner = guards.interval(index(draws.draw, where).it, 0, draws.draw(BOUND))
+    b_outside = algebra.multiply(inner, b.it)
+    chosen = guarded_select(inside.it, a.it, b_outside)
+    expected = inside.values * a.values + (1 - inside.values) * evaluated(b_outside, where, known.evaluator)
+    assert_equal(evaluated(chosen, where, known.evaluator), expected, chosen)
+
+
+def _places(order: tuple[int, ...], d: Index) -> list[Index]:
+    """Where each device writes in each turn of a ring, whose devices stand in that order."""
+    n = len(order)
+    return [expr.modulo(expr.shift(expr.lookup(order, d), n - t), n) for t in range(n)]
+
+
+def test_places_that_never_meet_exclude_each_other() -> None:
+    device, slot = expr.var("d", "", 6), expr.var("p", "", 6)
+    d, p = expr.of_var(device), expr.of_var(slot)
+    first, *others = (guards.interval(expr.subtract(p, place), 0, 0) for place in _places((5, 1, 2, 3, 0, 4), d))
+    for other in others:
+        assert not evaluated(algebra.multiply(first, other), Space((device, slot))).any()
+        assert algebra.multiply(first, other) is ZERO
+
+
+def test_slots_filled_turn_by_turn_are_as_many_products() -> None:
+    """What was written is left alone by every later turn, in whatever order the devices stand: no product doubles."""
+    device, slot = expr.var("d", "", 6), expr.var("p", "", 6)
+    d, p = expr.of_var(device), expr.of_var(slot)
+    written: Poly = ZERO
+    for n, place in enumerate(_places((5, 1, 2, 3, 0, 4), d)):
+        value = algebra.read(tensor("argument", f"x{n}", "f32", (6,)), (d,))
+        written = guarded_select(guards.interval(expr.subtract(p, place), 0, 0), value, written)
+        assert len(written.items) == n + 1
