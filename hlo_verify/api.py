@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -16,7 +17,7 @@ from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.passes.load import conversion
 from hlo_verify.program.depth import deeply
 from hlo_verify.report import Result, Verdict
-from hlo_verify.session import Session
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sources import shardings_file
 from hlo_verify.xla.partition import Partitioned, partition
 
@@ -105,8 +106,7 @@ def verify(
         refute,
         None if witness is None else Path(witness),
         jobs if recheck else 0,
-        limits or Limits.of(effort),
-        time_limit,
+        Session.begin(limits or Limits.of(effort), time_limit),
     )
     if partitioned is None:
         if results is not None:
@@ -186,6 +186,7 @@ def _verify_one(
 ) -> Report:
     contents = _contents(source)
     conversion.start()
+    asked.session.phase = "XLA partitioned the module"
     with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load.load import load  # takes a second, and XLA works meanwhile
 
@@ -194,7 +195,10 @@ def _verify_one(
         except InputError:
             job.wait()  # the child says the same in more detail
             raise
-        made = job.wait(None if progress is None else lambda: progress(0, 0))
+        try:
+            made = job.wait(partial(_waiting, asked.session, progress))
+        except TimeUpError:
+            return _late(whole, whole.partitions or 1, asked.session)
         files = (_bytes(contents), made.partitioned.read_bytes())
         if keep is not None:
             _keep(files[0], made, Path(keep))
@@ -208,16 +212,29 @@ def _verify_one(
     return report
 
 
+def _waiting(session: Session, progress: Progress | None) -> None:
+    """What is done some times a second while XLA works."""
+    session.check()
+    if progress is not None:
+        progress(0, 0)
+
+
+def _late(logical: Module, devices: int, session: Session) -> Report:
+    """The report where the time is up before anything is known of a pair."""
+    from hlo_verify.passes.prove.prove import nothing, out_of_time
+
+    return out_of_time(nothing(logical, devices), session)
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time; and
-    what all of it may take."""
+    the session of all of it."""
 
     refute: bool
     witness: Path | None
     jobs: int
-    limits: Limits
-    seconds: float | None
+    session: Session
 
     def __post_init__(self) -> None:
         if self.witness is not None and not self.refute:
@@ -241,9 +258,13 @@ def _between(
     from hlo_verify.passes.chain.between import Question
     from hlo_verify.passes.place.demanded import Demanded, demanded
     from hlo_verify.passes.place.infer import infer
+    from hlo_verify.program.pair import device_count
 
     demand = Demanded(whole, whole) if annotated is None else demanded(whole, annotated, parts)
-    inferred = infer(demand.given, parts)
+    try:
+        inferred = infer(demand.given, parts, asked.session)
+    except TimeUpError:
+        return _late(whole, device_count(whole, parts), asked.session)
     is_same = inferred.partitioned is parts
     helping = demand.placed_like(inferred.logical) if annotated is not None and is_same else None
     question = Question(inferred.logical, inferred.partitioned, helping)
@@ -270,7 +291,7 @@ def _decide(
 ) -> Report:
     from hlo_verify.passes.chain.between import answer
 
-    session = Session.begin(asked.limits, asked.seconds)
+    session = asked.session
     if asked.refute:
         report, rests_on = _refuted(question, inferred, asked.witness, contents, progress, session)
     else:
@@ -306,7 +327,7 @@ def _refuted(
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
             return inferred.judged(_interrupted(examination.report)), ()
-    report = inferred.judged(refutation.report, refutation.counterexamples)
+    report = inferred.judged(refutation.report, refutation.counterexamples, session)
     refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
     kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
     if witness is not None and kept:

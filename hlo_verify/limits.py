@@ -72,6 +72,19 @@ class Limits:
     """Work of inputs that turn out to be too large, on top of as much as was of use."""
     evaluation_elements: int = 1 << 25
     """Elements of one tensor in an evaluation: memory."""
+    glance_inputs: int = 2
+    """Inputs of that first look: most wrong modules differ for the first."""
+    known_wrong_steps: int = 500
+    """Steps of comparisons for the other results of a module of which one is known to differ."""
+    placement_walks: int = 40
+    """Walks over both modules to find out where arguments lie that no module places: each tries one way."""
+    placement_orders: int = 6
+    """Orders of devices in which shards of such an argument or result are tried."""
+    placement_pairs: int = 32
+    """Pairs of modules in which a result that differs as it was placed has to differ too, before it is refuted: they
+    stand for all other placements."""
+    placement_inputs: int = 4
+    """Inputs that are tried in each of those pairs."""
     repair_work: int = 900_000_000
     """Work of trying repairs at the inputs that were found."""
     repair_proofs: int = 4

@@ -34,7 +34,7 @@ passes.prove         diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
 passes.refute        diagnostics jaxlib_api report session program evaluate index xla passes.prove passes.diagnose
 passes.recheck       report workers program index terms equality ops passes.prove
-passes.place         diagnostics report program xla passes.load passes.prove passes.diagnose passes.refute
+passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         diagnostics program ops passes.load
 defects              diagnostics program
 passes.chain         diagnostics limits report session program index terms ops sources custom_calls defects

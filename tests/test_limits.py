@@ -18,6 +18,8 @@ from hlo_verify.limits import EFFORTS, Limits
 from hlo_verify.render.json import report_object
 from hlo_verify.render.limits import table
 from hlo_verify.session import Session
+from tests.passes.place.test_infer import all_reduce, matrix, module
+from tests.xla.test_partition import GSPMD
 
 ROOT = Path(hlo_verify.__file__).parents[1]
 TESTDATA = ROOT / "testdata" / "mlp_tp"
@@ -85,6 +87,56 @@ def test_time_that_is_up_leaves_what_is_known(name: str, monkeypatch: pytest.Mon
             else:
                 assert result.verdict is known.verdict
     assert phases
+
+
+GIVEN = module([matrix(4, 6)], [("%y", matrix(4, 6))], f"%y = stablehlo.tanh %a0 : {matrix(4, 6)}", 1)
+SHARDS = module([matrix(4, 3)], [("%y", matrix(4, 3))], f"%y = stablehlo.tanh %a0 : {matrix(4, 3)}", 2)
+WRONG = module([matrix(4, 6)], [("%y", matrix(4, 6))], f"%y = stablehlo.sine %a0 : {matrix(4, 6)}", 2)
+
+PHASES = {
+    "XLA": ((GSPMD,), "XLA partitioned the module"),
+    "placements": ((GIVEN, SHARDS), "placements were inferred that no module states"),
+    "other placements": ((GIVEN, WRONG), "other placements were tried than those that were inferred"),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_time_is_up_in_every_phase(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that stands still until a phase begins, and then says that the time is up."""
+    given, name = PHASES[phase]
+    assert hlo_verify.verify(*given).verdict is not Verdict.UNKNOWN
+    monkeypatch.setattr(Session, "is_over", property(lambda session: session.phase == name))
+    report = hlo_verify.verify(*given)
+    assert report.verdict is Verdict.UNKNOWN
+    for result in report.results:
+        assert result.code is Solver.TIME_UP and result.reason.endswith(f"the time was up while {name}")
+        assert result.spent is not None and result.spent.phase == name
+        assert result.witness is None
+
+
+QUARTERS = module([matrix(2, 3)], [("%y", matrix(2, 3))], f"%y = stablehlo.tanh %a0 : {matrix(2, 3)}", 1)
+PLACED = '{mhlo.sharding = "{devices=[2,2]<=[2,2]T(1,0)}"}'
+TURNED = GIVEN.replace("-> (tensor<4x6xf32>)", f"-> (tensor<4x6xf32> {PLACED})")
+TURNED, QUARTERS = (each.replace("partitions = 1", "partitions = 4") for each in (TURNED, QUARTERS))
+SUM = all_reduce("%s", "%a0", matrix(4, 6))
+SUMMED = module([matrix(4, 6)], [("%y", matrix(4, 6))], f"{SUM}%y = stablehlo.tanh %s : {matrix(4, 6)}", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "logical", "partitioned"),
+    [
+        ("placement_walks", GIVEN, SUMMED),
+        ("placement_orders", TURNED, QUARTERS),
+        ("placement_pairs", GIVEN, WRONG),
+    ],
+)
+def test_limits_of_placements_are_said(name: str, logical: str, partitioned: str) -> None:
+    """The first way that is tried is not the right one, and one way alone does not stand for all."""
+    assert hlo_verify.verify(logical, partitioned).verdict is not Verdict.UNKNOWN
+    report = hlo_verify.verify(logical, partitioned, limits=replace(Limits(), **{name: 1}))
+    assert report.verdict is Verdict.UNKNOWN
+    (spent,) = (result.spent for result in report.results)
+    assert spent is not None and name in spent.limits
 
 
 def test_efforts_are_in_order() -> None:

@@ -26,6 +26,7 @@ from hlo_verify.passes.chain.trim_loops import has_loops, slim
 from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
 from hlo_verify.passes.prove.prove import Progress, nothing, out_of_time, prove_at_once
 from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import device_count
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
 
@@ -75,7 +76,8 @@ def answer(
     try:
         found, compared = _by_way_of(question.annotated, question, progress, differing, session)
     except TimeUpError:
-        late = out_of_time(nothing(question.given, question.partitioned), session)
+        devices = device_count(question.given, question.partitioned)
+        late = out_of_time(nothing(question.given, devices), session)
         found, compared = Answer(Examination(late, {}), ()), DIRECTLY
     file = f" ({Path(question.given.path).name})" if question.given.path else ""
     compared = compared.format(given=f"the module as it was given{file}")

@@ -35,7 +35,7 @@ from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.op_families import EFFECTS
 from hlo_verify.program.pair import device_count
 from hlo_verify.report import ChainReport, Report, Step, Verdict
-from hlo_verify.session import Session
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sources import dump_chains, shardings_file
 from hlo_verify.sources.dump_pairs import Dump
 
@@ -79,7 +79,7 @@ def verify_passes(
 
     `shardings` are demanded of the module that the partitioner was given. A dump that cannot be read is UNKNOWN; the
     first that can, before the partitioner, is PROVED: it is what the program is. `effort` and `time_limit` are what
-    each pair may take, as for `hlo_verify.verify`.
+    each step may take, as for `hlo_verify.verify`.
     """
     return _Walk(chain, devices, shardings, refute, partial(Session.begin, Limits.of(effort), time_limit)).run(progress)
 
@@ -100,7 +100,8 @@ class _Walk:
         self._shardings = shardings
         self._refute = refute
         self._begun = begun
-        """Gives the session of another pair, which begins then."""
+        """Gives the session of another step, which begins then."""
+        self._session = Session()
         self._programs = Programs()
         self._folded = Folded()
         self._is_partitioned = False
@@ -150,9 +151,12 @@ class _Walk:
                 self._logical = self._logical if demanded is None else demanded.apply(self._logical)
 
     def _step(self, dump: Dump) -> Found:
+        self._session = session = self._begun()
         try:
             module = load(dump.path, devices=self._devices)
             found = self._decide(module)
+        except TimeUpError:
+            return Found(Verdict.UNKNOWN, reason=f"the time was up while {session.phase}", code=Solver.TIME_UP.value)
         except InputError as error:
             return Found(Verdict.UNKNOWN, reason=str(error), code=error.code.value)
         except Exception as error:  # a defect: what it says of one dump says nothing of the others
@@ -200,7 +204,7 @@ class _Walk:
         if self._programs.of(earlier) == self._programs.of(module):
             return SAME
         pairs = (self._pair(first, second) for first, second in forms(earlier, module))
-        return ALIKE if any(pair is not None and _is_equal_at_once(pair) for pair in pairs) else ""
+        return ALIKE if any(pair is not None and self._is_equal_at_once(pair) for pair in pairs) else ""
 
     def _unlike_those_before(self, given: Module, readings: Sequence[Reading]) -> tuple[Module, Found]:
         """A module that may be another program than the last, as it is best read, with its verdict."""
@@ -217,7 +221,7 @@ class _Walk:
     def _is_like_its_reference(self, module: Module) -> bool:
         """Whether a module is at once seen to equal its reference."""
         pair = self._reference(module)
-        return pair is not None and _is_equal_at_once((pair.logical, pair.partitioned))
+        return pair is not None and self._is_equal_at_once((pair.logical, pair.partitioned))
 
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by the module's reference; then by the last module proved."""
@@ -236,7 +240,7 @@ class _Walk:
                 self._report = report
             return Found(Verdict.REFUTED, "", *_reason(report), earlier)
         other = None if self._proved is None or not self._is_partitioned else self._pair(self._proved, module)
-        if other is not None and prove(*other, session=self._begun()).verdict is Verdict.PROVED:
+        if other is not None and prove(*other, session=self._session).verdict is Verdict.PROVED:
             return Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         self._report = self._report or report
         return Found(Verdict.UNKNOWN, "", *_reason(report), earlier)
@@ -249,7 +253,7 @@ class _Walk:
             return None if pair is None else Inferred(*pair)
         if self._inferred is not None:
             return self._inferred.of(module)
-        inferred = infer(self._logical, module)
+        inferred = infer(self._logical, module, self._session)
         self._device_count = device_count(inferred.logical, inferred.partitioned)
         self._notes.update(dict.fromkeys(inferred.said))
         if inferred.partitioned is module and not inferred.unreduced:  # it holds for later modules too
@@ -266,10 +270,18 @@ class _Walk:
             return None
         return pair_of_programs(first, second, devices)
 
+    def _is_equal_at_once(self, pair: tuple[Module, Module]) -> bool:
+        """Whether two modules are equal by construction; not where they have other arguments or results."""
+        self._session.phase = "results were compared by construction"
+        try:
+            return glance(*pair, session=self._session).is_all
+        except InputError:
+            return False
+
     def _decided(self, pair: Inferred) -> Report:
         """A proof; or else a refutation, where the module before is known to be right or wrong."""
         modules = (pair.logical, pair.partitioned)
-        session = self._begun()
+        session = self._session
         if not self._refute or self._found.verdict is Verdict.UNKNOWN:
             return pair.judged(prove(*modules, session=session))
         with refuter(*modules, session) as refutes:
@@ -277,15 +289,7 @@ class _Walk:
             if examination.report.verdict is Verdict.PROVED:
                 return pair.judged(examination.report)
             refutation = refutes.refute(examination)
-            return pair.judged(refutation.report, refutation.counterexamples)
-
-
-def _is_equal_at_once(pair: tuple[Module, Module]) -> bool:
-    """Whether two modules are equal by construction; not where they have other arguments or results."""
-    try:
-        return glance(*pair).is_all
-    except InputError:
-        return False
+            return pair.judged(refutation.report, refutation.counterexamples, session)
 
 
 def _reason(report: Report) -> tuple[str, str]:

@@ -22,13 +22,10 @@ from hlo_verify.passes.prove.prove import (
 )
 from hlo_verify.passes.prove.start import verification
 from hlo_verify.program.ir import Module
-from hlo_verify.program.pair import result_placements
+from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
-
-LITTLE = 500
-"""The most steps of case distinction for the results of a module of which one is known to differ."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +78,7 @@ def _examine(
     session: Session,
 ) -> Examination:
     started = time.perf_counter()
-    report = nothing(logical, partitioned)
+    report = nothing(logical, device_count(logical, partitioned))
     placed = result_placements(logical, partitioned, report.devices)
     try:
         report = at_once(logical, partitioned, progress, session)
@@ -95,7 +92,7 @@ def _examine(
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:
-        outcome.stages.effort.left = min(outcome.stages.effort.left, LITTLE)
+        outcome.stages.effort.left = min(outcome.stages.effort.left, session.limits.known_wrong_steps)
     session.phase = "results were compared case by case"
     results = _results(logical, partitioned, outcome, placed, wrong)
     diagnosis: Diagnosis | None = outcome.stages.diagnosis

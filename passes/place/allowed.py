@@ -18,7 +18,7 @@ stand for all placements, and a result that differs in each of them is wrong und
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from math import prod
@@ -31,12 +31,7 @@ from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.ir import Module, TensorType, used
 from hlo_verify.program.pair import device_count, pair_of
 from hlo_verify.program.sharding import Sharding, replicated, unreduced
-
-PAIRS = 32
-"""The most pairs of modules in which inputs are searched for."""
-
-DRAWS = 4
-"""How many inputs are tried in each."""
+from hlo_verify.session import Session
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +59,7 @@ class Guessed:
         some = {n: each for n, each in ways.items() if each}
         count = max(map(len, ends.values()), default=0)
         is_plain_pair = is_plain(self.logical) and is_plain(self.partitioned)
-        if not is_plain_pair or prod(map(len, some.values())) * count > budget.left:
+        if not is_plain_pair or not budget.allows(prod(map(len, some.values())) * count):
             return Tried()
         left, sums = set(ends), set()
         for at in range(count):
@@ -73,7 +68,9 @@ class Guessed:
                     break
                 budget.left -= 1
                 last = {n: ends[n][min(at, len(ends[n]) - 1)] for n in sorted(left)}
-                found = self._differing(dict(zip(some, chosen, strict=True)), ways.keys() - some.keys(), last)
+                found = self._differing(
+                    dict(zip(some, chosen, strict=True)), ways.keys() - some.keys(), last, budget.session
+                )
                 sums |= {n for n in left - found if at and not k and last[n].is_sum}
                 left &= found
         return Tried(frozenset(left), frozenset(sums))
@@ -94,10 +91,13 @@ class Guessed:
             return [] if stated is None else [_End(stated)]
         return _ends(whole, part, devices)
 
-    def _differing(self, ways: Mapping[int, _Way], zeros: Collection[int], ends: Mapping[int, _End]) -> set[int]:
+    def _differing(
+        self, ways: Mapping[int, _Way], zeros: Collection[int], ends: Mapping[int, _End], session: Session
+    ) -> set[int]:
         try:
             pair = [self._one(*each, ways, zeros, ends) for each in ((self.logical, True), (self.partitioned, False))]
-            found = Search(pair_of(*pair)).find(range(len(ends)), draws=DRAWS)
+            search = Search(pair_of(*pair), session)
+            found = search.find(range(len(ends)), draws=session.limits.placement_inputs)
         except InputError:  # what was put in front does not go with the rest
             return set()
         return {n for k, n in enumerate(ends) if k in found}
@@ -137,13 +137,25 @@ class Tried:
 
     wrong: frozenset[int] = frozenset()
     sums: frozenset[int] = frozenset()
+    late: Session | None = None
+    """Where the time was up before the others were looked at: whose."""
 
 
 @dataclass(slots=True)
 class Budget:
     """How many pairs of modules may still be looked at."""
 
-    left: int = PAIRS
+    session: Session
+    left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = self.session.limits.placement_pairs
+
+    def allows(self, pairs: int) -> bool:
+        """Whether there may be so many more."""
+        if pairs > self.left:
+            self.session.reached("placement_pairs")
+        return pairs <= self.left
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,9 +13,7 @@ from hlo_verify.passes.place.placements import Groups, Padding, lies, paddings, 
 from hlo_verify.program.element_types import ARITHMETIC
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, replicated
-
-ORDERS = 6
-"""The most orders of devices that are tried."""
+from hlo_verify.session import Session
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +53,11 @@ class Choice:
         return f"split along dimension {self.padding.dimension} over devices {held}, zeros beside them"
 
 
-def choices_of(what: str, logical: Module, partitioned: Module, devices: int, groups: Sequence[Groups]) -> Choices:
+def choices_of(
+    what: str, logical: Module, partitioned: Module, devices: int, groups: Sequence[Groups], session: Session
+) -> Choices:
     """For each argument or result without a sharding, those that its shapes allow: at first by shards of the whole."""
+    most = session.limits.placement_orders
     if what == "argument":
         names, wholes, parts = logical.argument_names, logical.main.argument_types, partitioned.main.argument_types
         known = zip(logical.argument_shardings, partitioned.argument_shardings, strict=True)
@@ -67,7 +68,10 @@ def choices_of(what: str, logical: Module, partitioned: Module, devices: int, gr
     for n, each in enumerate(known):
         if each == (None, None):
             shapes = wholes[n].shape, parts[n].shape
-            found = [Choice(sharding) for sharding in list(placements(*shapes, devices, groups))[:ORDERS]]
+            orders = list(placements(*shapes, devices, groups))
+            if len(orders) > most:
+                session.reached("placement_orders")
+            found = [Choice(sharding) for sharding in orders[:most]]
             if what == "argument":
                 found += _others(found, wholes[n], parts[n], devices, groups)
             if not found:

@@ -36,9 +36,7 @@ from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import check_placed, device_count, is_global, other_count
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Verdict
-
-GLANCES = 40
-"""How often both modules are walked over to choose placements."""
+from hlo_verify.session import Session
 
 Chosen = Mapping[int, int]
 """For each argument that is inferred, which of its choices."""
@@ -55,9 +53,11 @@ class _Attempt:
     seen: Glance
 
 
-def infer(logical: Module, partitioned: Module) -> Inferred:
+def infer(logical: Module, partitioned: Module, session: Session | None = None) -> Inferred:
     """The shardings that neither module has. Raises `InputError` where shapes do not go together, or an annotation says
-    something else than where elements are."""
+    something else than where elements are, and `TimeUpError` where the session's time is up."""
+    session = session or Session()
+    session.phase = "placements were inferred that no module states"
     check_placed(logical, partitioned)
     if is_global(partitioned):
         return Inferred(logical, partitioned)
@@ -69,11 +69,11 @@ def infer(logical: Module, partitioned: Module) -> Inferred:
             raise other_count(what, len(one), len(other))
     devices = device_count(logical, partitioned)
     groups = groups_of(partitioned)
-    arguments = choices_of("argument", logical, partitioned, devices, groups)
-    results = choices_of("result", logical, partitioned, devices, groups)
+    arguments = choices_of("argument", logical, partitioned, devices, groups, session)
+    results = choices_of("result", logical, partitioned, devices, groups, session)
     if not arguments and not results:
         return Inferred(logical, partitioned)
-    return _Inference(logical, partitioned, arguments, results).run()
+    return _Inference(logical, partitioned, arguments, results, session).run()
 
 
 @dataclass(slots=True)
@@ -84,13 +84,16 @@ class _Inference:
     partitioned: Module
     arguments: Choices
     results: Choices
+    session: Session
     ways: Ways = field(init=False)
-    left: int = GLANCES
+    left: int = field(init=False)
+    """How often both modules may still be walked over."""
     with_ends: bool = False
     """Whether what lies past the end of an argument may be zeros."""
     _tried: set[frozenset[tuple[int, int]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.left = self.session.limits.placement_walks
         self.ways = _ways(self.logical, self.partitioned, self.results)
 
     def run(self) -> Inferred:
@@ -107,7 +110,7 @@ class _Inference:
     def _searched(self) -> _Attempt:
         best: _Attempt | None = None
         for order in range(max((1, *(self._plain(n) for n in self.arguments)))):
-            if best is not None and (best.seen.is_all or self.left <= 0):
+            if best is not None and self._is_enough(best):
                 break
             chosen = {n: min(order, max(self._plain(n) - 1, 0)) for n in self.arguments}
             found = self._in_parts(self._changed(self._attempt(chosen)))
@@ -116,9 +119,15 @@ class _Inference:
         assert best is not None
         return best
 
+    def _is_enough(self, best: _Attempt) -> bool:
+        """Whether nothing else is tried: all is as it should be, or enough was tried."""
+        if self.left <= 0 and not best.seen.is_all:
+            self.session.reached("placement_walks")
+        return best.seen.is_all or self.left <= 0
+
     def _is_proved(self, best: _Attempt) -> bool:
         """Whether all results are, with all effort."""
-        report = prove(best.logical, best.partitioned)
+        report = prove(best.logical, best.partitioned, session=self.session)
         return all(result.verdict is Verdict.PROVED or result.index in best.seen.otherwise for result in report.results)
 
     def _plain(self, n: int) -> int:
@@ -136,7 +145,7 @@ class _Inference:
 
     def _seen(self, chosen: Chosen, whole: Module, part: Module, origins: tuple[int, ...]) -> _Attempt:
         self.left -= 1
-        return _Attempt(chosen, whole, part, origins, glance(whole, part, self.ways))
+        return _Attempt(chosen, whole, part, origins, glance(whole, part, self.ways, session=self.session))
 
     def _changed(self, best: _Attempt) -> _Attempt:
         """The attempt with other choices for some roles, as far as that explains more."""
@@ -144,7 +153,7 @@ class _Inference:
         while is_better:
             is_better = False
             for change in self._changes(best.chosen):
-                if best.seen.is_all or self.left <= 0:
+                if self._is_enough(best):
                     return best
                 chosen = {**best.chosen, **change}
                 if frozenset(chosen.items()) in self._tried:

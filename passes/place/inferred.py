@@ -14,10 +14,12 @@ import numpy as np
 from hlo_verify.diagnostics import Annotation
 from hlo_verify.passes.place.allowed import Budget, Guessed, Tried
 from hlo_verify.passes.place.choices import Choice
+from hlo_verify.passes.prove.prove import late
 from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, unreduced
 from hlo_verify.report import Report, Result, Verdict
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.xla.annotate import hlo_text
 
 
@@ -46,18 +48,19 @@ class Inferred:
         guessed = None if self.guessed is None else replace(self.guessed, partitioned=partitioned)
         return replace(self, partitioned=partitioned, guessed=guessed)
 
-    def judged(self, report: Report, found: Sequence[Counterexample] = ()) -> Report:
+    def judged(self, report: Report, found: Sequence[Counterexample] = (), session: Session | None = None) -> Report:
         """The report with what was inferred, which may not make verdicts of everything; `found` refutes its results."""
         if self.guessed is None:
             return report
-        tried = self._tried(report, found)
+        tried = self._tried(report, found, session or Session())
         results = tuple(self._judged(result, tried) for result in report.results)
         return replace(report, results=results, inferred=self.said, under=self.under)
 
-    def _tried(self, report: Report, found: Sequence[Counterexample]) -> Tried:
+    def _tried(self, report: Report, found: Sequence[Counterexample], session: Session) -> Tried:
         """What becomes of refuted results however arguments and results lie."""
         assert self.guessed is not None
-        budget = Budget()
+        session.phase = "other placements were tried than those that were inferred"
+        budget = Budget(session)
         refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
         wrong = {n for n in refuted if not self.guessed.bears_on(n)}
         sums: set[int] = set()
@@ -65,7 +68,10 @@ class Inferred:
             left = refuted & each.differences.keys() - wrong - self.unreduced.keys()
             zero = [not np.any(blocks.values) for blocks in each.trial.inputs]
             others = {origin for origin, is_zero in zip(self.origins, zero, strict=True) if not is_zero}
-            tried = self.guessed.tried(left, set(self.origins) - others, budget) if left else Tried()
+            try:
+                tried = self.guessed.tried(left, set(self.origins) - others, budget) if left else Tried()
+            except TimeUpError:
+                return Tried(frozenset(wrong), frozenset(sums), session)
             wrong |= tried.wrong
             sums |= tried.sums
         return Tried(frozenset(wrong), frozenset(sums))
@@ -80,7 +86,10 @@ class Inferred:
             return _left_open(result, unreduced(kind.rank, sharding.devices), ", as far as inputs were tried")
         if n in self.unreduced:
             return _left_open(result, self.unreduced[n])
-        return self._withdrawn(result) if result.verdict is Verdict.REFUTED else result
+        if result.verdict is not Verdict.REFUTED:
+            return result
+        withdrawn = self._withdrawn(result)
+        return withdrawn if tried.late is None else late(withdrawn, tried.late)
 
     def _withdrawn(self, result: Result) -> Result:
         """A result that is refuted only where everything lies as was inferred."""

@@ -48,10 +48,10 @@ class Outcome:
     unsupported: tuple[Diagnostic, ...]
 
 
-def nothing(logical: Module, partitioned: Module) -> Report:
+def nothing(logical: Module, devices: int) -> Report:
     """The report of a pair of which nothing is known yet."""
     unknown = [Result(n, name, Verdict.UNKNOWN) for n, name in enumerate(logical.result_names)]
-    return Report(logical.name, tuple(unknown), ASSUMPTIONS, device_count(logical, partitioned), 0.0)
+    return Report(logical.name, tuple(unknown), ASSUMPTIONS, devices, 0.0)
 
 
 def out_of_time(report: Report, session: Session) -> Report:
@@ -142,12 +142,13 @@ Ways = Mapping[int, Sequence[Sharding]]
 """For some results, other ways in which they may be placed."""
 
 
-def glance(logical: Module, partitioned: Module, ways: Ways | None = None) -> Glance:
+def glance(logical: Module, partitioned: Module, ways: Ways | None = None, *, session: Session | None = None) -> Glance:
     """Compare the modules in a single walk, without any effort; results that are not equal as they are placed, also in
-    those other ways. Raises `InputError` where the modules are no pair."""
+    those other ways. Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is
+    up."""
     with verification():
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
-        outcome = walk(logical, partitioned, False, None)
+        outcome = walk(logical, partitioned, False, None, session=session)
         results = _by_construction(logical, outcome, placed)
         proved = frozenset(result.index for result in results if result.verdict is Verdict.PROVED)
         otherwise = {}

@@ -36,9 +36,6 @@ from hlo_verify.xla.execute import Executor
 FEW = 8
 """An argument with no more elements than this is written out."""
 
-GLANCES = 2
-"""So many inputs are tried before results are compared case by case."""
-
 RUNNING = 60.0
 """How long XLA may take for a module, in seconds: past them, a report says that it was not replayed."""
 
@@ -72,7 +69,8 @@ class Refuter:
 
     def differing(self, results: Collection[int]) -> set[int]:
         """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
-        found = self.search.find(results, draws=GLANCES, work=self.search.session.limits.glance_work)
+        limits = self.search.session.limits
+        found = self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
         if not found:
             return found
         self._start()

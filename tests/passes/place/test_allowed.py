@@ -9,7 +9,7 @@ import pytest
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.diagnostics import Annotation
-from hlo_verify.passes.place.allowed import Budget
+from hlo_verify.limits import Limits
 from tests.passes.place.test_infer import matrix, module
 
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
@@ -120,8 +120,7 @@ def test_other_types(kind: str, right: str, wrong: str) -> None:
     assert hlo_verify.verify(module([kind], [("%y", kind)], right, 1), one(wrong, 2, kind, kind)).verdict is REFUTED
 
 
-def test_more_placements_than_may_be_tried_refute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_placements_than_may_be_tried_refute_nothing() -> None:
     part = WRONG_EVERYWHERE["another function"]
-    monkeypatch.setattr("hlo_verify.passes.place.inferred.Budget", lambda: Budget(3))
-    (result,) = hlo_verify.verify(WHOLE, part).results
+    (result,) = hlo_verify.verify(WHOLE, part, limits=Limits(placement_pairs=3)).results
     assert result.verdict is UNKNOWN and result.code is Annotation.GUESSED_PLACEMENT
