@@ -1,11 +1,15 @@
-"""One verification: what it may take, and what it took so far."""
+"""One verification: what it may take, what it took so far, and the terms that it makes."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from hlo_verify.collector import seldom_collecting
 from hlo_verify.limits import Limits
+from hlo_verify.memory import Memory
 from hlo_verify.report import Report, Spent, Verdict
 
 
@@ -15,7 +19,11 @@ class TimeUpError(BaseException):
 
 @dataclass(slots=True)
 class Session:
-    """The limits of a verification, and which of them it ran into."""
+    """Everything that belongs to one verification: its limits, which of them it ran into, and its memory.
+
+    Several may be on in one process, each in a thread of its own: what one finds does not depend on the others, nor on
+    what the process did before.
+    """
 
     limits: Limits = field(default_factory=Limits)
     deadline: float | None = None
@@ -28,12 +36,20 @@ class Session:
     """For how many inputs both modules were evaluated."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
+    memory: Memory = field(default_factory=Memory)
+    """Terms, and what was worked out about them."""
     _reached: dict[str, None] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, limits: Limits | None = None, seconds: float | None = None) -> Session:
         """One that starts now and may take so many seconds."""
         return cls(limits or Limits(), None if seconds is None else time.monotonic() + seconds)
+
+    @contextmanager
+    def on(self) -> Iterator[Session]:
+        """Terms that this thread makes meanwhile are the session's; afterwards there are none."""
+        with seldom_collecting(), self.memory.on():
+            yield self
 
     def check(self) -> None:
         """Raise `TimeUpError` where the time is over. Called between operations, and between questions."""

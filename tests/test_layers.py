@@ -11,29 +11,31 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 ROOMS = """
+memory
+collector
 diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits
 report               diagnostics
-session              limits report
+session              memory collector limits report
 render               diagnostics limits report
 workers
 program              diagnostics jaxlib_api
 evaluate             diagnostics program
-index
-terms                index program
-equality             limits session index terms
-ops                  diagnostics session program index terms equality
+index                memory
+terms                memory index program
+equality             memory limits session index terms
+ops                  memory diagnostics session program index terms equality
 passes.read          diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
-passes.load          diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
+passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
 sources              diagnostics program passes.load
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 passes.prove         diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
 passes.refute        diagnostics jaxlib_api report session program evaluate index xla passes.prove passes.diagnose
-passes.recheck       report workers program index terms equality ops passes.prove
+passes.recheck       report session workers program index terms equality ops passes.prove
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         diagnostics program ops passes.load
 defects              diagnostics program

@@ -18,7 +18,7 @@ from math import prod
 
 import z3
 
-from hlo_verify.equality import opening, settling
+from hlo_verify.equality import settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.integers import Effort, Integers
 from hlo_verify.equality.opening import TERMS, opened, without_name
@@ -72,12 +72,6 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
     return vanishes(p, effort) or _vanishes_for_each(p, effort) or _vanishes_written_out(p, effort)
-
-
-def forget() -> None:
-    """Let go of the definitions looked at so far; see `terms.memory`."""
-    settling.forget()
-    opening.forget()
 
 
 def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:

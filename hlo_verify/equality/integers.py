@@ -17,6 +17,7 @@ from hlo_verify.equality.backend import Answer, Different, Equal, Limit, Limits,
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
 from hlo_verify.terms.term import Guard, Poly, Read
 
@@ -60,12 +61,19 @@ class Together:
     conditions: tuple[z3.BoolRef, ...]
 
 
+@once_a_session
+def _context() -> z3.Context:
+    """Z3's own memory, which it may use in one thread at a time; how it answers depends on what is in there."""
+    return z3.Context()
+
+
 class Integers:
     """A solver over the index variables of one question. Make it with every expression that will occur."""
 
     def __init__(self, expressions: Iterable[Index], effort: Effort) -> None:
         self.effort = effort
-        self.solver = z3.SolverFor("QF_LIA")
+        self._context = _context()
+        self.solver = z3.SolverFor("QF_LIA", ctx=self._context)
         self._limits = effort.limits
         limit(self.solver, self._limits)
         self._cuts: dict[Var, set[int]] = {}
@@ -97,7 +105,7 @@ class Integers:
             cuts = [1]
         pieces = []
         for n, low in enumerate(cuts):
-            piece = z3.Int(f"{v.kind}{v.uid}_{low}")
+            piece = z3.Int(f"{v.kind}{v.uid}_{low}", self._context)
             if v.size < expr.UNBOUNDED:
                 end = cuts[n + 1] if n + 1 < len(cuts) else None
                 top = (v.size - 1) // low if end is None else end // low - 1
@@ -110,7 +118,7 @@ class Integers:
 
     def number(self, value: int) -> z3.ArithRef:
         """A constant."""
-        return z3.IntVal(value)
+        return z3.IntVal(value, self._context)
 
     def of(self, e: Index) -> z3.ArithRef:
         """An index expression."""
@@ -150,7 +158,7 @@ class Integers:
         if m == 1:
             return x, self.number(0)
         key = expr.next_uid()
-        q, r = z3.Int(f"q{key}"), z3.Int(f"r{key}")
+        q, r = z3.Int(f"q{key}", self._context), z3.Int(f"r{key}", self._context)
         self.solver.add(x == m * q + r, r >= 0, r < m)
         return q, r
 
@@ -166,7 +174,7 @@ class Integers:
             x, (lo, hi) = self.of(atom.exprs[0]), atom.args
             found = z3.If(x < lo, self.number(lo), z3.If(x > hi, self.number(hi), x))
         else:
-            found = z3.Int(f"o{atom.uid}")
+            found = z3.Int(f"o{atom.uid}", self._context)
             if atom.lo > -expr.UNBOUNDED and atom.hi < expr.UNBOUNDED:
                 self.solver.add(found >= atom.lo, found <= atom.hi)
         self._opaque[atom.uid] = found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from math import prod
 from typing import TypeGuard
 
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices
@@ -59,7 +59,7 @@ def with_infinities(p: Poly) -> Poly | None:
         p = without
 
 
-@lru_cache(maxsize=1 << 16)
+@once_a_session
 def _adds_infinity(name: Tensor) -> bool:
     inside = [a for mono, _ in name.bodies[0].items for a, _ in mono]
     return any(
@@ -77,7 +77,7 @@ def _outermost(names: set[Tensor]) -> list[Tensor]:
     return [name for name, height in heights.items() if height == max(heights.values())]
 
 
-@lru_cache(maxsize=1 << 16)
+@once_a_session
 def _height(name: Tensor) -> int:
     """How many layers of names a named term has."""
     inside = {a.tensor for a in atoms(name.bodies[0]) if _is_name(a)}
@@ -94,7 +94,7 @@ def _opened_name(p: Poly, name: Tensor) -> Poly | None:
     return result
 
 
-@lru_cache(maxsize=1 << 16)
+@once_a_session
 def leaves(source: Tensor) -> frozenset[Tensor | str]:
     """The tensors and functions that a definition is made of, in the end."""
     if not source.bodies:
@@ -115,7 +115,7 @@ def ingredients(p: Poly) -> frozenset[Tensor | str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=1 << 16)
+@once_a_session
 def _inside(e: Index) -> frozenset[Tensor | str]:
     """What the integers are made of that an index expression computes with."""
     found: set[Tensor | str] = set()
@@ -130,11 +130,3 @@ def _inside(e: Index) -> frozenset[Tensor | str]:
 def arguments(p: Poly) -> frozenset[Tensor]:
     """The modules' arguments that a term is about in the end."""
     return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")
-
-
-def forget() -> None:
-    """Let go of the definitions looked at so far; see `terms.memory`."""
-    leaves.cache_clear()
-    _inside.cache_clear()
-    _adds_infinity.cache_clear()
-    _height.cache_clear()

@@ -8,10 +8,10 @@ definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from hlo_verify.equality.integers import Effort
 from hlo_verify.index.expr import Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.extrema import reduce_extremum
@@ -40,11 +40,6 @@ def settled(p: Poly, effort: Effort) -> Poly:
     return result
 
 
-def forget() -> None:
-    """Let go of the definitions looked at so far; see `terms.memory`."""
-    _decides.cache_clear()
-
-
 def _may_settle(atom: Atom) -> bool:
     if isinstance(atom, Apply):
         return any(map(_may_settle, _inside(atom)))
@@ -60,7 +55,7 @@ def _fixed(read: Read, known: frozenset[Var]) -> frozenset[Var]:
     return frozenset(v for v, e in zip(read.tensor.params, read.indices, strict=False) if e.free <= known)
 
 
-@lru_cache(maxsize=1 << 16)
+@once_a_session
 def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
     """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
     if source.kind not in KINDS or not fixed:

@@ -6,11 +6,18 @@ not. So each side is selected by a truth value of its own, and the sides are put
 
 from __future__ import annotations
 
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.losses import SIDE
 from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, make_poly, mix, next_uid
 
-FOUND, EXPECTED = (Tensor(SIDE, name, "i1", (), next_uid(), mix(SIDE, name)) for name in ("found", "expected"))
+FOUND, EXPECTED = "found", "expected"
+
+
+@once_a_session
+def _truth(side: str) -> Tensor:
+    """The truth value that selects a side."""
+    return Tensor(SIDE, side, "i1", (), next_uid(), mix(SIDE, side))
 
 
 def apart(found: Poly, expected: Poly) -> Poly:
@@ -21,7 +28,7 @@ def apart(found: Poly, expected: Poly) -> Poly:
     terms: dict[Monomial, Number] = {}
     for which, p in ((FOUND, found), (EXPECTED, expected)):
         own = make_poly(tuple(item for item in p.items if item not in common))
-        terms.update(algebra.expanded(algebra.read(which, ()), own).items)
+        terms.update(algebra.expanded(algebra.read(_truth(which), ()), own).items)
     return algebra.build(terms)
 
 
@@ -34,7 +41,7 @@ def together(p: Poly) -> Poly:
         sides = _side(mono)
         if len(sides) == 1:
             rest = tuple(item for item in mono if item[0] not in sides)
-            terms[rest] = terms.get(rest, 0) + (c if sides[0].tensor is FOUND else -c)
+            terms[rest] = terms.get(rest, 0) + (c if sides[0].tensor is _truth(FOUND) else -c)
     return algebra.build(terms)
 
 

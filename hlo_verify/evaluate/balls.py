@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,15 +29,19 @@ UNKNOWN = arb("nan")
 ZERO, ONE, HALF = arb(0), arb(1), arb(0.5)
 
 
+_one_thread = threading.RLock()
+
+
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Arithmetic on balls with so many bits, which is a setting of the whole process."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    """Arithmetic on balls with so many bits: a setting of the whole process, so that one thread at a time is inside."""
+    with _one_thread:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 class Special:

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import count
 from typing import Any
+
+from hlo_verify.memory import per_session
 
 UNBOUNDED = 1 << 100
 """Stands for an infinite bound of a range; a variable of this size takes negative values too."""
@@ -92,30 +96,26 @@ class Index:
         return "+".join(parts).replace("+-", "-")
 
 
-_vars: dict[tuple[str, Any, int], Var] = {}
-_digits: dict[tuple[int, int, int], Digit] = {}
-_opaques: dict[tuple[Any, ...], Opaque] = {}
-_indices: dict[tuple[Any, ...], Index] = {}
-TABLES: tuple[dict[Any, Any], ...] = (_vars, _digits, _opaques, _indices)
-"""Everything interned here; see `terms.memory`."""
-
-_counter = 0
+_vars: Callable[[], dict[tuple[str, Any, int], Var]] = per_session("variables", dict)
+_digits: Callable[[], dict[tuple[int, int, int], Digit]] = per_session("digits", dict)
+_opaques: Callable[[], dict[tuple[Any, ...], Opaque]] = per_session("opaque integers", dict)
+_indices: Callable[[], dict[tuple[Any, ...], Index]] = per_session("index expressions", dict)
+_numbers: Callable[[], Callable[[], int]] = per_session("numbers of objects", lambda: count(1).__next__)
 
 
 def next_uid() -> int:
-    """A number never given before in this process; it orders interned objects."""
-    global _counter
-    _counter += 1
-    return _counter
+    """A number never given before in this session; it orders interned objects."""
+    return _numbers()()
 
 
 def var(kind: str, key: Any, size: int) -> Var:
     """The variable of that kind and key."""
-    found = _vars.get((kind, key, size))
+    known = _vars()
+    found = known.get((kind, key, size))
     if found is None:
         found = Var()
         found.kind, found.key, found.size, found.uid = kind, key, size, next_uid()
-        _vars[kind, key, size] = found
+        known[kind, key, size] = found
     return found
 
 
@@ -127,7 +127,8 @@ def fresh(kind: str, size: int) -> Var:
 def digit(variable: Var, low: int, radix: int) -> Digit:
     """The digit `v[low, radix]` of a variable."""
     key = (variable.uid, low, radix)
-    found = _digits.get(key)
+    known = _digits()
+    found = known.get(key)
     if found is None:
         found = Digit()
         found.var, found.low, found.radix, found.lo = variable, low, radix, 0
@@ -135,14 +136,15 @@ def digit(variable: Var, low: int, radix: int) -> Digit:
         if variable.size == UNBOUNDED and found.top:
             found.lo, found.hi = -UNBOUNDED, UNBOUNDED
         found.free, found.uid = frozenset((variable,)), next_uid()
-        _digits[key] = found
+        known[key] = found
     return found
 
 
 def opaque(kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Any = None) -> Opaque:
     """The interned opaque integer; equal arguments give the same object."""
     key = (kind, exprs, args, term, lo, hi)
-    found = _opaques.get(key)
+    known = _opaques()
+    found = known.get(key)
     if found is None:
         found = Opaque()
         found.kind, found.exprs, found.args, found.term, found.lo, found.hi = kind, exprs, args, term, lo, hi
@@ -150,14 +152,15 @@ def opaque(kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, 
         for e in exprs:
             free = free | e.free
         found.free, found.uid = free, next_uid()
-        _opaques[key] = found
+        known[key] = found
     return found
 
 
 def intern(const: int, items: tuple[tuple[Atom, int], ...]) -> Index:
     """The one expression with that constant and those items, which are in canonical form."""
     key = (const, items)
-    found = _indices.get(key)
+    known = _indices()
+    found = known.get(key)
     if found is None:
         found = Index()
         found.const, found.items = const, items
@@ -172,5 +175,5 @@ def intern(const: int, items: tuple[tuple[Atom, int], ...]) -> Index:
                 hi += c * atom.lo
             free = free | atom.free if free else atom.free
         found.lo, found.hi, found.free, found.uid = lo, hi, free, next_uid()
-        _indices[key] = found
+        known[key] = found
     return found

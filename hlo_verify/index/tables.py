@@ -6,16 +6,16 @@ stays an exact table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import per_session
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -25,18 +25,18 @@ LARGE = 1 << 62
 """Integers at least this large are not fitted: their differences may not fit into 64 bits."""
 
 
-_fitted: dict[tuple[bytes, Var, bytes], Index] = {}
-TABLES: tuple[dict[Any, Any], ...] = (_fitted,)
-"""Every table is fitted once; see `terms.memory`."""
+_fitted: Callable[[], dict[tuple[bytes, Var, bytes], Index]] = per_session("fitted tables", dict)
+"""Every table is fitted once."""
 
 
 def fit(values: Ints, variable: Var, known: Bools | None = None) -> Index:
     """An expression equal to `values[v]` for every value v of the variable (where `known`, if given)."""
     values = np.asarray(values, dtype=np.int64)
     key = (values.tobytes(), variable, b"" if known is None else known.tobytes())
-    found = _fitted.get(key)
+    fitted = _fitted()
+    found = fitted.get(key)
     if found is None:
-        found = _fitted[key] = _fit(values, variable, known)
+        found = fitted[key] = _fit(values, variable, known)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.memory import per_session
 from hlo_verify.ops.conversion import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, positions, require_arithmetic
@@ -35,7 +37,7 @@ TABLE_LIMIT = 1 << 16
 TABLE_BOUND = 1 << 62
 """Integers at least this large are in no such table, whose differences are computed in 64 bits."""
 
-_constants: dict[tuple[Any, ...], Tensor] = {}
+_constants: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("constants", dict)
 
 
 def _constant(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -59,17 +61,13 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
             return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))
     data = np.ascontiguousarray(array)
     key = (dtype, shape, data.tobytes())
-    found = _constants.get(key)
+    known = _constants()
+    found = known.get(key)
     if found is None:
         skey = mix("constant", dtype, zlib.crc32(key[2]))
-        found = Tensor("constant", f"constant{len(_constants)}", dtype, shape, next_uid(), skey, values=data)
-        _constants[key] = found
+        found = Tensor("constant", f"constant{len(known)}", dtype, shape, next_uid(), skey, values=data)
+        known[key] = found
     return algebra.read(found, positions(shape))
-
-
-def forget() -> None:
-    """Let go of the constants; see `terms.memory`."""
-    _constants.clear()
 
 
 def _with_symbols(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.equality import opening
+from hlo_verify.memory import per_session
 from hlo_verify.ops.elementwise import disjunction, product
 from hlo_verify.ops.values import (
     Context,
@@ -31,22 +32,18 @@ from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_
 MONOIDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "and", "or": "or"}
 _OF_TRUTH_VALUES = {"sum": "or", "product": "and", "max": "or", "min": "and"}
 
-_placeholders: dict[tuple[int, TensorType], Tensor] = {}
+placeholders: Callable[[], dict[tuple[int, TensorType], Tensor]] = per_session("arguments of regions", dict)
 
 
 def placeholder(n: int, kind: TensorType) -> Tensor:
     """The symbol for the n-th argument of a region."""
-    found = _placeholders.get((n, kind))
+    known = placeholders()
+    found = known.get((n, kind))
     if found is None:
         found = Tensor("argument", f"a{n}", kind.dtype, kind.shape, next_uid(), mix("placeholder", n, str(kind)))
         found.doubt = UNDEFINED if is_float(kind.dtype) else 0  # a region is applied to whatever there is
-        _placeholders[n, kind] = found
+        known[n, kind] = found
     return found
-
-
-def forget() -> None:
-    """Let go of the symbols; see `terms.memory`."""
-    _placeholders.clear()
 
 
 def _symbols(region: Function) -> list[Value]:

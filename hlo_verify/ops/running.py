@@ -27,7 +27,7 @@ from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, rotations, sums
-from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE as FINITE
+from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
@@ -211,8 +211,9 @@ class Closing:
             return True
         seen = self.seen[m]
         at_first = algebra.substitute(seen, {self.t: expr.constant(0)})
+        finite = if_unknown_may_be()
         return (
-            FINITE.never_above(first) and FINITE.never_above(seen) and (FINITE.surely(first) or FINITE.surely(at_first))
+            finite.never_above(first) and finite.never_above(seen) and (finite.surely(first) or finite.surely(at_first))
         )
 
     def _place(self, term: Poly, value: Value) -> list[Index] | None:

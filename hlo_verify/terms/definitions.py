@@ -10,12 +10,13 @@ stage is proved once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import per_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.laws import apply
@@ -33,10 +34,7 @@ from hlo_verify.terms.term import (
     next_uid,
 )
 
-_definitions: dict[tuple[Any, ...], Tensor] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_definitions,)
-"""Everything interned here; see `memory`."""
+_definitions: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("definitions", dict)
 
 
 class _Keys:
@@ -239,15 +237,16 @@ def define(
         canonical = tuple(rebuild.poly(body) for body in bodies)
     sizes = tuple(v.size for v in order)
     key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
-    found = _definitions.get(key)
+    known = _definitions()
+    found = known.get(key)
     if found is None:
         skey = mix(kind, str(attributes), *sizes, *(keys.poly(b) for b in bodies))
-        found = Tensor(kind, f"{kind}{len(_definitions)}", dtype, (), next_uid(), skey, attributes=attributes)
+        found = Tensor(kind, f"{kind}{len(known)}", dtype, (), next_uid(), skey, attributes=attributes)
         found.params = tuple(slot(n) for n in range(len(rebuild.slots)))
         found.bound = tuple(expr.var("b", n, v.size) for n, v in enumerate(order))
         found.bodies = canonical
         found.own = len(at)
-        _definitions[key] = found
+        known[key] = found
     return read(found, (*rebuild.places, *at))
 
 
@@ -255,17 +254,17 @@ def read(source: Tensor, indices: Sequence[Index]) -> Poly:
     """A read of a definition, or of the tensor that stands for it."""
     if source.seal is None:
         return algebra.read(source, indices)
-    _stood_in.add(source.seal)
+    _stood_in().add(source.seal)
     return algebra.read(source.seal, indices)
 
 
-_stood_in: set[Tensor] = set()
+_stood_in: Callable[[], set[Tensor]] = per_session("read in place of definitions", set)
 
 
 def stood_in() -> frozenset[Tensor]:
     """The tensors that were read in place of definitions since this was last asked."""
-    found = frozenset(_stood_in)
-    _stood_in.clear()
+    found = frozenset(_stood_in())
+    _stood_in().clear()
     return found
 
 
@@ -273,12 +272,13 @@ def instance(source: Tensor, bodies: tuple[Poly, ...]) -> Tensor:
     """The definition that is made of other bodies with the same parameters and bound variables."""
     sizes = tuple(v.size for v in source.bound)
     key = (source.kind, source.attributes, sizes, bodies, source.own, len(source.params), _integer(source.dtype))
-    found = _definitions.get(key)
+    known = _definitions()
+    found = known.get(key)
     if found is None:
         skey = mix(source.kind, str(source.attributes), *sizes, *(b.skey for b in bodies))
         found = replace(source, uid=next_uid(), skey=skey, bodies=bodies, doubt=None, seal=None)
-        found.name = f"{source.kind}{len(_definitions)}"
-        _definitions[key] = found
+        found.name = f"{source.kind}{len(known)}"
+        known[key] = found
     return found
 
 

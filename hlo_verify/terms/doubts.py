@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hlo_verify.terms import signs
@@ -75,16 +75,16 @@ def of_function(function: str, args: tuple[Poly, ...]) -> int:
 
 def reaching(atom: Apply | Read) -> int:
     """The doubts of an atom that infinities are a part of, less that it is infinite where none reaches it."""
-    from hlo_verify.terms.finite import AS_SHOWN  # which looks at atoms
+    from hlo_verify.terms.finite import as_shown  # which looks at atoms
 
-    return atom.doubt & ~INFINITE if AS_SHOWN.is_number(atom) else atom.doubt
+    return atom.doubt & ~INFINITE if as_shown().is_number(atom) else atom.doubt
 
 
 Domain = Callable[[tuple["Poly", ...]], bool]
 """Whether a function has a value for all numbers that some terms may be."""
 
 
-@cache
+@lru_cache(1 << 12)
 def _domain(function: str) -> Domain:
     name = function.partition(":")[0].removeprefix("chlo.").removeprefix("mhlo.")
     if name in signs.TRUTHS or INTEGRAL.fullmatch(function):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.memory import per_session
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
 
@@ -35,11 +35,6 @@ class Finite:
     _definitions: dict[Tensor, bool] = field(default_factory=dict)
     _elements: dict[Read, bool] = field(default_factory=dict)
     _below: dict[Poly, bool] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> tuple[dict[Any, Any], ...]:
-        """Everything remembered here; see `memory`."""
-        return self._may_be, self._numbers, self._definitions, self._elements, self._below
 
     def surely(self, p: Poly) -> bool:
         """Whether a term is no infinity, whatever the arguments and its variables are.
@@ -150,8 +145,5 @@ class Finite:
         return source.kind != "argument" and self.unknown_may_be
 
 
-IF_UNKNOWN_MAY_BE = Finite(unknown_may_be=True)
-AS_SHOWN = Finite(unknown_may_be=False)
-
-TABLES = (*IF_UNKNOWN_MAY_BE.tables, *AS_SHOWN.tables)
-"""Everything remembered here; see `memory`."""
+if_unknown_may_be = per_session("finite whatever is not known", lambda: Finite(unknown_may_be=True))
+as_shown = per_session("finite as shown", lambda: Finite(unknown_may_be=False))

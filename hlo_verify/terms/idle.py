@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.index.tables import FITTED_SIZE, evaluate
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms.machine import is_sum, split_value
 from hlo_verify.terms.term import Guard
 
@@ -46,18 +47,16 @@ def _never_is(e: Index, value: int) -> bool:
     """Whether an expression with tables of one variable has that value for none of its values."""
     if len(e.free) != 1 or not any(isinstance(atom, Opaque) for atom, _ in e.items):
         return False
-    if e.uid not in _attained:
-        (variable,) = e.free
-        values = evaluate(e, variable) if variable.size <= FITTED_SIZE else None
-        _attained[e.uid] = None if values is None else frozenset(values.tolist())
-    attained = _attained[e.uid]
+    attained = _attained(e)
     return attained is not None and value not in attained
 
 
-_attained: dict[int, frozenset[int] | None] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_attained,)
-"""Everything remembered here; see `memory`."""
+@once_a_session
+def _attained(e: Index) -> frozenset[int] | None:
+    """The values of an expression of one variable; None where they are not told."""
+    (variable,) = e.free
+    values = evaluate(e, variable) if variable.size <= FITTED_SIZE else None
+    return None if values is None else frozenset(values.tolist())
 
 
 def is_cut(e: Index) -> bool:

@@ -7,8 +7,8 @@ equal where they say the same. A condition on a part is a factor of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms.doubts import is_partial
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, of_atom
 
@@ -19,13 +19,6 @@ POLE = "pole"
 
 WRITTEN_OUT = frozenset({"sum", "max", "min", "product", "term", "sort", "top_k"})
 """Definitions that are undefined where one of the elements is that they are made of."""
-
-_parts: dict[Atom, tuple[Poly, ...]] = {}
-_definitions: dict[Tensor, tuple[Poly, ...]] = {}
-_all: dict[Atom, frozenset[Poly]] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_parts, _definitions, _all)
-"""Everything remembered here; see `memory`."""
 
 
 def are_implied(undefined: Atom, others: Iterable[Atom]) -> bool:
@@ -42,19 +35,17 @@ def _is_known(part: Poly, known: frozenset[Poly], left: list[int]) -> bool:
     return bool(inner) and all(_is_known(other, known, left) for other in inner)
 
 
+@once_a_session
 def _all_parts(atom: Atom) -> frozenset[Poly]:
     """The parts of an atom, itself and parts of parts among them."""
-    found = _all.get(atom)
-    if found is None:
-        seen = {of_atom(atom)}
-        todo = [of_atom(atom)]
-        while todo and len(seen) < PARTS:
-            for part in _inside(todo.pop(0)):
-                if part not in seen:
-                    seen.add(part)
-                    todo.append(part)
-        found = _all[atom] = frozenset(seen)
-    return found
+    seen = {of_atom(atom)}
+    todo = [of_atom(atom)]
+    while todo and len(seen) < PARTS:
+        for part in _inside(todo.pop(0)):
+            if part not in seen:
+                seen.add(part)
+                todo.append(part)
+    return frozenset(seen)
 
 
 def _of(part: Poly) -> tuple[Poly, ...]:
@@ -79,12 +70,7 @@ def _numbers(part: Poly) -> Atom | None:
 def _inside(part: Poly) -> tuple[Poly, ...]:
     """Parts such that a part is undefined where one of them is."""
     atom = _numbers(part)
-    if atom is None:
-        return ()
-    found = _parts.get(atom)
-    if found is None:
-        found = _parts[atom] = _inside_atom(atom)
-    return tuple(_under(part, atom, inner) for inner in found)
+    return () if atom is None else tuple(_under(part, atom, inner) for inner in _inside_atom(atom))
 
 
 def _under(part: Poly, atom: Atom, inner: Poly) -> Poly:
@@ -94,6 +80,7 @@ def _under(part: Poly, atom: Atom, inner: Poly) -> Poly:
     return product_with(mono, {atom: inner}.get) if len(mono) > 1 else inner
 
 
+@once_a_session
 def _inside_atom(atom: Atom) -> tuple[Poly, ...]:
     if isinstance(atom, Apply):
         return tuple(dict.fromkeys(part for arg in atom.args for part in _of_term(arg)))
@@ -101,12 +88,8 @@ def _inside_atom(atom: Atom) -> tuple[Poly, ...]:
         return ()
     from hlo_verify.terms.substitution import Substitution
 
-    source = atom.tensor
-    found = _definitions.get(source)
-    if found is None:
-        found = _definitions[source] = _of_definition(source)
-    there = Substitution(dict(zip(source.params, atom.indices, strict=False)))
-    return tuple(there.poly(part) for part in found)
+    there = Substitution(dict(zip(atom.tensor.params, atom.indices, strict=False)))
+    return tuple(there.poly(part) for part in _of_definition(atom.tensor))
 
 
 def _of_term(p: Poly) -> list[Poly]:
@@ -121,6 +104,7 @@ def _of_term(p: Poly) -> list[Poly]:
     return found
 
 
+@once_a_session
 def _of_definition(source: Tensor) -> tuple[Poly, ...]:
     """The parts of a definition at its parameters."""
     from hlo_verify.terms.definitions import define

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hlo_verify.index.expr import Index
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
@@ -243,23 +244,14 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
     return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
 
 
-_cut_applications: dict[int, bool] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_cut_applications,)
-"""Everything remembered here; see `memory`."""
-
-
+@once_a_session
 def _has_cut(atom: Apply) -> bool:
     """Whether a function's arguments read at clamped or divided indices."""
-    found = _cut_applications.get(atom.uid)
-    if found is None:
-        inner = [a for arg in atom.args for mono, _ in arg.items for a, _ in mono]
-        found = any(
-            (isinstance(a, Read) and any(is_cut(e) for e in a.indices)) or (isinstance(a, Apply) and _has_cut(a))
-            for a in inner
-        )
-        _cut_applications[atom.uid] = found
-    return found
+    inner = (a for arg in atom.args for mono, _ in arg.items for a, _ in mono)
+    return any(
+        (isinstance(a, Read) and any(is_cut(e) for e in a.indices)) or (isinstance(a, Apply) and _has_cut(a))
+        for a in inner
+    )
 
 
 def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
@@ -130,12 +130,13 @@ def _rotations(atom: Atom) -> frozenset[Opaque]:
     """The rotations in an atom's index expressions and in those of a function's arguments, but not in the parts of
     opaque ones."""
     if isinstance(atom, Apply):
-        found = _in_arguments.get(atom)
-        if found is None:
-            inner = {turn for arg in atom.args for mono, _ in arg.items for a, _ in mono for turn in _rotations(a)}
-            found = _in_arguments[atom] = frozenset(inner)
-        return found
+        return _in_arguments(atom)
     return frozenset(a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque) and a.kind == "mod")
+
+
+@once_a_session
+def _in_arguments(atom: Apply) -> frozenset[Opaque]:
+    return frozenset(turn for arg in atom.args for mono, _ in arg.items for a, _ in mono for turn in _rotations(a))
 
 
 def _turning(p: Poly, v: Var) -> list[Opaque]:
@@ -156,20 +157,11 @@ def turns(p: Poly) -> bool:
     return any(_rotations(atom) or (isinstance(atom, Read) and _steps(atom.tensor)) for atom in atoms)
 
 
-_rings: dict[Tensor, dict[int, int]] = {}
-_in_arguments: dict[Apply, frozenset[Opaque]] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_rings, _in_arguments)
-"""Everything remembered here; see `memory`."""
-
-
+@once_a_session
 def _steps(source: Tensor) -> dict[int, int]:
     """The rings that a sum goes round, by their sizes, and how many turns it is of; empty for other definitions."""
-    found = _rings.get(source)
-    if found is None:
-        bound = source.bound if source.kind == "sum" else ()
-        found = _rings[source] = {turn.args[0]: v.size for v in bound for turn in _turning(source.bodies[0], v)}
-    return found
+    bound = source.bound if source.kind == "sum" else ()
+    return {turn.args[0]: v.size for v in bound for turn in _turning(source.bodies[0], v)}
 
 
 class _AtPlace(algebra.Substitution):

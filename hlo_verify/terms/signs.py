@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from hlo_verify.memory import per_session
 
 if TYPE_CHECKING:
     from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
@@ -59,24 +62,22 @@ def _table(rule: Any) -> tuple[tuple[int, ...], ...]:
 ADDED = _table(_sum)
 MULTIPLIED = _table(_times)
 
-_signs: dict[Poly, int] = {}
-_elements: dict[Tensor, int] = {}
-
-TABLES: tuple[dict[Any, Any], ...] = (_signs, _elements)
-"""Everything remembered here; see `memory`."""
+_signs: Callable[[], dict[Poly, int]] = per_session("signs of terms", dict)
+_elements: Callable[[], dict[Tensor, int]] = per_session("signs of elements", dict)
 
 
 def of(p: Poly) -> int:
     """The signs that a term may have."""
-    found = _signs.get(p)
+    known = _signs()
+    found = known.get(p)
     if found is None:
         found = ANY if _is_infinite(p) else _found(p)
         if found == ZERO | POSITIVE:
             from hlo_verify.terms.attained import counts_the_best  # made of terms, as is all that it looks at
 
-            _signs[p] = found  # what is looked at may ask for this again
+            known[p] = found  # what is looked at may ask for this again
             found = POSITIVE if counts_the_best(p) else found
-        _signs[p] = found
+        known[p] = found
     return found
 
 
@@ -181,9 +182,10 @@ def _of_extremum(name: str, parts: list[int]) -> int:
 
 def _of_read(atom: Read) -> int:
     source = atom.tensor
-    found = _elements.get(source)
+    known = _elements()
+    found = known.get(source)
     if found is None:
-        found = _elements[source] = _of_elements(source)
+        found = known[source] = _of_elements(source)
     return found
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.memory import per_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, of_index, scale
 from hlo_verify.terms.laws import apply
@@ -107,34 +107,35 @@ HEAVY = 1024
 """A named term that is heavier than this where some places are given keeps its name: names within names, each opened at
 several places, would double what is left with every layer."""
 
-_deciders: dict[Tensor, frozenset[Var]] = {}
-_there: dict[tuple[Tensor, tuple[tuple[Var, Index], ...]], Poly] = {}
+_There = dict[tuple[Tensor, tuple[tuple[Var, Index], ...]], Poly]
 
-TABLES: tuple[dict[Any, Any], ...] = (_deciders, _there)
-"""Everything remembered here; see `memory`."""
+_deciders: Callable[[], dict[Tensor, frozenset[Var]]] = per_session("parameters that decide", dict)
+_there: Callable[[], _There] = per_session("terms at given places", dict)
 
 
 def _opened(source: Tensor, given: Mapping[Var, Index]) -> Poly:
     """A named term where some of its parameters are given, worked out once."""
     key = source, tuple(given.items())
-    found = _there.get(key)
+    known = _there()
+    found = known.get(key)
     if found is None:
-        found = _there[key] = Substitution(given).poly(source.bodies[0])
+        found = known[key] = Substitution(given).poly(source.bodies[0])
     return found
 
 
 def seal(source: Tensor, stand: Tensor) -> None:
     """Let a tensor stand for a definition from here on; what was opened before may have looked into it."""
     source.seal = stand
-    _there.clear()
+    _there().clear()
 
 
 def _deciding(source: Tensor) -> frozenset[Var]:
     """The parameters of a named term each of which decides a condition of its own."""
-    found = _deciders.get(source)
+    known = _deciders()
+    found = known.get(source)
     if found is None:
         held = [a for mono, _ in source.bodies[0].items for a, _ in mono if isinstance(a, Guard) and len(a.free) == 1]
-        found = _deciders[source] = frozenset().union(*(a.free for a in held))
+        found = known[source] = frozenset().union(*(a.free for a in held))
     return found
 
 

@@ -10,17 +10,18 @@ ignores free index expressions: it orders atoms the same way wherever they occur
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
+from hlo_verify.memory import per_session
 from hlo_verify.terms import doubts, signs
 
 Number = int | Fraction
@@ -199,25 +200,6 @@ def _show(mono: Monomial, c: Number) -> str:
 
 
 _NO_VARS: frozenset[Var] = frozenset()
-_interned: dict[tuple[Any, ...], Any] = {}
-_numbers = count()
-
-
-def mix(*parts: Any) -> int:
-    """A structural hash that is the same in every process."""
-    return hash(tuple([_checksum(p) if p.__class__ is str else p for p in parts]))
-
-
-@cache
-def _checksum(text: str) -> int:
-    return zlib.crc32(text.encode())
-
-
-def tensor(kind: str, name: str, dtype: str, shape: tuple[int, ...], skey: int | None = None, **fields: Any) -> Tensor:
-    """A tensor distinct from every other; without a key it has one by its number since terms were forgotten last."""
-    if skey is None:
-        skey = mix(kind, next(_numbers))
-    return Tensor(kind, name, dtype, shape, next_uid(), skey, **fields)
 
 
 def _union(parts: Any) -> frozenset[Var]:
@@ -228,17 +210,63 @@ def _union(parts: Any) -> frozenset[Var]:
     return free
 
 
+def _poly(items: tuple[tuple[Monomial, Number], ...], uid: int) -> Poly:
+    found = Poly()
+    found.items = items
+    found.free = _union(atom for mono, _ in items for atom, _ in mono)
+    found.uid = uid
+    found._skey = None
+    weight, doubt = 1, 0
+    for mono, _ in items:
+        for atom, _ in mono:
+            weight += atom.weight
+            doubt |= atom.doubt
+    found.weight, found.doubt = weight, doubt
+    return found
+
+
+ZERO = _poly((), -1)
+ONE = _poly((((), 1),), 0)
+"""The constants that code refers to: the same two in all sessions, whose own objects have numbers from 1."""
+
+_interned: Callable[[], dict[tuple[Any, ...], Any]] = per_session(
+    "terms", lambda: {("poly", constant.items): constant for constant in (ZERO, ONE)}
+)
+_numbers: Callable[[], Callable[[], int]] = per_session("numbers of tensors", lambda: count().__next__)
+
+
+NAMES = 1 << 12
+"""For so many names of functions and the like, what follows from the name is remembered."""
+
+
+def mix(*parts: Any) -> int:
+    """A structural hash that is the same in every process."""
+    return hash(tuple([_checksum(p) if p.__class__ is str else p for p in parts]))
+
+
+@lru_cache(NAMES)
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+def tensor(kind: str, name: str, dtype: str, shape: tuple[int, ...], skey: int | None = None, **fields: Any) -> Tensor:
+    """A tensor distinct from every other; without a key it has one by its number in the session."""
+    if skey is None:
+        skey = mix(kind, _numbers()())
+    return Tensor(kind, name, dtype, shape, next_uid(), skey, **fields)
+
+
 def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
     """The interned read; `algebra.read` is what passes use."""
     key = (source, indices)
-    found: Read | None = _interned.get(key)
+    found: Read | None = (known := _interned()).get(key)
     if found is None:
         found = Read()
         found.tensor, found.indices, found.free = source, indices, _union(indices)
         found.uid, found.skey = next_uid(), mix("read", source.skey)
         found.boolean, found.weight = source.dtype == "i1", 1 + len(indices)
         found.doubt = doubts.of_tensor(source) if source.doubt is None else source.doubt
-        _interned[key] = found
+        known[key] = found
         if found.doubt & doubts.INFINITE:
             found.doubt = doubts.reaching(found)
     return found
@@ -248,7 +276,7 @@ COMMUTATIVE = frozenset({"maximum", "minimum", "multiply", "equal", "and", "or",
 """Functions whose arguments come in one order: of age where they are applied, of structure in definitions."""
 
 
-@cache
+@lru_cache(NAMES)
 def commutes(function: str) -> bool:
     """Whether a function, whatever types its name gives, is the same for its arguments in any order."""
     return function.partition(":")[0] in COMMUTATIVE
@@ -257,7 +285,7 @@ def commutes(function: str) -> bool:
 def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
     """The interned application, with no law applied."""
     key = (function, args)
-    found: Apply | None = _interned.get(key)
+    found: Apply | None = (known := _interned()).get(key)
     if found is None:
         found = Apply()
         found.function, found.args, found.free = function, args, _union(args)
@@ -266,7 +294,7 @@ def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
         found.boolean = function.split(":")[0] in signs.TRUTHS
         found.weight = 1 + sum(a.weight for a in args)
         found.doubt = doubts.of_function(function, args)
-        _interned[key] = found
+        known[key] = found
         if found.doubt & doubts.INFINITE:
             found.doubt = doubts.reaching(found)
     return found
@@ -275,12 +303,12 @@ def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
 def make_ix(index: Index) -> Ix:
     """The interned index value."""
     key = ("ix", index)
-    found: Ix | None = _interned.get(key)
+    found: Ix | None = (known := _interned()).get(key)
     if found is None:
         found = Ix()
         found.index, found.free, found.uid, found.skey = index, index.free, next_uid(), mix("ix")
         found.boolean, found.weight, found.doubt = (index.lo, index.hi) == (0, 1), 2, 0
-        _interned[key] = found
+        known[key] = found
     return found
 
 
@@ -292,13 +320,13 @@ def asked(form: Index) -> tuple[int, ...]:
 def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:
     """The interned guard, with no simplification; `guards.interval` is what passes use."""
     key = ("guard", form, lo, hi)
-    found: Guard | None = _interned.get(key)
+    found: Guard | None = (known := _interned()).get(key)
     if found is None:
         found = Guard()
         found.form, found.lo, found.hi, found.free = form, lo, hi, form.free
         found.uid, found.skey = next_uid(), mix("guard", lo is None or hi is None, *asked(form))
         found.boolean, found.weight, found.doubt = True, 2, 0
-        _interned[key] = found
+        known[key] = found
     return found
 
 
@@ -307,20 +335,9 @@ def make_poly(items: tuple[tuple[Monomial, Number], ...]) -> Poly:
     if len(items) > 1:
         items = tuple(sorted(items, key=_order))
     key = ("poly", items)
-    found: Poly | None = _interned.get(key)
+    found: Poly | None = (known := _interned()).get(key)
     if found is None:
-        found = Poly()
-        found.items = items
-        found.free = _union(atom for mono, _ in items for atom, _ in mono)
-        found.uid = next_uid()
-        found._skey = None
-        weight, doubt = 1, 0
-        for mono, _ in items:
-            for atom, _ in mono:
-                weight += atom.weight
-                doubt |= atom.doubt
-        found.weight, found.doubt = weight, doubt
-        _interned[key] = found
+        found = known[key] = _poly(items, next_uid())
     return found
 
 
@@ -331,19 +348,6 @@ def monomial_skey(mono: Monomial) -> int:
 
 def _order(item: tuple[Monomial, Number]) -> tuple[tuple[int, Number], ...]:
     return tuple((atom.uid, power) for atom, power in item[0])
-
-
-ZERO = make_poly(())
-ONE = make_poly((((), 1),))
-
-
-def forget() -> None:
-    """Empty the table of interned terms but for the two constants that the code refers to; count tensors anew."""
-    global _numbers
-    _numbers = count()
-    _interned.clear()
-    for constant in (ZERO, ONE):
-        _interned["poly", constant.items] = constant
 
 
 def number(value: Number) -> Poly:

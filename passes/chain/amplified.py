@@ -23,9 +23,10 @@ from hlo_verify.index.expr import Opaque
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.prove.interpret import interpret
-from hlo_verify.passes.prove.start import begin, verification
+from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Op
 from hlo_verify.program.ir import Value as Name
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import (
@@ -80,7 +81,7 @@ def amplified(logical: Module, partitioned: Module, meant: Mapping[Name, Compute
     """
     if not any(found.is_rounded for found in meant.values()):
         return None
-    with verification():
+    with Session().on():
         looking = _Looking(meant)
         both = begin(logical, partitioned, looking.run)
         looking.run(logical.main, both.wholes, both.plain)

@@ -20,7 +20,6 @@ from hlo_verify.passes.prove.prove import (
     report_of,
     walk,
 )
-from hlo_verify.passes.prove.start import verification
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
@@ -44,7 +43,7 @@ def prove(
     The first walk recognises values by construction alone, which is fast and enough for most modules. Where
     a result is left over, a second walk also decides intermediate values case by case. `progress(done, of)`
     is told how many operations have been interpreted; `session` is what it may take. Raises `InputError` where the
-    modules are no pair. One verification runs at a time in a process; terms of an earlier one are forgotten.
+    modules are no pair.
     """
     return examine(logical, partitioned, progress=progress, session=session).report
 
@@ -66,8 +65,8 @@ def examine(
     `differing` is asked before the second walk: no effort goes into results that cannot be proved. Where the session's
     time is up, what is known of the results by then is what the report says.
     """
-    with verification():
-        return _examine(logical, partitioned, progress, differing, session or Session())
+    with (session or Session()).on() as session:
+        return _examine(logical, partitioned, progress, differing, session)
 
 
 def _examine(

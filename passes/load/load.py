@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hlo_verify import jaxlib_api
+from hlo_verify.collector import seldom_collecting
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.canonicalize.device_count import infer_devices
@@ -31,7 +32,6 @@ from hlo_verify.passes.read import (
 )
 from hlo_verify.program import sharding_text
 from hlo_verify.program.depth import deeply
-from hlo_verify.program.gc_pause import without_collector
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, parse_sharding, same
 
@@ -67,7 +67,7 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
     else:
         contents = source.encode() if isinstance(source, str) else source
     try:
-        with without_collector():
+        with seldom_collecting():
             found = read(contents)
             return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:

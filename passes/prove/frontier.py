@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hlo_verify.index import expr
-from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE
+from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Tensor, make_read, of_atom, tensor
 
@@ -39,7 +39,7 @@ class Frontier:
             if source in self._stands or source in self._open:
                 continue
             read = make_read(source, tuple(map(expr.of_var, source.params)))
-            if not IF_UNKNOWN_MAY_BE.surely(of_atom(read)):
+            if not if_unknown_may_be().surely(of_atom(read)):
                 self._open.add(source)
                 continue
             self._stands[source] = tensor("argument", source.name, source.dtype, (), doubt=read.doubt)

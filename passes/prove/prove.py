@@ -21,7 +21,7 @@ from hlo_verify.passes.prove.layers import Keys, cuts
 from hlo_verify.passes.prove.lineage import obligations, same_elements
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.stages import Stages
-from hlo_verify.passes.prove.start import begin, start_anew, verification
+from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Module, Op
 from hlo_verify.program.pair import device_count, is_global, result_placements
 from hlo_verify.program.sharding import Sharding
@@ -77,8 +77,8 @@ def prove_at_once(
 
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
-    with verification():
-        return at_once(logical, partitioned, progress, session or Session())
+    with (session or Session()).on() as session:
+        return at_once(logical, partitioned, progress, session)
 
 
 def at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:
@@ -146,7 +146,7 @@ def glance(logical: Module, partitioned: Module, ways: Ways | None = None, *, se
     """Compare the modules in a single walk, without any effort; results that are not equal as they are placed, also in
     those other ways. Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is
     up."""
-    with verification():
+    with (session or Session()).on() as session:
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
         outcome = walk(logical, partitioned, False, None, session=session)
         results = _by_construction(logical, outcome, placed)
@@ -193,12 +193,12 @@ def _prove_repeated(
         if pair is None or key not in proved:
             values = once.resolve(wanted[n]), once.resolve(found[n])
             if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], both.device)):
-                start_anew()
+                session.memory.start_anew()
                 return None
             proved.add(key)
         results.append(Result(n, name, Verdict.PROVED))
     if _may_hang(both.unsupported) is not None:
-        start_anew()
+        session.memory.start_anew()
         return None
     return Report(
         logical.name,

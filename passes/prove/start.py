@@ -5,46 +5,24 @@ Every walk starts the same way, the prover's over all operations or over each la
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.equality import cases
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.ops import constants, regions
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.stages import Stages
-from hlo_verify.program.gc_pause import without_collector
 from hlo_verify.program.ir import Function, Module
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
-from hlo_verify.terms import memory
 
 Run = Callable[[Function, Sequence[Value], Context], list[Value]]
 """Interprets a function or region."""
-
-_one_at_a_time = threading.Lock()
-
-
-@contextlib.contextmanager
-def verification() -> Iterator[None]:
-    """One verification; they run one at a time in a process, and terms of an earlier one are forgotten."""
-    with _one_at_a_time, without_collector():
-        start_anew()
-        yield
-
-
-def start_anew() -> None:
-    """Forget all terms and what is known of them: what comes then is the same in a process of its own."""
-    for remembering in (memory, cases, constants, regions):
-        remembering.forget()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

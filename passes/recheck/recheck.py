@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.passes.prove.lineage import obligations
-from hlo_verify.passes.prove.start import begin, start_anew, verification
+from hlo_verify.passes.prove.start import begin
 from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
 from hlo_verify.passes.recheck.claims import Claim, Recorder, Side, prover_term, shard
 from hlo_verify.passes.recheck.fingerprint import Names
@@ -26,27 +26,28 @@ from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import argument_shardings, is_global, result_placements
 from hlo_verify.report import Disagreement, Recheck
+from hlo_verify.session import Session
 from hlo_verify.terms.term import Poly
 from hlo_verify.workers import Lost, Pool
 
 
-def record(logical: Module, partitioned: Module) -> Recorder:
+def record(logical: Module, partitioned: Module, session: Session) -> Recorder:
     """Interpret both modules as the prover does and note every claim, those about arguments and results too.
 
     As in `prove`, a second walk also decides values case by case where the first does not prove everything.
     """
     for decide in (False, True):
-        recorder, open_ = _walk(logical, partitioned, decide)
+        recorder, open_ = _walk(logical, partitioned, decide, session)
         if not open_:
             break
         if not decide:
-            start_anew()
+            session.memory.start_anew()
     return recorder
 
 
-def _walk(logical: Module, partitioned: Module, decide: bool) -> tuple[Recorder, bool]:
+def _walk(logical: Module, partitioned: Module, decide: bool, session: Session) -> tuple[Recorder, bool]:
     recorder = Recorder()
-    both = begin(logical, partitioned, recorder.run)
+    both = begin(logical, partitioned, recorder.run, session)
     device = both.device
     placed = result_placements(logical, partitioned, device.size)
     both.watched(decide)
@@ -121,8 +122,8 @@ def recheck_with(
 
     Z3 has so many milliseconds for each.
     """
-    with verification():
-        return _recheck(answers, logical, partitioned, milliseconds, progress)
+    with Session().on() as session:
+        return _recheck(answers, logical, partitioned, milliseconds, progress, session)
 
 
 def _recheck(
@@ -131,6 +132,7 @@ def _recheck(
     partitioned: Module,
     milliseconds: int,
     progress: Callable[[int, int], None] | None,
+    session: Session,
 ) -> Recheck:
     started = time.perf_counter()
     recorder = Recorder()
@@ -138,7 +140,7 @@ def _recheck(
     lost: Counter[str] = Counter()
     interrupted = False
     try:
-        recorder = record(logical, partitioned)
+        recorder = record(logical, partitioned, session)
         lost.update({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
         _decide(recorder, states, lost, answers, milliseconds, progress)
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from hlo_verify.index.expr import Digit
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.sharding import Sharding
+from hlo_verify.session import Session
 
 Groups = list[tuple[str, npt.NDArray[np.int64]]]
 """Some axes in words, and the groups of devices along them, a row each."""
@@ -44,11 +45,12 @@ def axes_of(pair: Pair) -> list[Axis]:
     named = next((axes for axes in map(_named_axes, ops) if axes), None)
     if named is not None and prod(axis.size for axis in named) == pair.devices:
         return named
-    device = expr.var("d", "", pair.devices)
     cuts = {1, pair.devices}
-    for sharding in (*(pair.arguments or ()), *pair.results):
-        for digit in _digits(sharding.spread(pair.devices), device):
-            cuts.update((digit.low, digit.low * digit.radix))
+    with Session().on():
+        device = expr.var("d", "", pair.devices)
+        for sharding in (*(pair.arguments or ()), *pair.results):
+            for digit in _digits(sharding.spread(pair.devices), device):
+                cuts.update((digit.low, digit.low * digit.radix))
     chain = [cut for cut in sorted(cuts) if pair.devices % cut == 0]
     parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
     return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]

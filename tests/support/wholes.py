@@ -36,7 +36,7 @@ def region(key: Any, arguments: list[Any], evaluator: Evaluator) -> list[Any]:
     """The results of a reducer or comparator (a `regions.region_terms`) on scalars."""
     from tests.support.evaluate import Evaluator
 
-    symbols = {s: s.dtype for s in regions._placeholders.values()}
+    symbols = {s: s.dtype for s in regions.placeholders().values()}
     numbered = {int(s.name.removeprefix("a")): [] for s in symbols}
     for s in symbols:
         numbered[int(s.name.removeprefix("a"))].append(s)

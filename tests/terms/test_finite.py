@@ -8,7 +8,7 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, extrema, guards
-from hlo_verify.terms.finite import IF_UNKNOWN_MAY_BE
+from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
 
@@ -54,5 +54,5 @@ def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
 )
 def test_what_is_known_of_a_term(make: Callable[[], Poly], finite: bool, not_above: bool) -> None:
     term = make()
-    assert IF_UNKNOWN_MAY_BE.surely(term) is finite
-    assert IF_UNKNOWN_MAY_BE.never_above(term) is not_above
+    assert if_unknown_may_be().surely(term) is finite
+    assert if_unknown_may_be().never_above(term) is not_above

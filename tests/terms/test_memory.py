@@ -10,19 +10,19 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.ops.constants import constant_term
-from hlo_verify.passes.prove.start import start_anew
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
 
 
 def keys() -> list[int]:
     """Of terms about arguments and constants: what decides the order in which terms are written and tried."""
-    start_anew()
-    x, y = (tensor("argument", name, "f32", (3,)) for name in "xy")
-    place = (expr.of_var(expr.var("p", 0, 3)),)
-    table = constant_term(np.array([0.5, 2.5, -1.5], np.float32), "f32", (3,))
-    terms = (algebra.read(x, place), algebra.read(y, place), table, algebra.multiply(table, algebra.read(y, place)))
-    return [each.skey for each in terms]
+    with Session().on():
+        x, y = (tensor("argument", name, "f32", (3,)) for name in "xy")
+        place = (expr.of_var(expr.var("p", 0, 3)),)
+        table = constant_term(np.array([0.5, 2.5, -1.5], np.float32), "f32", (3,))
+        terms = (algebra.read(x, place), algebra.read(y, place), table, algebra.multiply(table, algebra.read(y, place)))
+        return [each.skey for each in terms]
 
 
 def test_keys_are_those_of_a_process_that_did_nothing_before() -> None:

@@ -16,6 +16,7 @@ from hlo_verify.passes.recheck.answer import Task, answer
 from hlo_verify.passes.recheck.claims import Claim
 from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.passes.recheck.recheck import record
+from hlo_verify.session import Session
 from hlo_verify.terms import guards
 from tests.support.pairs import module, on
 
@@ -79,7 +80,7 @@ def _wrong(claims: list[Claim], levels: int = 3) -> Counter[str]:
 
 
 def test_agrees_with_a_sound_induction() -> None:
-    recorder = record(load(LOGICAL), load(PARTITIONED))
+    recorder = record(load(LOGICAL), load(PARTITIONED), Session())
     assert not recorder.unwritten
     assert not _wrong(recorder.claims)
     found = Counter(claim.what for claim in recorder.claims)
@@ -125,11 +126,11 @@ def test_finds_a_mistake_of_the_loop_rule(name: str, monkeypatch: pytest.MonkeyP
     text = text.replace("%zero = ", "%y = stablehlo.negate %x : tensor<8x16xf32>\n    %zero = ")
     logical, partitioned = load(LOGICAL), load(text)
     seed(monkeypatch)
-    assert wrong <= set(_wrong(record(logical, partitioned).claims))
+    assert wrong <= set(_wrong(record(logical, partitioned, Session()).claims))
 
 
 def test_finds_a_mistake_of_the_branch_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     logical, partitioned = load(LOGICAL), load(PARTITIONED)
     one_on = SimpleNamespace(interval=lambda form, lo, hi: guards.interval(expr.shift(form, 1), lo, hi))
     monkeypatch.setattr(control, "guards", one_on)
-    assert "case" in _wrong(record(logical, partitioned).claims)
+    assert "case" in _wrong(record(logical, partitioned, Session()).claims)

@@ -19,6 +19,7 @@ from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.passes.recheck.recheck import recheck, recheck_with, record
 from hlo_verify.passes.recheck.shape_reduction import requirements
 from hlo_verify.report import Recheck
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra, extrema, guards, laws
 from hlo_verify.terms.term import Poly
 from tests.support.optimizer import assert_smallest
@@ -107,7 +108,7 @@ def test_a_step_agrees_if_all_of_its_elements_do(monkeypatch: pytest.MonkeyPatch
 
 def test_no_instance_of_a_proof_is_smaller() -> None:
     nesting = Nesting()
-    claims = record(load(LOGICAL), load(PARTITIONED)).claims
+    claims = record(load(LOGICAL), load(PARTITIONED), Session()).claims
     for claim in claims:
         assert_smallest(requirements(question(claim, nesting).sides))
 

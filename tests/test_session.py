@@ -1,0 +1,217 @@
+"""Verifications in one process have nothing to do with one another, be it one after another or in several threads."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hlo_verify
+from hlo_verify import collector
+from hlo_verify.render.json import report_object
+from hlo_verify.session import Session
+from hlo_verify.terms.term import tensor
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTDATA = ROOT / "testdata"
+
+PAIRS = [
+    "mlp_2d/partitioned",
+    "mlp_tp/broken_dropped_psum",
+    "shardmap_vocab_xent/partitioned",
+]
+"""Proofs, and a refutation with a repair."""
+
+
+def found(pair: str) -> dict[str, Any]:
+    """What is said of a pair of a fixture, times aside."""
+    fixture, _, name = pair.partition("/")
+    (logical,), (partitioned,) = ((TESTDATA / fixture).glob(f"{each}.*") for each in ("logical", name))
+    report = hlo_verify.verify(logical, partitioned)
+    return without_times(report_object(report))
+
+
+def without_times(said: Any) -> Any:
+    if isinstance(said, dict):
+        return {name: without_times(value) for name, value in said.items() if name != "seconds"}
+    return [without_times(each) for each in said] if isinstance(said, list | tuple) else said
+
+
+def as_json(said: Any) -> str:
+    return json.dumps(said, default=str)
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, str]:
+    """What is said of each pair where it is the only one of its process."""
+    command = (
+        "import sys, json; from tests.test_session import found; print(json.dumps(found(sys.argv[1]), default=str))"
+    )
+    reports = {}
+    for pair in PAIRS:
+        done = subprocess.run([sys.executable, "-c", command, pair], capture_output=True, text=True, check=True)
+        reports[pair] = done.stdout.strip()
+    assert {json.loads(report)["verdict"] for report in reports.values()} == {"PROVED", "REFUTED"}
+    return reports
+
+
+def test_threads_find_what_each_finds_alone(alone: dict[str, str]) -> None:
+    with ThreadPoolExecutor(len(PAIRS)) as threads:
+        for _ in range(2):
+            reports = dict(zip(PAIRS, map(as_json, threads.map(found, PAIRS)), strict=True))
+            assert reports == alone
+
+
+@pytest.mark.parametrize("order", [PAIRS, PAIRS[::-1]])
+def test_findings_are_the_same_in_any_order(order: list[str], alone: dict[str, str]) -> None:
+    for pair in order:
+        assert as_json(found(pair)) == alone[pair]
+
+
+_LEAVES_NOTHING = """
+import ast
+import gc
+from hlo_verify import memory
+from hlo_verify.index.interned import Index
+from hlo_verify.terms.term import Poly, Tensor
+from tests.test_session import PAIRS, found
+for pair in PAIRS:
+    found(pair)
+left = [each for each in gc.get_objects() if isinstance(each, Index | Poly | Tensor)]
+assert [str(each) for each in left] == ["0", "1"], left[:10]
+print(memory.outside())
+"""
+
+
+def test_no_terms_are_left_behind() -> None:
+    done = subprocess.run([sys.executable, "-c", _LEAVES_NOTHING], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert done.stdout == "{'terms': 2}\n", "made without a session"
+
+
+def test_terms_of_sessions_are_apart() -> None:
+    with Session().on() as outer:
+        mine = tensor("argument", "x", "f32", ())
+        size = len(outer.memory.values["terms"])
+        with Session().on() as inner:
+            assert tensor("argument", "x", "f32", ()).uid == mine.uid  # numbers are those of a session of its own
+            assert inner.memory.values["terms"] is not outer.memory.values["terms"]
+        assert not inner.memory.values
+        assert len(outer.memory.values["terms"]) == size
+    assert not outer.memory.values
+
+
+def test_a_session_ends_where_it_fails() -> None:
+    session = Session()
+    with pytest.raises(ZeroDivisionError), session.on():
+        raise ZeroDivisionError
+    assert not session.memory.values
+
+
+def test_everything_that_is_kept_is_known_when_a_session_starts() -> None:
+    """What is imported later would be kept without a session, and by all threads together."""
+    command = """
+import pkgutil, importlib
+import hlo_verify.passes.prove.start
+from hlo_verify import memory
+before = list(memory.names())
+for module in pkgutil.walk_packages(hlo_verify.__path__, "hlo_verify."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+assert memory.names() == before, set(memory.names()) - set(before)
+assert len(set(before)) == len(before)
+"""
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+def test_the_collector_stays_on_for_other_threads() -> None:
+    before, inside = gc.get_threshold(), threading.Barrier(2)
+
+    def verify() -> None:
+        with collector.seldom_collecting():
+            inside.wait()
+            assert gc.isenabled()
+            assert gc.get_threshold()[0] == collector.SELDOM
+            inside.wait()
+
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(verify)
+        inside.wait()
+        with collector.seldom_collecting():
+            assert gc.get_threshold()[0] == collector.SELDOM
+        assert gc.get_threshold()[0] == collector.SELDOM  # the other one is inside
+        inside.wait()
+        other.result()
+    assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("own", [0, 10**6])
+def test_the_collector_is_left_as_somebody_set_it(own: int) -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(own)
+        with collector.seldom_collecting():
+            assert gc.get_threshold()[0] == own
+        assert gc.get_threshold()[0] == own
+    finally:
+        gc.set_threshold(*before)
+
+
+PROCESS = {
+    "hlo_verify.memory": {"_kept", "_of_no_session"},
+    "hlo_verify.collector": {"_inside", "_before", "_lock"},
+    "hlo_verify.evaluate.balls": {"_one_thread"},
+    "hlo_verify.ops.opaque": {"CUSTOM_CALLS"},
+    "hlo_verify.program.registered_calls": {"SAID"},
+    "hlo_verify.passes.load.conversion": {"_ONE_AT_A_TIME", "_pool"},
+    "hlo_verify.jaxlib_api": {"shared_context"},
+    "hlo_verify.program.sharding": {"automatic"},
+    "hlo_verify.program.sharding_text": {"leaves"},
+    "hlo_verify.evaluate.blocks": {"_drawn"},
+    "hlo_verify.terms.term": {"_checksum", "commutes"},
+    "hlo_verify.terms.doubts": {"_domain"},
+}
+"""What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names
+that are the same for ever."""
+
+MAKERS = {"dict", "list", "set", "count", "defaultdict", "Counter", "deque", "Lock", "RLock", "WeakValueDictionary"}
+
+
+def _of_the_process(source: str) -> Iterator[str]:
+    """What a module may change while it is used: tables that are empty when it is imported, globals, caches, locks."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield from node.names
+        elif isinstance(node, ast.FunctionDef):
+            used = {ast.unparse(each).partition("(")[0].rpartition(".")[2] for each in node.decorator_list}
+            if used & {"cache", "lru_cache"}:
+                yield node.name
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        made = ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
+        is_empty = isinstance(value, ast.Dict | ast.List | ast.Set) and not list(ast.iter_child_nodes(value))
+        if is_empty or made in MAKERS or ast.unparse(value or node) in ("{}", "[]"):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from map(ast.unparse, targets)
+
+
+def test_no_module_keeps_what_belongs_to_a_session() -> None:
+    found: dict[str, set[str]] = {}
+    for folder in ("hlo_verify", "passes"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            kept = set(_of_the_process(path.read_text()))
+            if kept and not name.startswith("hlo_verify.passes"):
+                found[name if folder == "hlo_verify" else f"hlo_verify.{name}"] = kept
+    assert found == PROCESS
