@@ -231,7 +231,7 @@ def by_shift(b: Builder, n: Node, rng: random.Random) -> int | None:
     """A division by a power of two as a shift: of negative numbers it rounds the other way."""
     x, y = n.inputs
     c = _constant_of(b, y)
-    if c is None or c < 2 or c & (c - 1):
+    if not b.kind(x).is_integer or c is None or c < 2 or c & (c - 1):
         return None
     name = rng.choice(["shift_right_arithmetic", "shift_right_logical"])
     if n.op == "remainder":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import multiprocessing
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from tools.fuzz.programs.elementwise import DTYPES
 from tools.fuzz.programs.machine import ENDLESS
-from tools.fuzz.programs.pair import Pair, make_pair
+from tools.fuzz.programs.pair import Pair, make_pair, with_result
 from tools.fuzz.programs.truth import Outcome, Truth, compare, judge
 from tools.fuzz.programs.verdict import Judgement, verify
 
@@ -28,6 +29,8 @@ REFUTED_OF = 10
 
 NOT_VALID = "not valid StableHLO"
 """What mutation may make of a program: jaxlib's parser says so."""
+
+DEFECT = "defect of the fuzzer"
 
 FALSE = ("false proof", "false proof (NaN)", "false refutation")
 
@@ -46,8 +49,19 @@ def work_on(options: Options, numbers: Sequence[int]) -> list[Record]:
 
 
 def run(options: Options, number: int) -> Record:
+    """The record of a pair; a defect of the fuzzer's own is one, and ends nothing."""
     family = options.families[number % len(options.families)]
     record: Record = {"number": number, "family": family}
+    try:
+        return _run(options, number, record)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+        return record | {"truth": "none", "verdict": "none", "surprise": DEFECT, "why": why[:300]}
+
+
+def _run(options: Options, number: int, record: Record) -> Record:
+    family = record["family"]
     pair = make_pair(family, options.seed, number)
     if pair is None:
         return record | {"truth": "none", "verdict": "none"}
@@ -93,7 +107,12 @@ def at_witness(pair: Pair, judgement: Judgement, generator: np.random.Generator,
         given.append(np.broadcast_to(one, (2, 1, *one.shape)))
     if not given:
         return outcome
-    return compare(pair, given, generator, least=1)
+    found = compare(pair, given, generator, least=1)
+    if found.truth is not Truth.UNCLEAR:
+        return found
+    # What is not defined may be another result than the one that differs.
+    alone = (compare(with_result(pair, k), given, generator, least=1) for k in range(len(pair.gives)))
+    return next((each for each in alone if each.truth is Truth.DIFFERS), found)
 
 
 def save(out: Path, pair: Pair, record: Record) -> Path:
@@ -153,4 +172,4 @@ def table(records: Iterable[Record], seconds: float | None = None) -> str:
 
 
 def wrong(records: Iterable[Record]) -> bool:
-    return any(record.get("surprise") in (*FALSE, "crash") for record in records)
+    return any(record.get("surprise") in (*FALSE, "crash", DEFECT) for record in records)

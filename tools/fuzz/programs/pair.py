@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -108,6 +108,16 @@ def make_pair(family: str, seed: int, number: int) -> Pair | None:
     if max(parts.size, logical.size) > LARGEST:
         return None
     return Pair(family, seed, number, mesh, tuple(takes), tuple(gives), logical, parts, is_manual, tuple(done))
+
+
+def with_result(pair: Pair, k: int) -> Pair:
+    """The pair with one of its results alone."""
+    functions = []
+    for function in (pair.logical.copy(), pair.partitioned.copy()):
+        function.body.results = (function.body.results[k],)
+        prune(function)
+        functions.append(function)
+    return replace(pair, gives=(pair.gives[k],), logical=functions[0], partitioned=functions[1])
 
 
 def shards(pair: Pair, arguments: Sequence[Array], generator: np.random.Generator) -> list[Array]:

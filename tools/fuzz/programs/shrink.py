@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tools.fuzz.programs.pair import Pair
+from tools.fuzz.programs.pair import Pair, with_result
 from tools.fuzz.programs.program import Block, Function, Node, prune
 from tools.fuzz.programs.rewriting import substitute
 
@@ -32,18 +32,9 @@ def _is_shown(pair: Pair, shows: Callable[[Pair], bool]) -> bool:
 def _smaller(pair: Pair) -> Iterator[Pair]:
     if len(pair.gives) > 1:
         for k in range(len(pair.gives)):
-            yield _with_result(pair, k)
+            yield with_result(pair, k)
     for both in (True, False):
         yield from _without_operations(pair, both)
-
-
-def _with_result(pair: Pair, k: int) -> Pair:
-    functions = []
-    for function in (pair.logical.copy(), pair.partitioned.copy()):
-        function.body.results = (function.body.results[k],)
-        prune(function)
-        functions.append(function)
-    return replace(pair, gives=(pair.gives[k],), logical=functions[0], partitioned=functions[1])
 
 
 def _without_operations(pair: Pair, is_logical: bool) -> Iterator[Pair]:

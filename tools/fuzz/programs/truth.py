@@ -18,7 +18,7 @@ INPUTS = 48
 """Draws of all arguments, evaluated at once."""
 LEAST = 4
 """So many of them have to be defined for both to be called equal."""
-ROUNDING = 1e-7
+ROUNDING = 1e-12
 """Of real numbers, what is no difference, relative to the largest number met on the way."""
 
 
