@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 
 from tests.support.reference import InterpreterError
 from tests.support.reference import evaluate as reference
-from tools.fuzz.programs import main
+from tools.fuzz.programs import by_device, main
+from tools.fuzz.programs.calls import outline
 from tools.fuzz.programs.campaign import Options, examine, run, table
 from tools.fuzz.programs.elementwise import DTYPES
 from tools.fuzz.programs.families import FAMILIES
+from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.machine import Machine
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.program import Kind
@@ -21,8 +24,8 @@ from tools.fuzz.programs.shrink import shrink
 from tools.fuzz.programs.text import module
 from tools.fuzz.programs.truth import Truth, draw, judge
 
-FRESH = ("effects",)
-"""Of what these compute, evaluation tells nothing twice."""
+ELSEWHERE = ("effects", "state", "calls", "narrow")
+"""Of what these compute, evaluation tells nothing twice, or the interpreter rounds too much to be compared with."""
 
 
 def _pairs(family: str, seed: int, count: int) -> list[Pair]:
@@ -30,7 +33,7 @@ def _pairs(family: str, seed: int, count: int) -> list[Pair]:
     return [pair for pair in found if pair is not None]
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in FRESH])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ELSEWHERE])
 def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int) -> None:
     """Elements of tensors that are nowhere undefined; floats are those of the type, so up to its rounding."""
     compared = 0
@@ -80,6 +83,34 @@ def test_most_that_is_only_partitioned_computes_the_same() -> None:
     pairs = [pair for pair in _pairs("integers", 3, 40) if not pair.done]
     truths = [judge(pair, np.random.default_rng(0)).truth for pair in pairs]
     assert len(truths) > 4 and set(truths) <= {Truth.EQUAL, Truth.UNCLEAR}
+
+
+def test_what_depends_on_the_device_is_written_in_every_way_and_mostly_right() -> None:
+    pairs = [pair for pair in _pairs("devices", 5, 200) if not pair.is_mutated]
+    done = {each.split(": ")[-1] for pair in pairs for each in pair.done}
+    assert {way.__name__.strip("_") for _, way in by_device.WAYS} <= done
+    truths = [judge(pair, np.random.default_rng(0)).truth for pair in pairs]
+    assert truths.count(Truth.EQUAL) > len(truths) / 2
+    assert {Truth.DIFFERS, Truth.MEANINGLESS} <= set(truths)  # some of these ways are only tempting
+
+
+def test_functions_that_are_called_compute_the_same() -> None:
+    function = make(FAMILIES["calls"], random.Random(3))
+    called = function.copy()
+    assert outline(called, random.Random(1)) == "outline"
+    assert "func.call" in module(called, 1, [""] * len(function.body.arguments), [""] * len(function.body.results))
+    results = []
+    for each in (function, called):
+        generator = np.random.default_rng(2)
+        given = [draw(each.kinds[v], generator, 4) for v in each.body.arguments]
+        results.append(Machine(each, 4, 1, generator).run(given))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("family", ["windows", "complex", "small", "narrow"])
+def test_some_pairs_of_a_family_are_proved(family: str) -> None:
+    assert any(examine(pair, False)[2].verdict == "PROVED" for pair in _pairs(family, 1, 6))
 
 
 def test_mutants_are_seen_to_differ() -> None:

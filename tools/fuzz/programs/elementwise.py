@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tools.fuzz.programs.program import Kind, Node
+from tools.fuzz.programs.program import COMPLEX, Kind, Node
 
 Array = npt.NDArray[Any]
 
@@ -16,7 +16,8 @@ DTYPES = {
     f"{sign}i{bits}": np.dtype(f"{'u' if sign else ''}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 REAL_NUMBERS = np.dtype(np.longdouble)
-DTYPES |= {"i1": np.dtype(bool), "f32": REAL_NUMBERS, "f64": REAL_NUMBERS}
+DTYPES |= {"i1": np.dtype(bool)} | dict.fromkeys(["f32", "f64", "f16", "bf16"], REAL_NUMBERS)
+DTYPES |= {COMPLEX: np.dtype(np.clongdouble)}
 """Floats have 64 bits of mantissa, whatever they are in the program: the verifier speaks of real numbers."""
 
 HUGE = 1e150
@@ -43,6 +44,18 @@ def apply(node: Node, kinds: list[Kind], result: Kind, args: list[Array]) -> tup
         bad = np.isfinite(found) & (np.abs(found) > HUGE)
         return found, bad | near(*args, np.rint(args[0] * 2) / 2) if node.op in STEPS else bad
     return found, None
+
+
+def combine(name: str, a: Array, axis: int) -> Array:
+    """Elements along an axis together, by a reducer. Integers wrap."""
+    if a.dtype == bool:
+        table: dict[str, Any] = {"add": np.any, "maximum": np.any, "or": np.any, "xor": np.logical_xor.reduce}
+        return np.asarray(table.get(name, np.all)(a, axis=axis))
+    functions = {
+        "add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
+        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }  # fmt: skip
+    return np.asarray(functions[name].reduce(a, axis=axis, dtype=a.dtype))
 
 
 def near(a: Array, b: Array) -> Array:
@@ -106,6 +119,9 @@ REAL: dict[str, Callable[..., Any]] = {
     "round_nearest_afz": _round_away,
     "round_nearest_even": np.rint,
     "is_finite": np.isfinite,
+    "complex": lambda a, b: a + 1j * b,
+    "real": np.real,
+    "imag": np.imag,
 }
 
 

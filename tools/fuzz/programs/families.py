@@ -38,4 +38,28 @@ FAMILIES = {
         ("f32", "i32"), {"layers": 4, "binary": 4, "unary": 2, "move": 1, "reduce": 2, "dot": 1, "select": 1}, (1, 2)
     ),
     "special": Family(("f32",), {"special": 2, "binary": 4, "select": 2, "compare": 2, "reduce": 2, "move": 1}),
+    "windows": Family(
+        ("i32", "f32", "i8"),
+        {"gaps": 3, "window": 4, "shift": 4, "batch_dot": 2, "binary": 2, "reduce": 1, "move": 1},
+        (1, 4),
+    ),
+    "devices": Family(
+        ("i32", "f32", "i1"),
+        {"binary": 3, "reduce": 3, "move": 1, "shift": 3, "dot": 1, "compare": 1, "select": 1, "while": 1},
+        (2, 4),
+        by_device=1.0,
+    ),
+    "narrow": Family(
+        ("bf16", "f16", "f32", "f64"), {**_PLAIN, "convert": 3, "dot": 2, "compare": 1, "select": 1, "window": 1}
+    ),
+    "complex": Family(("f32",), {"complex": 4, "binary": 2, "reduce": 1, "move": 1, "unary": 1}, (1, 3)),
+    "small": Family(
+        ("i32", "f32", "i1"),
+        {**_PLAIN, "window": 1, "gaps": 1, "sort": 1, "dot": 1, "scatter": 1, "dynamic": 1, "while": 1, "shift": 1},
+        sizes=(0, 1, 1, 2, 3),
+    ),
+    "state": Family(("i32", "ui32"), {"bits": 3, "binary": 3, "while": 2, "branch": 1, "reduce": 1}, (2, 4)),
+    "calls": Family(
+        ("i32", "f32"), {**_PLAIN, "while": 2, "branch": 1, "effect": 1, "layers": 1, "bits": 1}, (2, 4), called=1.0
+    ),
 }

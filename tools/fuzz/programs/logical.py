@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tools.fuzz.programs import regions, steps
+from tools.fuzz.programs import further, regions, steps
 from tools.fuzz.programs.maker import Family, Maker
 from tools.fuzz.programs.program import Builder, Function, Kind, prune
 from tools.fuzz.programs.steps import Step
@@ -20,6 +20,12 @@ STEPS: dict[str, Step] = {
         )
     },
     "special": steps.pole,
+    "gaps": further.gaps,
+    "window": further.window,
+    "shift": further.shift,
+    "batch_dot": further.batch_dot,
+    "complex": further.complex_numbers,
+    "bits": further.random_bits,
     "while": regions.loop,
 }
 
@@ -28,8 +34,7 @@ def make(family: Family, rng: random.Random) -> Function:
     """A program of one to three arguments, whose results are its last values."""
     function = Function()
     builder = Builder(function, function.body)
-    sizes = [1, 2, 3, 4, 4, 6, 8]
-    base = tuple(rng.choice(sizes) for _ in range(rng.choice([1, 1, 2, 2])))
+    base = tuple(rng.choice(family.sizes) for _ in range(rng.choice([1, 1, 2, 2])))
     base = (0, *base) if rng.random() < 0.01 else base
     maker = Maker(builder, rng, family, base, STEPS)
     for _ in range(rng.randrange(1, 4)):

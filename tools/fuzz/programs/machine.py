@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from tools.fuzz.programs.elementwise import DTYPES, NAMES, REAL_NUMBERS, Array, Meaningless, apply, near
+from tools.fuzz.programs import meanings
+from tools.fuzz.programs.elementwise import DTYPES, NAMES, REAL_NUMBERS, Array, Meaningless, apply, combine, near
 from tools.fuzz.programs.program import Block, Function, Kind, Node, identity
 
 TURNS = 40
@@ -134,22 +134,14 @@ def _case(machine: Machine, node: Node, args: list[Array], values: dict[int, Arr
     return results
 
 
-CONTROL: dict[str, Callable[..., list[Array]]] = {"while": _while, "if": _case, "case": _case}
+def _call(machine: Machine, node: Node, args: list[Array], values: dict[int, Array], active: Array) -> list[Array]:
+    return machine.block(node.regions[0], args, values, active)
+
+
+CONTROL: dict[str, Callable[..., list[Array]]] = {"while": _while, "if": _case, "case": _case, "call": _call}
 
 
 # Communication
-
-
-def combine(name: str, a: Array, axis: int) -> Array:
-    """Elements along an axis together, by a reducer. Integers wrap."""
-    if a.dtype == bool:
-        table: dict[str, Any] = {"add": np.any, "maximum": np.any, "or": np.any, "xor": np.logical_xor.reduce}
-        return np.asarray(table.get(name, np.all)(a, axis=axis))
-    functions = {
-        "add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-        "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    }  # fmt: skip
-    return np.asarray(functions[name].reduce(a, axis=axis, dtype=a.dtype))
 
 
 def _grouped(a: Array, groups: list[list[int]], result: Callable[[list[Array]], list[Array]]) -> Array:
@@ -262,14 +254,16 @@ def _slice(machine: Machine, node: Node, args: list[Array], results: list[Kind])
 
 
 def _pad(machine: Machine, node: Node, args: list[Array], results: list[Kind]) -> list[Array]:
-    a, value = args
     low, high = node.attributes["low"], node.attributes["high"]
-    found = np.empty(a.shape[:2] + results[0].shape, a.dtype)
-    found[...] = value.reshape(value.shape + (1,) * len(low))
-    kept = [slice(max(-x, 0), n + min(y, 0)) for x, y, n in zip(low, high, a.shape[2:], strict=True)]
-    places = [slice(max(x, 0), n - max(y, 0)) for x, y, n in zip(low, high, results[0].shape, strict=True)]
-    found[(slice(None), slice(None), *places)] = a[(slice(None), slice(None), *kept)]
-    return [found]
+    return [meanings.padded(*args, low, high, node.attributes.get("inner", (0,) * len(low)))]
+
+
+def _windows(machine: Machine, node: Node, args: list[Array], results: list[Kind]) -> list[Array]:
+    return [meanings.windows(args[0], node, results[0].dtype)]
+
+
+def _bits(machine: Machine, node: Node, args: list[Array], results: list[Kind]) -> list[Array]:
+    return meanings.bits(args[0], results)
 
 
 def _concatenate(machine: Machine, node: Node, args: list[Array], results: list[Kind]) -> list[Array]:
@@ -398,6 +392,8 @@ OTHERS: dict[str, Callable[[Machine, Node, list[Array], list[Kind]], list[Array]
     "reverse": _reverse,
     "slice": _slice,
     "pad": _pad,
+    "reduce_window": _windows,
+    "rng_bit_generator": _bits,
     "concatenate": _concatenate,
     "reduce": _reduce,
     "argmax": _argmax,

@@ -18,6 +18,12 @@ class Family:
     dtypes: tuple[str, ...]
     steps: dict[str, int]
     length: tuple[int, int] = (2, 6)
+    sizes: tuple[int, ...] = (1, 2, 3, 4, 4, 6, 8)
+    """Of dimensions."""
+    by_device: float = 0.2
+    """How often what devices run is written in ways that depend on the device."""
+    called: float = 0.1
+    """How often a part of a program is a function that it calls."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tools.fuzz.programs.program import Block, Builder, Function, Kind, Node
+from tools.fuzz.programs.program import COMPLEX, Block, Builder, Function, Kind, Node
 from tools.fuzz.programs.rewriting import substitute
 
 Edit = Callable[[Function, Block, Node, random.Random], bool]
@@ -130,7 +130,7 @@ def _constant(function: Function, block: Block, node: Node, rng: random.Random) 
     if kind.dtype == "i1":
         node.attributes["value"] = not value
         return True
-    if kind.is_float:
+    if kind.is_float or kind.dtype == COMPLEX:
         node.attributes["value"] = rng.choice([value + 1, -value, value * 2, 0.0])
         return True
     bits = kind.bits
@@ -152,6 +152,8 @@ def _ties(function: Function, block: Block, node: Node, rng: random.Random) -> b
 
 def _reducer(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
     kind = function.kinds[node.outputs[0]]
+    if kind.dtype == COMPLEX:
+        return False
     names = ["and", "or", "xor"] if kind.dtype == "i1" else ["add", "maximum", "minimum"]
     names += ["and", "or", "xor", "multiply"] if kind.is_integer else []
     node.attributes["combine"] = rng.choice([name for name in names if name != node.attributes["combine"]])
@@ -167,6 +169,9 @@ def _groups(function: Function, block: Block, node: Node, rng: random.Random) ->
     if rng.random() < 0.3 and len(rows) > 1:
         mixed = [row[k] for k in range(size) for row in rows]
     new = [mixed[k : k + size] for k in range(0, len(mixed), size)]
+    if node.op == "all_reduce" and rng.random() < 0.2:
+        at = rng.randrange(1, len(mixed))
+        new = [mixed[:at], mixed[at:]]
     node.attributes["groups"] = new
     return new != rows
 
@@ -300,6 +305,28 @@ def _one_device(function: Function, block: Block, node: Node, rng: random.Random
     return bool(new)
 
 
+def _window(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
+    """Windows that start one earlier, or later."""
+    low, high = node.attributes["edges"]
+    by = rng.choice([-1, 1])
+    node.attributes["edges"] = (low + by, high - by)
+    return function.kinds[node.inputs[0]].shape[node.attributes["dim"]] + min(low + by, 0) + min(high - by, 0) >= 0
+
+
+def _gap(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
+    """A shift the other way."""
+    low, high = node.attributes["low"], node.attributes["high"]
+    node.attributes |= {"low": high, "high": low}
+    return bool(low != high)
+
+
+def _state(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
+    """Random bits of the state before, or of another one."""
+    others = [v for v in _visible(function, block, node) if function.kinds[v] == function.kinds[node.inputs[0]]]
+    node.inputs = (rng.choice(others),)
+    return True
+
+
 def _branches(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
     regions = list(node.regions)
     a, b = rng.sample(range(len(regions)), 2)
@@ -335,7 +362,7 @@ EDITS: list[tuple[Edit, frozenset[str] | None]] = [
     (_constant, frozenset(["constant"])),
     (_direction, frozenset(["compare", "sort"])),
     (_ties, frozenset(["argmax"])),
-    (_reducer, frozenset(["reduce", "all_reduce", "reduce_scatter", "scatter"])),
+    (_reducer, frozenset(["reduce", "reduce_window", "all_reduce", "reduce_scatter", "scatter"])),
     (_groups, frozenset(["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"])),
     (_groups, frozenset(["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"])),
     (_pairs, frozenset(["collective_permute"])),
@@ -344,6 +371,9 @@ EDITS: list[tuple[Edit, frozenset[str] | None]] = [
     (_broadcast, frozenset(["broadcast_in_dim"])),
     (_slice, frozenset(["slice"])),
     (_pad, frozenset(["pad"])),
+    (_window, frozenset(["reduce_window"])),
+    (_gap, frozenset(["pad"])),
+    (_state, frozenset(["rng_bit_generator"])),
     (_branches, frozenset(["if", "case"])),
     (_carried, frozenset(["while"])),
 ]

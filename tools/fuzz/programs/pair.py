@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tools.fuzz.programs import text
+from tools.fuzz.programs import by_device, text
+from tools.fuzz.programs.calls import outline
 from tools.fuzz.programs.elementwise import Array
 from tools.fuzz.programs.families import FAMILIES
 from tools.fuzz.programs.logical import make
@@ -16,7 +17,7 @@ from tools.fuzz.programs.mutation import mutate
 from tools.fuzz.programs.partition import partition, random_layout, random_mesh
 from tools.fuzz.programs.placing import Layout, Mesh, annotation, cut, whole
 from tools.fuzz.programs.program import Builder, Function, prune
-from tools.fuzz.programs.rewriting import rewrite
+from tools.fuzz.programs.rewriting import rewrite, rewrite_some
 
 MANUAL = 0.15
 """How often the devices' program is a manual region of a global one."""
@@ -99,6 +100,11 @@ def make_pair(family: str, seed: int, number: int) -> Pair | None:
         done += rewrite(parts, rng, rng.randrange(1, 5))
     if rng.random() < 0.3:
         done += [f"logical {each}" for each in rewrite(logical, rng, rng.randrange(1, 3))]
+    if rng.random() < FAMILIES[family].by_device:
+        done += rewrite_some(parts, rng, rng.randrange(1, 4), by_device.rewrites(mesh))
+    for function in (logical, parts):
+        if rng.random() < FAMILIES[family].called:
+            done += [each for each in (outline(function, rng), outline(function, rng)) if each]
     if rng.random() < MUTATED:
         done += [f"mutated {each}" for each in (mutate(parts, rng),) if each]
         if rng.random() < 0.1:

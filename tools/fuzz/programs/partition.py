@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tools.fuzz.programs.collectives import Wires, move
 from tools.fuzz.programs.elementwise import NAMES
+from tools.fuzz.programs.halos import batched, shifted
 from tools.fuzz.programs.placing import Layout, Mesh, whole
 from tools.fuzz.programs.program import Block, Builder, Function, Kind, Node
 
@@ -215,9 +216,14 @@ def along(parts: Partitioner, node: Node) -> list[Placed]:
 
 
 def pad(parts: Partitioner, node: Node) -> list[Placed]:
+    by_halo = shifted(parts, node) if parts.random.random() < 0.7 else None
+    if by_halo is not None:
+        return by_halo
     result, source = parts.kind(node.outputs[0]), parts.kind(node.inputs[0])
     changed = {
-        k for k, ends in enumerate(zip(*(node.attributes[n] for n in ("low", "high")), strict=True)) if any(ends)
+        k
+        for k, ends in enumerate(zip(*(node.attributes[n] for n in ("low", "high", "inner")), strict=True))
+        if any(ends)
     }
     if any(n != m and k not in changed for k, (n, m) in enumerate(zip(source.shape, result.shape, strict=True))):
         return everywhere(parts, node)
@@ -248,6 +254,8 @@ def reduce(parts: Partitioner, node: Node) -> list[Placed]:
 
 
 def dot(parts: Partitioner, node: Node) -> list[Placed]:
+    if node.attributes["batch"][0]:
+        return batched(parts, node)
     a, b = node.inputs
     (over_a,), (over_b,) = node.attributes["contract"]
     first = parts.even(parts.layout(a), parts.kind(a))
@@ -373,7 +381,7 @@ Rule = Callable[[Partitioner, Node], list[Placed]]
 
 RULES: dict[str, Rule] = {
     "constant": constant, "iota": iota, "transpose": transpose, "broadcast_in_dim": broadcast, "reverse": along,
-    "slice": along, "concatenate": along, "sort": along, "pad": pad, "reduce": reduce, "dot_general": dot,
-    "reshape": reshape, "gather": gather, "scatter": scatter, "while": loop, "if": branch, "case": branch,
-    "argmax": argmax,
+    "slice": along, "reduce_window": along, "concatenate": along, "sort": along, "pad": pad, "reduce": reduce,
+    "dot_general": dot, "reshape": reshape, "gather": gather, "scatter": scatter, "while": loop,
+    "if": branch, "case": branch, "argmax": argmax,
 }  # fmt: skip

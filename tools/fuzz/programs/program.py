@@ -9,6 +9,7 @@ from typing import Any
 SIGNED = ("i8", "i16", "i32", "i64")
 UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
 INTEGERS = SIGNED + UNSIGNED
+COMPLEX = "complex<f32>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,22 @@ class Builder:
         found = {"starts": tuple(starts), "limits": tuple(limits), "strides": tuple(strides)}
         return self.op("slice", (a,), self.kind(a).shaped(*shape), **found)
 
-    def pad(self, a: int, value: int, low: Sequence[int], high: Sequence[int]) -> int:
-        shape = [n + x + y for n, x, y in zip(self.kind(a).shape, low, high, strict=True)]
-        return self.op("pad", (a, value), self.kind(a).shaped(*shape), low=tuple(low), high=tuple(high))
+    def pad(
+        self, a: int, value: int, low: Sequence[int], high: Sequence[int], inner: Sequence[int] | None = None
+    ) -> int:
+        old, inner = self.kind(a).shape, inner or [0] * len(low)
+        shape = [n + max(n - 1, 0) * gap + x + y for n, x, y, gap in zip(old, low, high, inner, strict=True)]
+        ends = {"low": tuple(low), "high": tuple(high), "inner": tuple(inner)}
+        return self.op("pad", (a, value), self.kind(a).shaped(*shape), **ends)
+
+    def windows(
+        self, a: int, dim: int, size: int, combine: str, edges: Sequence[int], stride: int = 1, dilation: int = 1
+    ) -> int:
+        """Reductions of windows along a dimension, with such edges of what a reducer leaves as it is."""
+        shape = list(self.kind(a).shape)
+        shape[dim] = max(0, (shape[dim] + sum(edges) - (size - 1) * dilation - 1) // stride + 1)
+        found = {"dim": dim, "size": size, "edges": tuple(edges), "stride": stride, "dilation": dilation}
+        return self.op("reduce_window", (a,), self.kind(a).shaped(*shape), combine=combine, **found)
 
     def concatenate(self, values: Sequence[int], dim: int) -> int:
         shape = list(self.kind(values[0]).shape)

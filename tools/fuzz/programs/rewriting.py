@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from tools.fuzz.programs.program import Block, Builder, Function, Node, inlined
 from tools.fuzz.programs.spellings import REWRITES, Rewrite
+
+Way = tuple[frozenset[str], Rewrite]
+
+
+def rewrite_some(function: Function, rng: random.Random, count: int, ways: Sequence[Way]) -> list[str]:
+    """Write that many of those operations in another way that there are ways for."""
+    done = []
+    for _ in range(count):
+        places = [(block, n) for block in function.body.blocks() for n in block.nodes if len(n.outputs) == 1]
+        fitting = [(way, [place for place in places if place[1].op in ops]) for ops, way in ways]
+        fitting = [each for each in fitting if each[1]]
+        if not fitting:
+            break
+        way, here = rng.choice(fitting)
+        block, node = rng.choice(here)
+        if _replace(function, block, node, way, rng):
+            done.append(f"{node.op}: {way.__name__.strip('_')}")
+    return done
 
 
 def rewrite(function: Function, rng: random.Random, count: int) -> list[str]:

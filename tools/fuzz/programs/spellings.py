@@ -113,6 +113,8 @@ def _by_loop(b: Builder, n: Node, rng: random.Random) -> int | None:
 def _by_product_and_sum(b: Builder, n: Node, rng: random.Random) -> int | None:
     """A product of matrices as a sum of products."""
     x, y = n.inputs
+    if n.attributes["batch"][0]:
+        return None
     (over_x,), (over_y,) = n.attributes["contract"]
     x = x if over_x == 1 else b.transpose(x, (1, 0))
     y = y if over_y == 1 else b.transpose(y, (1, 0))
@@ -125,6 +127,8 @@ def _by_product_and_sum(b: Builder, n: Node, rng: random.Random) -> int | None:
 def _swapped_product(b: Builder, n: Node, rng: random.Random) -> int | None:
     x, y = n.inputs
     over_x, over_y = n.attributes["contract"]
+    if n.attributes["batch"][0]:
+        return None
     kind = b.kind(n.outputs[0])
     found = b.op("dot_general", (y, x), kind.shaped(*kind.shape[::-1]), batch=((), ()), contract=(over_y, over_x))
     return b.transpose(found, (1, 0))

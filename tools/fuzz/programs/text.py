@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tools.fuzz.programs.program import Block, Function, Kind, Node, identity
+from tools.fuzz.programs.program import COMPLEX, Block, Function, Kind, Node, identity
 
 ARRAY = "array<i64: {}>"
 
@@ -25,8 +25,19 @@ def module(function: Function, devices: int, arguments: Sequence[str], results: 
     lines = _body(function, function.body, "return", 2)
     return (
         f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n{head}"
-        f"  func.func public @main({takes}) -> ({gives}) {{\n" + "\n".join(lines) + "\n  }\n}\n"
+        f"  func.func public @main({takes}) -> ({gives}) {{\n" + "\n".join(lines) + "\n  }\n"
+        f"{''.join(_functions(function))}}}\n"
     )
+
+
+def _functions(function: Function) -> Iterator[str]:
+    """What is called, each function once."""
+    for node in (node for block in function.body.blocks() for node in block.nodes if node.op == "call"):
+        (block,) = node.regions
+        takes = ", ".join(f"%{value}: {tensor(function.kinds[value])}" for value in block.arguments)
+        gives = ", ".join(tensor(function.kinds[value]) for value in block.results)
+        lines = "\n".join(_body(function, block, "return", 2))
+        yield f"  func.func private @f{node.outputs[0]}({takes}) -> ({gives}) {{\n{lines}\n  }}\n"
 
 
 def _body(function: Function, block: Block, end: str, depth: int) -> list[str]:
@@ -46,7 +57,7 @@ def _node(function: Function, node: Node, depth: int) -> list[str]:
     lines, regions = [], ""
     if "combine" in node.attributes:
         # A literal, since what a reducer leaves as it is belongs to the reduction, not to the program.
-        if node.op == "reduce":
+        if node.op in ("reduce", "reduce_window"):
             scalar = kinds[0].shaped()
             start = f"%s{node.outputs[0]}"
             value = literal(identity(node.attributes["combine"], scalar.dtype), scalar)
@@ -58,7 +69,7 @@ def _node(function: Function, node: Node, depth: int) -> list[str]:
         regions = f" ({{\n{_comparator(node, kinds)}\n{pad}}})"
     elif node.op == "argmax":
         return _argmax(node, kinds, results, depth)
-    elif node.regions:
+    elif node.regions and node.op != "call":
         end = "sdy.return" if node.op == "manual" else "stablehlo.return"
         texts = []
         for block in node.regions:
@@ -76,7 +87,7 @@ def _node(function: Function, node: Node, depth: int) -> list[str]:
     return lines
 
 
-NAMES = {"manual": "sdy.manual_computation"}
+NAMES = {"manual": "sdy.manual_computation", "call": "func.call"}
 
 
 def _together(kinds: Sequence[str]) -> str:
@@ -144,11 +155,17 @@ def _elements(value: Any, kind: Kind) -> str:
         return f"[{', '.join(_elements(each, kind) for each in value)}]" if value else ""
     if kind.dtype == "i1":
         return "true" if value else "false"
+    if kind.dtype == COMPLEX:
+        return f"({complex(value).real:.17e}, {complex(value).imag:.17e})"
     if not kind.is_float:
         return str(int(value))
     if math.isfinite(value):
         return f"{value:.17e}"
-    bits = {"f32": ("7FC00000", "7F800000", "FF800000"), "f64": ("7FF8" + "0" * 12, "7FF" + "0" * 13, "FFF" + "0" * 13)}
+    bits = {"f16": ("7E00", "7C00", "FC00"), "bf16": ("7FC0", "7F80", "FF80")}
+    bits |= {
+        "f32": ("7FC00000", "7F800000", "FF800000"),
+        "f64": ("7FF8" + "0" * 12, "7FF" + "0" * 13, "FFF" + "0" * 13),
+    }
     nan, most, least = bits[kind.dtype]
     return "0x" + (nan if math.isnan(value) else most if value > 0 else least)
 
@@ -162,7 +179,9 @@ def _none(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[st
 
 
 def _groups(node: Node) -> str:
-    rows = node.attributes["groups"]
+    """Groups of unequal sizes are filled up with -1."""
+    size = max(map(len, node.attributes["groups"]))
+    rows = [[*row, *[-1] * (size - len(row))] for row in node.attributes["groups"]]
     return f"replica_groups = {literal(rows, Kind((len(rows), len(rows[0])), 'i64'))}"
 
 
@@ -176,9 +195,25 @@ def _slices(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[
 
 def _padding(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[str]:
     low, high = node.attributes["low"], node.attributes["high"]
-    inner = [0] * len(low)
+    inner = node.attributes.get("inner", [0] * len(low))
     return [f"edge_padding_{name} = {_array(each)}" for name, each in (("low", low), ("high", high))] + [
         f"interior_padding = {_array(inner)}"
+    ]
+
+
+def _windows(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[str]:
+    dim, rank = node.attributes["dim"], len(results[0].shape)
+
+    def along(value: int, otherwise: int = 1) -> str:
+        return _array([value if k == dim else otherwise for k in range(rank)])
+
+    edges = [list(node.attributes["edges"]) if k == dim else [0, 0] for k in range(rank)]
+    return [
+        f"window_dimensions = {along(node.attributes['size'])}",
+        f"window_strides = {along(node.attributes['stride'])}",
+        f"base_dilations = {along(1)}",
+        f"window_dilations = {along(node.attributes['dilation'])}",
+        f"padding = {literal(edges, Kind((rank, 2), 'i64'))}",
     ]
 
 
@@ -249,6 +284,9 @@ ATTRIBUTES: dict[str, Callable[[Node, Sequence[Kind], Sequence[Kind]], list[str]
     "pad": _padding,
     "concatenate": lambda n, k, r: [f"dimension = {n.attributes['dim']} : i64"],
     "iota": lambda n, k, r: [f"iota_dimension = {n.attributes['dim']} : i64"],
+    "reduce_window": _windows,
+    "rng_bit_generator": lambda n, k, r: ["rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>"],
+    "call": lambda n, k, r: [f"callee = @f{n.outputs[0]}"],
     "reduce": lambda n, k, r: [f"dimensions = {_array(n.attributes['dims'])}"],
     "dot_general": _dot,
     "gather": _take,
