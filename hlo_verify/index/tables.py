@@ -41,6 +41,8 @@ def fit(values: Ints, variable: Var, known: Bools | None = None) -> Index:
 
 
 def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
+    if not values.size:  # the variable has no values: it counts what a tensor without elements has
+        return expr.constant(0)
     if values.min() <= -LARGE or values.max() >= LARGE:
         return expr.table(tuple(int(v) for v in values), expr.of_var(variable))
     if known is not None and not known.any():

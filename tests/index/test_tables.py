@@ -177,3 +177,10 @@ def test_digits() -> None:
         for radix in range(2, 13)
         if 12 % (low * radix) == 0
     }
+
+
+def test_a_table_without_entries() -> None:
+    """Its variable has no values, so that whatever it is said to be is right."""
+    nothing = np.empty(0, np.int64)
+    assert tables.fit(nothing, expr.var("v", "none", 0)) == expr.constant(0)
+    assert tables.fit(nothing, expr.var("v", "none", 0), np.empty(0, bool)) == expr.constant(0)

@@ -79,7 +79,7 @@ def examine(pair: Pair, refute: bool) -> tuple[str | None, Outcome, Judgement]:
     """What is wrong, if anything, with the truth and the verdict that it was seen from."""
     generator = np.random.default_rng([pair.seed % 2**32, pair.number])
     outcome = judge(pair, generator)
-    judgement = verify(*pair.texts(), refute)
+    judgement = verify(*pair.texts(), refute and outcome.why != ENDLESS)
     if judgement.verdict == "PROVED":
         if outcome.truth is Truth.EQUAL:
             outcome = judge(pair, generator)  # once more, since this is where it matters
