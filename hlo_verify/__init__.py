@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hlo_verify.api import check, verify
-    from hlo_verify.custom_calls import register_custom_call
+    from hlo_verify.custom_calls import forget_custom_call, register_custom_call
     from hlo_verify.diagnostics.errors import InputError
     from hlo_verify.report import Report, Result, Verdict
+    from hlo_verify.session import Session
 
 __all__ = [
     "InputError",
     "Report",
     "Result",
+    "Session",
     "Verdict",
     "__version__",
     "check",
+    "forget_custom_call",
     "register_custom_call",
     "replay",
     "verify",
@@ -28,8 +31,10 @@ _HOMES = {
     "InputError": "hlo_verify.diagnostics.errors",
     "Report": "hlo_verify.report",
     "Result": "hlo_verify.report",
+    "Session": "hlo_verify.session",
     "Verdict": "hlo_verify.report",
     "check": "hlo_verify.api",
+    "forget_custom_call": "hlo_verify.custom_calls",
     "register_custom_call": "hlo_verify.custom_calls",
     "replay": "hlo_verify.api",
     "verify": "hlo_verify.api",

@@ -16,6 +16,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.passes.load import conversion
 from hlo_verify.program.depth import deeply
+from hlo_verify.registered_calls import as_said
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sources import shardings_file
@@ -69,6 +70,7 @@ def verify(
     limits: Limits | None = None,
     effort: Effort = "normal",
     time_limit: float | None = TIME_LIMIT,
+    session: Session | None = None,
 ) -> Report:
     """Prove that `partitioned` computes what `logical` does, on every device, for all inputs, or that it does not.
 
@@ -98,6 +100,9 @@ def verify(
     After `time_limit` seconds (None for no limit) it ends with what is known by then. A result that is not proved says
     in `Result.spent` which limits it ran into.
 
+    `session` has what was said of custom calls for some verifications alone; see `register_custom_call`. Several
+    threads may verify at a time, with one session or many: none finds anything else for that.
+
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
@@ -106,18 +111,19 @@ def verify(
         refute,
         None if witness is None else Path(witness),
         jobs if recheck else 0,
-        Session.begin(limits or Limits.of(effort), time_limit),
+        Session.begin(limits or Limits.of(effort), time_limit, session),
     )
-    if partitioned is None:
-        if results is not None:
-            raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
-        if annotated is not None:
-            raise InputError("annotated goes with a pair; of one module, XLA makes it", Input.USAGE)
-        return _verify_one(logical, devices, given, keep, asked, progress)
-    if keep is not None:
-        raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
-    between = None if annotated is None else _module(annotated, devices)
-    return _verify_pair(logical, partitioned, between, devices, (given, _demanded(results)), asked, progress)
+    with as_said(asked.session.custom_calls):
+        if partitioned is None:
+            if results is not None:
+                raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
+            if annotated is not None:
+                raise InputError("annotated goes with a pair; of one module, XLA makes it", Input.USAGE)
+            return _verify_one(logical, devices, given, keep, asked, progress)
+        if keep is not None:
+            raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
+        between = None if annotated is None else _module(annotated, devices)
+        return _verify_pair(logical, partitioned, between, devices, (given, _demanded(results)), asked, progress)
 
 
 @deeply

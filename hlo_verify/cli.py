@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -182,7 +183,11 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         )
     if several and arguments.witness is not None:
         raise InputError("--witness goes with one pair of modules; a folder may hold several", Input.USAGE)
-    _register_custom_calls()
+    with _as_the_project_says():
+        return _answer(arguments, verify, several)
+
+
+def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool) -> int:
     if arguments.replay is not None:
         return _finish([_replay(arguments)], arguments, several)
     jobs = _chains(arguments.paths[0]) if arguments.each_pass else _jobs(arguments.paths)
@@ -249,25 +254,27 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, value)
 
 
-def _register_custom_calls() -> None:
+def _as_the_project_says() -> AbstractContextManager[None]:
+    """With the meanings of custom calls that pyproject.toml has."""
     from hlo_verify.sources.shardings_file import read_custom_calls
 
     meanings = read_custom_calls(Path.cwd())
     if not meanings:
-        return
-    from hlo_verify.custom_calls import forget_custom_call, register_custom_call
-    from hlo_verify.program.registered_calls import registered
+        return nullcontext()
+    from hlo_verify.custom_calls import register_custom_call
+    from hlo_verify.registered_calls import as_said
+    from hlo_verify.session import Session
 
+    session = Session()
     for target, meaning in meanings.items():
-        if target in registered():
-            forget_custom_call(target)
         try:
             if callable(meaning):
-                register_custom_call(target, meaning)
+                register_custom_call(target, meaning, session=session)
             else:
-                register_custom_call(target, trailing=meaning)
+                register_custom_call(target, trailing=meaning, session=session)
         except ValueError as error:
             raise InputError(f"pyproject.toml: custom-calls: {error}", Input.CUSTOM_CALL_MEANING) from error
+    return as_said(session.custom_calls)
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:

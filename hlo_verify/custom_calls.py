@@ -5,23 +5,29 @@ A proof that meets such a call leans on what was said, and its report says so.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hlo_verify.diagnostics import Input, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.element_types import JAX_NAMES
-from hlo_verify.program.registered_calls import SAID
+from hlo_verify.registered_calls import DEFAULT, Said, registered
 
 if TYPE_CHECKING:
     from hlo_verify.ops.values import Context, Rule, Value
     from hlo_verify.program.ir import Function, Module, Op, TensorType
+    from hlo_verify.session import Session
 
 
 def register_custom_call(
-    target: str, meaning: Callable[..., Any] | None = None, *, trailing: int | None = None
+    target: str,
+    meaning: Callable[..., Any] | None = None,
+    *,
+    trailing: int | None = None,
+    session: Session | None = None,
+    replace: bool = False,
 ) -> None:
     """Say what custom calls to `target` compute, so that modules that have them can be verified.
 
@@ -32,35 +38,46 @@ def register_custom_call(
     `trailing` then is the number of last dimensions, of each operand and result, that it works on; it maps over the
     ones before, which are the same for all. None: it may mix all dimensions.
 
+    It holds for every verification that begins from now on; of a `session`, for those alone that are given it, where it
+    comes before what holds for all. `replace` puts it in the place of what was said before, if something was.
+
     Verdicts lean on this, and reports name it among the assumptions. Raises ValueError for a target that has a meaning.
     """
     from hlo_verify.ops import opaque
 
     if not isinstance(target, str) or not target:
         raise ValueError(f"the target of a custom call is its name, not {target!r}")
-    if meaning is None:
-        if trailing is not None and (type(trailing) is not int or trailing < 0):
-            raise ValueError(f"trailing must be a number of dimensions, not {trailing!r}")
-        opaque.register_custom_call(target, opaque.deterministic(trailing))
-        last = "the last dimension" if trailing == 1 else f"the last {trailing} dimensions"
-        over = "its operands" if trailing is None else f"{last} of its operands"
-        SAID[target] = f"custom_call to {target} is a function of {over}"
-        return
+    said = _known_by_name(target, trailing) if meaning is None else _computed(target, meaning, trailing)
+    if target in opaque.CUSTOM_CALLS:
+        raise ValueError(f"custom_call to {target} has a meaning already, which is the compiler's")
+    known = DEFAULT if session is None else session.custom_calls
+    if target in known and not replace:
+        raise ValueError(f"custom_call to {target} has a meaning already; replace=True puts this one in its place")
+    known[target] = said
+
+
+def forget_custom_call(target: str, *, session: Session | None = None) -> None:
+    """Take back what `register_custom_call` said, of a session or for all. Raises KeyError where it said nothing."""
+    del (DEFAULT if session is None else session.custom_calls)[target]
+
+
+def _known_by_name(target: str, trailing: int | None) -> Said:
+    from hlo_verify.ops import opaque
+
+    if trailing is not None and (type(trailing) is not int or trailing < 0):
+        raise ValueError(f"trailing must be a number of dimensions, not {trailing!r}")
+    last = "the last dimension" if trailing == 1 else f"the last {trailing} dimensions"
+    over = "its operands" if trailing is None else f"{last} of its operands"
+    return Said(f"custom_call to {target} is a function of {over}", opaque.deterministic(trailing))
+
+
+def _computed(target: str, meaning: Callable[..., Any], trailing: int | None) -> Said:
     if not callable(meaning):
         raise ValueError(f"the meaning of {target} must be a function of JAX arrays, not {meaning!r}")
     if trailing is not None:
         raise ValueError(f"trailing goes with a custom call of which nothing else is known; {target} has a meaning")
     name = f"{getattr(meaning, '__module__', '?')}.{getattr(meaning, '__qualname__', repr(meaning))}"
-    opaque.register_custom_call(target, _inlined(target, meaning, name))
-    SAID[target] = f"custom_call to {target} computes what {name} does"
-
-
-def forget_custom_call(target: str) -> None:
-    """Take back what `register_custom_call` said. Raises KeyError where it said nothing."""
-    from hlo_verify.ops import opaque
-
-    del SAID[target]
-    del opaque.CUSTOM_CALLS[target]
+    return Said(f"custom_call to {target} computes what {name} does", _inlined(target, meaning, name))
 
 
 def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
@@ -68,15 +85,15 @@ def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
     from hlo_verify.ops.kernels import PRESUMED
     from hlo_verify.program.ir import operations
 
-    said = {target: kernel.assumption for target, kernel in PRESUMED.items()} | SAID
+    said = {target: kernel.assumption for target, kernel in PRESUMED.items()}
+    said |= {target: of_users.words for target, of_users in registered().items()}
     ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
     found = {str(op.attributes.get("call_target_name")) for op in ops}
     return tuple(said[target] for target in sorted(found & said.keys()))
 
 
 def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
-    """The rule that puts a JAX function in the place of a call."""
-    traced: dict[Any, Function] = {}
+    """The rule that puts a JAX function in the place of a call, traced once in a session for each kind of call."""
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
         from hlo_verify.ops.values import UnsupportedError, fingerprint
@@ -85,14 +102,15 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
         if op.attributes.get("has_side_effect"):
             raise UnsupportedError(f"custom_call to {target}, which has a side effect", Unsupported.OUTSIDE_WORLD)
         kinds = tuple(value.type for value in args)
-        key = (kinds, op.types, fingerprint(op.attributes))
+        key = (meaning, kinds, op.types, fingerprint(op.attributes))
+        traced = context.session.traced
         if key not in traced:
             traced[key] = _trace(target, meaning, name, kinds, op)
         body = traced[key]
         if is_new_each_time(body):
             raise UnsupportedError(f"custom_call to {target}, whose meaning draws numbers or memory", Unsupported.USE)
         # The body's values are numbered by themselves, and no operation of either module is among its own.
-        return context.run(body, args, replace(context, environment={}, observe=None))
+        return context.run(body, args, dataclasses.replace(context, environment={}, observe=None))
 
     return rule
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hlo_verify.collector import seldom_collecting
 from hlo_verify.limits import Limits
 from hlo_verify.memory import Memory
+from hlo_verify.registered_calls import Said, as_said
 from hlo_verify.report import Report, Spent, Verdict
 
 
@@ -36,19 +38,24 @@ class Session:
     """For how many inputs both modules were evaluated."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
+    custom_calls: dict[str, Said] = field(default_factory=dict)
+    """What was said of custom calls on this session, by target; see `custom_calls.register_custom_call`."""
+    traced: dict[Hashable, Any] = field(default_factory=dict)
+    """Functions that were traced in the place of custom calls."""
     memory: Memory = field(default_factory=Memory)
     """Terms, and what was worked out about them."""
     _reached: dict[str, None] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, limits: Limits | None = None, seconds: float | None = None) -> Session:
-        """One that starts now and may take so many seconds."""
-        return cls(limits or Limits(), None if seconds is None else time.monotonic() + seconds)
+    def begin(cls, limits: Limits | None = None, seconds: float | None = None, given: Session | None = None) -> Session:
+        """One that starts now and may take so many seconds, with what was said of custom calls on a `given` one."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return cls(limits or Limits(), deadline, custom_calls={} if given is None else dict(given.custom_calls))
 
     @contextmanager
     def on(self) -> Iterator[Session]:
         """Terms that this thread makes meanwhile are the session's; afterwards there are none."""
-        with seldom_collecting(), self.memory.on():
+        with seldom_collecting(), as_said(self.custom_calls), self.memory.on():
             yield self
 
     def check(self) -> None:

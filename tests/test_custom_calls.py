@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import pytest
 
 import hlo_verify
-from hlo_verify import cli, custom_calls
+from hlo_verify import cli
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.program.registered_calls import registered
+from hlo_verify.registered_calls import DEFAULT, registered
 from hlo_verify.sources.shardings_file import read_custom_calls
 
 PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
@@ -23,8 +23,8 @@ PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    for target in registered():
-        custom_calls.forget_custom_call(target)
+    for target in list(registered()):
+        hlo_verify.forget_custom_call(target)
 
 
 def rows(x: jax.Array) -> jax.Array:
@@ -102,8 +102,7 @@ def test_a_call_of_which_only_the_name_is_known() -> None:
     report = _report(CALL + RETURN, CALL + RETURN)
     assert report.verdict is PROVED
     assert "custom_call to my.kernel is a function of the last dimension of its operands" in report.assumptions
-    custom_calls.forget_custom_call("my.kernel")
-    hlo_verify.register_custom_call("my.kernel")  # it may mix rows
+    hlo_verify.register_custom_call("my.kernel", replace=True)  # it may mix rows
     assert _report(CALL + RETURN, CALL + RETURN).verdict is UNKNOWN
 
 
@@ -187,6 +186,68 @@ def test_what_cannot_be_registered(arguments: tuple[Any, ...], options: dict[str
         hlo_verify.register_custom_call(*arguments, **options)
 
 
+# For all, and on a session
+
+
+def _proved(session: hlo_verify.Session | None = None) -> bool:
+    modules = (_module(size, CALL + RETURN, placed) for size, placed in ((8, ROWS), (2, "")))
+    return hlo_verify.verify(*modules, refute=False, session=session).verdict is PROVED
+
+
+def test_what_is_said_on_a_session_holds_there_alone() -> None:
+    one, other = hlo_verify.Session(), hlo_verify.Session()
+    hlo_verify.register_custom_call("my.kernel", trailing=1, session=one)
+    assert _proved(one)
+    assert not _proved(other)
+    assert not _proved()
+    hlo_verify.register_custom_call("my.kernel")  # for all: it may mix rows
+    assert _proved(one), "what is said on the session comes first"
+    assert not _proved(other)
+    hlo_verify.forget_custom_call("my.kernel", session=one)
+    assert not _proved(one)
+    with pytest.raises(KeyError):
+        hlo_verify.forget_custom_call("my.kernel", session=one)
+    assert "my.kernel" in registered()
+
+
+@pytest.mark.parametrize("is_for_all", [True, False])
+def test_what_was_said_is_replaced_and_taken_back(is_for_all: bool) -> None:
+    given = hlo_verify.Session()
+    where = None if is_for_all else given
+    hlo_verify.register_custom_call("my.kernel", session=where)
+    with pytest.raises(ValueError, match=r"my\.kernel has a meaning already; replace=True"):
+        hlo_verify.register_custom_call("my.kernel", trailing=1, session=where)
+    assert not _proved(given)
+    hlo_verify.register_custom_call("my.kernel", trailing=1, session=where, replace=True)
+    assert _proved(given)
+    hlo_verify.register_custom_call("my.kernel", rows, session=where, replace=True)
+    assert _proved(given)
+    hlo_verify.forget_custom_call("my.kernel", session=where)
+    assert not _proved(given)
+    with pytest.raises(KeyError):
+        hlo_verify.forget_custom_call("my.kernel", session=where)
+    with pytest.raises(ValueError, match="TopK has a meaning already"):
+        hlo_verify.register_custom_call("TopK", session=where, replace=True)
+
+
+def test_a_verification_sees_what_was_said_when_it_began() -> None:
+    """Whoever takes it back, or says something else, does not change a proof that is half done."""
+
+    def forgotten_meanwhile(x: jax.Array) -> jax.Array:
+        if "my.kernel" in DEFAULT:
+            hlo_verify.forget_custom_call("my.kernel")
+            hlo_verify.forget_custom_call("my.kernel", session=given)
+        return rows(x)
+
+    given = hlo_verify.Session()
+    hlo_verify.register_custom_call("my.kernel")
+    hlo_verify.register_custom_call("my.kernel", forgotten_meanwhile, session=given)
+    assert _proved(given)
+    assert "my.kernel" not in DEFAULT
+    assert not given.custom_calls
+    assert not _proved(given)
+
+
 # In pyproject.toml
 
 KERNELS = (
@@ -218,6 +279,7 @@ def test_meanings_in_pyproject(
     for _ in range(2):
         assert cli.main(["whole.mlir", "part.mlir"]) == 0
         assert said in capsys.readouterr().out
+    assert not registered(), "it is for the modules of that command alone"
 
 
 @pytest.mark.parametrize(

@@ -13,21 +13,22 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = """
 memory
 collector
+registered_calls
 diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits
 report               diagnostics
-session              memory collector limits report
+session              memory collector registered_calls limits report
 render               diagnostics limits report
 workers
-program              diagnostics jaxlib_api
+program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program
 index                memory
 terms                memory index program
 equality             memory limits session index terms
-ops                  memory diagnostics session program index terms equality
-passes.read          diagnostics jaxlib_api program
+ops                  memory registered_calls diagnostics session program index terms equality
+passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
 sources              diagnostics program passes.load
@@ -37,7 +38,7 @@ passes.diagnose      diagnostics report session program index terms equality ops
 passes.refute        diagnostics jaxlib_api report session program evaluate index xla passes.prove passes.diagnose
 passes.recheck       report session workers program index terms equality ops passes.prove
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
-custom_calls         diagnostics program ops passes.load
+custom_calls         registered_calls diagnostics session program ops passes.load
 defects              diagnostics program
 passes.chain         diagnostics limits report session program index terms ops sources custom_calls defects
                      passes.load passes.prove passes.diagnose passes.refute passes.place

@@ -15,6 +15,7 @@ from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import says_that_it_communicates
+from hlo_verify.registered_calls import registered
 from hlo_verify.terms.definitions import define
 
 
@@ -84,10 +85,12 @@ PRESUMED = {
 
 def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:
     target = str(op.attributes.get("call_target_name"))
-    rule = CUSTOM_CALLS.get(target)
-    if rule is None and target not in PRESUMED:
+    said = registered().get(target) or PRESUMED.get(target)
+    rule = CUSTOM_CALLS.get(target) if said is None else said.rule
+    if rule is None:
         raise UnsupportedError(f"custom_call to {target}, which has no registered meaning", Unsupported.CUSTOM_CALL)
-    return (rule or PRESUMED[target].rule)(op, args, context)
+    values: list[Value] = rule(op, args, context)
+    return values
 
 
 RULES: dict[str, Rule] = {"custom_call": _custom_call}

@@ -79,24 +79,6 @@ def _without_meaning(reason: str) -> Rule:
 
 # Custom calls
 
-CUSTOM_CALLS: dict[str, Rule] = {}
-"""Meanings of custom calls by target name."""
-
-
-def register_custom_call(target: str, rule: Rule) -> None:
-    """Give custom calls to a target a meaning.
-
-    The rule gets the operation (`hlo_verify.program.ir.Op`: attributes, result types), its operands as values (`.term`
-    is the element at the positional variables, `.at(indices)` at others) and the context; it returns a value for each
-    result, or raises `hlo_verify.ops.values.UnsupportedError`. It must be exact: a proof may lean on it.
-    `deterministic` makes a rule for a kernel of which nothing is known but that equal operands give equal results.
-    Raises `ValueError` for a target that has a meaning already.
-    """
-    if target in CUSTOM_CALLS:
-        raise ValueError(f"custom_call to {target} has a meaning already")
-    CUSTOM_CALLS[target] = rule
-
-
 _HINTS = ("xla.sdy.", "_xla_compute_type", "_xla_buffer_placement", "_xla_stream_annotation", "_scheduling_group_id")
 """How the names of frontend attributes begin that say where, or when, a call runs: not what it computes."""
 _EMPTY: Mapping[str, Any] = {
@@ -229,14 +211,13 @@ def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
     return top_k(op, args, direction == "GT")
 
 
-for _target in IDENTITIES:
-    register_custom_call(_target, _identity)
-register_custom_call("ragged_all_to_all", _exchange)
-for _target in ("X64Combine", "X64SplitLow", "X64SplitHigh"):  # halves of 64-bit numbers, element by element
-    register_custom_call(_target, deterministic(0))
-for _target in ("TopK", "mhlo.topk"):
-    register_custom_call(_target, _top_k)
-
+CUSTOM_CALLS: dict[str, Rule] = {
+    **dict.fromkeys(IDENTITIES, _identity),
+    "ragged_all_to_all": _exchange,
+    **dict.fromkeys(("X64Combine", "X64SplitLow", "X64SplitHigh"), deterministic(0)),  # 64-bit numbers by their halves
+    **dict.fromkeys(("TopK", "mhlo.topk"), _top_k),
+}
+"""Meanings of the compiler's own custom calls by target name."""
 
 RULES: dict[str, Rule] = {
     "cholesky": _cholesky,

@@ -11,7 +11,7 @@ from enum import Flag, auto
 from typing import Any
 
 from hlo_verify.program.ir import Function, Op, operations
-from hlo_verify.program.registered_calls import registered
+from hlo_verify.registered_calls import registered
 
 
 class Family(Flag):

@@ -7,7 +7,7 @@ see the same operations: the custom calls of AWS's Neuron compiler (`neuron_call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes.read import batch_norm, neuron_calls
 from hlo_verify.program.element_types import JAX_NAMES
-from hlo_verify.program.registered_calls import registered
+from hlo_verify.registered_calls import registered
 
 NAMES = (b"Neuron", b"batch_norm", b"batch-norm")
 """A file without any of these has none of the operations."""
@@ -51,7 +51,7 @@ def expand(module: Any) -> tuple[str, ...]:
     return tuple(sorted(said - {""}))
 
 
-def _meaning(operation: Any, taken: frozenset[str]) -> _Found | None:
+def _meaning(operation: Any, taken: Collection[str]) -> _Found | None:
     """The meaning of an operation that stands for others; `taken` are targets to which users have given one."""
     name = operation.name.removeprefix("stablehlo.")
     if name in batch_norm.MEANINGS:
