@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.losses import SIDE
+from hlo_verify.terms.conditions import SIDE
 from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, make_poly, mix, next_uid
 
 FOUND, EXPECTED = "found", "expected"

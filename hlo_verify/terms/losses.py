@@ -13,13 +13,12 @@ all x is still there (`poles`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
+from collections.abc import Collection, Iterator, Sequence
 
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Var
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
+from hlo_verify.terms.conditions import CASES, Case, Conditions, numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.poles import are_implied
@@ -31,7 +30,6 @@ from hlo_verify.terms.term import (
     Monomial,
     Number,
     Poly,
-    Read,
     make_apply,
     make_poly,
     make_read,
@@ -39,15 +37,7 @@ from hlo_verify.terms.term import (
     tensor,
 )
 
-CASES = 256
-"""The most cases of conditions that are told apart; past that, a sum or product is equal to nothing else."""
-
 ZERO_TIMES = "zero_times"
-
-SIDE = "side"
-"""The kind of truth values of which one holds at most: what they select is never added up (`equality.sides`)."""
-
-Bound = int | None
 
 
 def checked(result: Poly, *operands: Poly, added: bool = False) -> Poly:
@@ -56,10 +46,10 @@ def checked(result: Poly, *operands: Poly, added: bool = False) -> Poly:
         return result
     parts = [_computed(p) for p in operands]
     kept = [(mono, c) for mono, c in _computed(result) if not any(_is_zero_times(a) for a, _ in mono)]
-    conditions = _Conditions.of([mono for part in (*parts, kept) for mono, _ in part])
+    conditions = Conditions.of([mono for part in (*parts, kept) for mono, _ in part])
     if conditions.count > CASES:
         return _unknown(result)
-    lost: dict[Atom, list[_Case]] = {}
+    lost: dict[Atom, list[Case]] = {}
     for case in conditions.cases():
         for atom in _lost(parts, kept, case, added):
             lost.setdefault(atom, []).append(case)
@@ -75,7 +65,7 @@ def separated(p: Poly) -> list[tuple[Monomial, Number]]:
         return list(p.items)
     groups: dict[Monomial, dict[Monomial, Number]] = {}
     for mono, c in p.items:
-        groups.setdefault(_numbers(mono), {})[tuple(item for item in mono if item[0].boolean)] = c
+        groups.setdefault(numbers_of(mono), {})[tuple(item for item in mono if item[0].boolean)] = c
     found: list[tuple[Monomial, Number]] = []
     for numbers, under in groups.items():
         apart = _exclusive(under) if len(under) > 1 and any(atom.doubt for atom, _ in numbers) else under
@@ -89,8 +79,8 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
     items = _computed(p)
     held = [[item for item in mono if item[0].boolean] for mono, _ in items]
     within = [[item for item in mono if bound is None or not item[0].free.isdisjoint(bound)] for mono in held]
-    inner = _Conditions.of(within)
-    outer = _Conditions.of([item for item in mono if item not in own] for mono, own in zip(held, within, strict=True))
+    inner = Conditions.of(within)
+    outer = Conditions.of([item for item in mono if item not in own] for mono, own in zip(held, within, strict=True))
     doubtful = {atom for mono, _ in items for atom in _doubtful(mono)}
     if outer.count * inner.count > CASES:
         return doubtful
@@ -98,7 +88,7 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
     for around in outer.cases():
         seen = []
         for case in inner.cases():
-            both = _Case({**around.pieces, **case.pieces}, {**around.truths, **case.truths})
+            both = Case({**around.pieces, **case.pieces}, {**around.truths, **case.truths})
             seen.append({atom for mono in both.coefficients(items) for atom in _doubtful(mono)})
         every = set[Atom]().union(*seen)
         found |= {atom for here in seen for atom in every - here if not _is_implied(atom, here)}
@@ -114,9 +104,9 @@ def _exclusive(under: dict[Monomial, Number]) -> dict[Monomial, Number]:
         return under
     form = first.form if first else as_index(of_atom(atom), 0, 1)
     result: dict[Monomial, Number] = {}
-    conditions = _Conditions.of([mono for mono in under if first] or [((atom, 1),)])
+    conditions = Conditions.of([mono for mono in under if first] or [((atom, 1),)])
     for lo, hi in conditions.forms[form] if first else [(0, 0), (1, 1)]:
-        case = _Case({form: (lo, hi)}, {atom: lo == 1})
+        case = Case({form: (lo, hi)}, {atom: lo == 1})
         here: dict[Monomial, Number] = {}
         for mono, c in under.items():
             own = [a for a, _ in mono if a is atom or (first and isinstance(a, Guard) and a.form is form)]
@@ -134,7 +124,7 @@ def is_one_product(p: Poly) -> bool:
     """Whether one product at most is computed, whatever the conditions are."""
     if len(p.items) <= 1:
         return True
-    conditions = _Conditions.of([[item for item in mono if item[0].boolean] for mono, _ in p.items])
+    conditions = Conditions.of([[item for item in mono if item[0].boolean] for mono, _ in p.items])
     return conditions.count <= CASES and all(len(case.coefficients(p.items)) <= 1 for case in conditions.cases())
 
 
@@ -172,17 +162,13 @@ def _computed(p: Poly) -> list[tuple[Monomial, Number]]:
     return [(mono, c) for mono, c in p.items if any(atom.doubt for atom, _ in mono)]
 
 
-def _numbers(mono: Monomial) -> Monomial:
-    return tuple(item for item in mono if not item[0].boolean)
-
-
 def _keeps_all(result: Poly, operands: Sequence[Poly]) -> bool:
     """Whether the result plainly computes with all that the operands do, whatever the conditions are."""
     safe: dict[Monomial, bool] = {}
     for mono, _ in result.items:
         if any(_is_zero_times(a) for a, _ in mono):
             return False
-        numbers = _numbers(mono)
+        numbers = numbers_of(mono)
         safe[numbers] = numbers not in safe and len(numbers) == len(mono)
     always = {atom for numbers, alone in safe.items() if alone for atom, _ in numbers}
     return all(atom in always for p in operands for mono, _ in p.items for atom in _doubtful(mono))
@@ -191,7 +177,7 @@ def _keeps_all(result: Poly, operands: Sequence[Poly]) -> bool:
 def _lost(
     parts: Sequence[Sequence[tuple[Monomial, Number]]],
     kept: Sequence[tuple[Monomial, Number]],
-    case: _Case,
+    case: Case,
     added: bool,
 ) -> set[Atom]:
     """What the operands compute with in a case, may be no number, and is not seen to be one if the result is."""
@@ -225,7 +211,7 @@ def _is_implied(atom: Atom, others: Collection[Atom]) -> bool:
     return not atom.doubt & INFINITE and are_implied(atom, others)
 
 
-def _with_zeros(result: Poly, lost: dict[Atom, list[_Case]]) -> Poly:
+def _with_zeros(result: Poly, lost: dict[Atom, list[Case]]) -> Poly:
     terms: dict[Monomial, Number] = dict(without_zeros(result).items)
     for atom in sorted(lost, key=lambda atom: atom.uid):
         zero = make_apply(ZERO_TIMES, (of_atom(atom),))
@@ -243,82 +229,3 @@ def _unknown(result: Poly) -> Poly:
     """The result, and something that nothing is known of."""
     read = make_read(tensor("opaque", "a sum or product under too many conditions", "", ()), ())
     return build({**dict(result.items), ((read, 1),): 1})
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """Where the forms of guards lie, and which truth values hold."""
-
-    pieces: dict[Index, tuple[Bound, Bound]]
-    truths: dict[Atom, bool]
-
-    def coefficients(self, items: Sequence[tuple[Monomial, Number]]) -> dict[Monomial, Number]:
-        """What is computed in this case: products without conditions, each with its coefficient."""
-        found: dict[Monomial, Number] = {}
-        for mono, c in items:
-            if all(self.holds(atom) for atom, _ in mono if atom.boolean):
-                numbers = _numbers(mono)
-                found[numbers] = found.get(numbers, 0) + c
-        return {mono: c for mono, c in found.items() if c}
-
-    def holds(self, atom: Atom) -> bool:
-        if not isinstance(atom, Guard):
-            return self.truths[atom]
-        lo, hi = self.pieces[atom.form]
-        above = atom.lo is None or (lo is not None and lo >= atom.lo)
-        return above and (atom.hi is None or (hi is not None and hi <= atom.hi))
-
-    def condition(self) -> Poly:
-        """The case as a truth value."""
-        from hlo_verify.terms.products import multiply  # products are checked here
-
-        result = make_poly((((), 1),))
-        for form, (lo, hi) in self.pieces.items():
-            result = multiply(result, guards.interval(form, lo, hi))
-        for atom, holds in self.truths.items():
-            result = multiply(result, of_atom(atom) if holds else build({(): 1, ((atom, 1),): -1}))
-        return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Conditions:
-    """The conditions on some products: the intervals between the ends of guards, by form, and other truth values."""
-
-    forms: dict[Index, list[tuple[Bound, Bound]]]
-    truths: list[Atom]
-
-    @staticmethod
-    def of(monomials: Iterable[Sequence[tuple[Atom, Number]]]) -> _Conditions:
-        ends: dict[Index, set[int]] = {}
-        truths: dict[Atom, None] = {}
-        for mono in monomials:
-            for atom, _ in mono:
-                if isinstance(atom, Guard):
-                    found = ends.setdefault(atom.form, set())
-                    found.update(end for end in (atom.lo, None if atom.hi is None else atom.hi + 1) if end is not None)
-                elif atom.boolean:
-                    truths[atom] = None
-        forms = {
-            form: [(start, None if end is None else end - 1) for start, end in pairwise([None, *sorted(found), None])]
-            for form, found in ends.items()
-        }
-        return _Conditions(forms, list(truths))
-
-    @property
-    def count(self) -> int:
-        total = 1 << min(len(self.truths), CASES)
-        for pieces in self.forms.values():
-            total *= len(pieces)
-        return total
-
-    def cases(self) -> Iterator[_Case]:
-        for pieces in product(*self.forms.values()):
-            where = dict(zip(self.forms, pieces, strict=True))
-            for held in product((True, False), repeat=len(self.truths)):
-                truths = dict(zip(self.truths, held, strict=True))
-                if sum(holds and _is_side(atom) for atom, holds in truths.items()) <= 1:
-                    yield _Case(where, truths)
-
-
-def _is_side(atom: Atom) -> bool:
-    return isinstance(atom, Read) and atom.tensor.kind == SIDE

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from itertools import product
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,8 @@ ODD = frozenset(
 POSITIVES = frozenset("exponential cosh erfc logistic rsqrt".split())
 """Functions that are positive wherever they have a value."""
 
-TRUTHS_AT_ONCE = 4
-"""The most conditions in a term that are looked at one after another."""
+CASES = 16
+"""The most cases of conditions that are looked at one after another."""
 
 
 def _sum(a: int, b: int) -> int:
@@ -74,9 +75,10 @@ def of(p: Poly) -> int:
         found = ANY if _is_infinite(p) else _found(p)
         if found == ZERO | POSITIVE:
             from hlo_verify.terms.attained import counts_the_best  # made of terms, as is all that it looks at
+            from hlo_verify.terms.shared_sums import is_positive_together
 
             known[p] = found  # what is looked at may ask for this again
-            found = POSITIVE if counts_the_best(p) else found
+            found = POSITIVE if counts_the_best(p) or is_positive_together(p) else found
         known[p] = found
     return found
 
@@ -88,29 +90,20 @@ def _is_infinite(p: Poly) -> bool:
 
 
 def _found(p: Poly) -> int:
-    """Case by case where truth values are factors, so that of `c*a + (1-c)*b` it is the signs of a and of b."""
-    truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
-    if len(truths) > TRUTHS_AT_ONCE or len(p.items) == 1:
-        return _of_sum((_of_product(mono) for mono, _ in p.items), p)
-    result = 0
-    for choice in product((True, False), repeat=len(truths)):
-        true = {atom for atom, holds in zip(truths, choice, strict=True) if holds}
-        here: dict[Monomial, Number] = {}
-        for mono, c in p.items:
-            if all(not atom.boolean or atom in true for atom, _ in mono):
-                rest = tuple(item for item in mono if not item[0].boolean)
-                here[rest] = here.get(rest, 0) + c
-        found = ZERO
-        for mono, c in here.items():
-            found = ADDED[found][_scaled(_of_product(mono), c)]
-        result |= found
-    return result
+    """Case by case where there are conditions, so that of `c*a + (1-c)*b` it is the signs of a and of b."""
+    if len(p.items) > 1 and any(atom.boolean for mono, _ in p.items for atom, _ in mono):
+        from hlo_verify.terms.conditions import Conditions  # made of terms
+
+        conditions = Conditions.of([item for item in mono if item[0].boolean] for mono, _ in p.items)
+        if conditions.count <= CASES:
+            return reduce(or_, (_of_sum(case.coefficients(p.items).items()) for case in conditions.cases()), 0)
+    return _of_sum(p.items)
 
 
-def _of_sum(parts: Any, p: Poly) -> int:
+def _of_sum(products: Iterable[tuple[Monomial, Number]]) -> int:
     found = ZERO
-    for part, (_, c) in zip(parts, p.items, strict=True):
-        found = ADDED[found][_scaled(part, c)]
+    for mono, c in products:
+        found = ADDED[found][_scaled(of_product(mono), c)]
     return found
 
 
@@ -118,7 +111,8 @@ def _scaled(found: int, c: Number) -> int:
     return MULTIPLIED[found][NEGATIVE if c < 0 else POSITIVE if c > 0 else ZERO]
 
 
-def _of_product(mono: Monomial) -> int:
+def of_product(mono: Monomial) -> int:
+    """The signs that a product may have."""
     return reduce(lambda a, b: MULTIPLIED[a][b], (_of_power(atom, n) for atom, n in mono), POSITIVE)
 
 
