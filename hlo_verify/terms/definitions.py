@@ -12,20 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import per_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.keys import Keys, Placed, oriented, split
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import (
-    Apply,
     Atom,
     Guard,
     Ix,
     Monomial,
+    Number,
     Poly,
     Read,
     Tensor,
@@ -34,70 +36,24 @@ from hlo_verify.terms.term import (
     next_uid,
 )
 
+T = TypeVar("T")
+
 _definitions: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("definitions", dict)
 
 
-class _Keys:
-    """Structural keys of subterms, aware of the bound variables and blind to free index expressions."""
-
-    def __init__(self, colors: dict[Var, int]) -> None:
-        self.colors = colors
-        self.seen: dict[Var, list[int]] = {v: [] for v in colors}
-        self._memo: dict[int, int] = {}
-
-    def index(self, e: Index, inside: int) -> int:
-        if e.free.isdisjoint(self.colors):
-            return 0
-        parts = []
-        for atom, c in e.items:
-            if isinstance(atom, Digit):
-                if atom.var in self.colors:
-                    parts.append(mix(self.colors[atom.var], atom.low, atom.radix, c))
-                    self.seen[atom.var].append(mix(inside, atom.low, atom.radix, c))
-            elif not atom.free.isdisjoint(self.colors):
-                inner = [self.index(x, mix(inside, c)) for x in atom.exprs]
-                if atom.term is not None:
-                    inner.append(self.poly(atom.term))
-                parts.append(mix(atom.kind, c, *inner))
-        return mix(*sorted(parts))
-
-    def atom(self, a: Atom) -> int:
-        if a.free.isdisjoint(self.colors):
-            return a.skey
-        found = self._memo.get(a.uid)
-        if found is None:
-            if isinstance(a, Read):
-                k = a.tensor.skey
-                found = mix(k, *(self.index(e, mix(k, n)) for n, e in enumerate(a.indices)))
-            elif isinstance(a, Apply):
-                parts = [self.poly(p) for p in a.args]
-                found = mix(a.function, *(sorted(parts) if commutes(a.function) else parts))
-            elif isinstance(a, Ix):
-                found = mix("ix", self.index(a.index, 1))
-            else:
-                form, lo, hi = oriented(a)
-                found = mix("guard", lo is None, hi is None, self.index(form, 2))
-            self._memo[a.uid] = found
-        return found
-
-    def monomial(self, mono: Monomial) -> int:
-        return mix(*sorted(mix(self.atom(a), n) for a, n in mono))
-
-    def poly(self, p: Poly) -> int:
-        if p.free.isdisjoint(self.colors):
-            return p.skey
-        found = self._memo.get(p.uid)
-        if found is None:
-            found = mix(*sorted(mix(self.monomial(mono), c) for mono, c in p.items))
-            self._memo[p.uid] = found
-        return found
-
-
 class _Rebuild:
-    """Rebuilds a term in canonical order, with parameters for its free index expressions."""
+    """Rebuilds a term in canonical order, with parameters for its free index expressions.
 
-    def __init__(self, keys: _Keys, rename: Mapping[Var, Index], starts: Mapping[Index, int]) -> None:
+    Parameters are numbered in that order, so that it must not depend on the expressions themselves: what `keys` do not
+    tell apart (`tied`) is in the order of `finer` ones, and of age where these do not either.
+    """
+
+    def __init__(
+        self, keys: Keys, rename: Mapping[Var, Index], starts: Mapping[Index, int], finer: Keys | None = None
+    ) -> None:
         self.keys = keys
+        self.finer = finer
+        self.tied = False
         self.rename = rename
         self.starts = starts
         self.slots: dict[Index, Index] = {}
@@ -129,23 +85,15 @@ class _Rebuild:
         return [expr.shift(base, self.starts.get(base, 0)) for base in self.slots]
 
     def index(self, e: Index) -> Index:
-        free: list[tuple[expr.Atom, int]] = []
-        bound: list[Index] = []
-        for atom, c in e.items:
-            if isinstance(atom, Opaque):
-                if atom.kind == "mod" and atom.free.isdisjoint(self.rename):
-                    free.append((atom, c))  # a rotation is a place to read at, like any other
-                else:
-                    bound.append(expr.scale(self._opaque(atom), c))
-            elif atom.var in self.rename:
-                bound.append(expr.scale(expr.substitute(expr.of_atom(atom), self.rename), c))
-            else:
-                free.append((atom, c))
-        if not bound:
+        free, other = split(e, self.rename)
+        if not other:
             return self._slot(e)
+        bound = [expr.scale(self._bound(atom), c) for atom, c in other]
         return expr.add(self._slot(expr.build(e.const, free)), *bound)
 
-    def _opaque(self, atom: Opaque) -> Index:
+    def _bound(self, atom: expr.Atom) -> Index:
+        if isinstance(atom, Digit):
+            return expr.substitute(expr.of_atom(atom), self.rename)
         if atom.kind == "value":
             return algebra.as_index(self.poly(atom.term), atom.lo, atom.hi)
         inner = self.index(atom.exprs[0])
@@ -160,7 +108,7 @@ class _Rebuild:
             return self._guard(a)
         args = list(a.args)
         if commutes(a.function):
-            args.sort(key=lambda p: (self.keys.poly(p), p.uid))
+            args = self._in_order(args, lambda keys, p: (keys.poly(p),), lambda p: p.uid)
         return apply(a.function, tuple(self.poly(p) for p in args))
 
     def _guard(self, a: Guard) -> Poly:
@@ -176,31 +124,38 @@ class _Rebuild:
         return guards.interval(form, lo, hi)
 
     def poly(self, p: Poly) -> Poly:
-        keys = self.keys
         parts = []
-        for mono, c in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
-            ordered = tuple(sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)))
+        for mono, c in self._in_order(p.items, _key_of_addend, lambda item: _uids(item[0])):
+            ordered = self._in_order(mono, _key_of_factor, lambda item: item[0].uid)
             images = {a: self.atom(a) for a, _ in ordered}  # in that order, as parameters are numbered
-            parts.append(algebra.scale(algebra.product_with(ordered, images.get), c))
+            parts.append(algebra.scale(algebra.product_with(tuple(ordered), images.get), c))
         return algebra.add(*parts)
+
+    def _in_order(
+        self, items: Sequence[T], key: Callable[[Keys, T], tuple[Any, ...]], age: Callable[[T], Any]
+    ) -> list[T]:
+        if len(items) < 2:
+            return list(items)
+        ranked = sorted(((key(self.keys, item), item) for item in items), key=lambda ranked: ranked[0])
+        if all(a[0] != b[0] for a, b in pairwise(ranked)):
+            return [item for _, item in ranked]
+        self.tied = True
+        finer = self.finer
+        return sorted(
+            items, key=lambda item: (key(self.keys, item), () if finer is None else key(finer, item), age(item))
+        )
+
+
+def _key_of_addend(keys: Keys, item: tuple[Monomial, Number]) -> tuple[Any, ...]:
+    return keys.monomial(item[0]), item[1]
+
+
+def _key_of_factor(keys: Keys, item: tuple[Atom, Number]) -> tuple[Any, ...]:
+    return keys.atom(item[0]), item[1]
 
 
 def _uids(mono: Monomial) -> tuple[int, ...]:
     return tuple(a.uid for a, _ in mono)
-
-
-def oriented(a: Guard) -> tuple[Index, int | None, int | None]:
-    """A guard as `lo <= form <= hi` with the sign of the form chosen by its bounds, not by its variables."""
-    lo, hi = a.lo, a.hi
-    if lo is None:
-        flip = True
-    elif hi is None:
-        flip = False
-    else:
-        flip = (abs(hi), -lo - hi) < (abs(lo), lo + hi)
-    if not flip:
-        return a.form, lo, hi
-    return expr.scale(a.form, -1), (None if hi is None else -hi), (None if lo is None else -lo)
 
 
 def slot(n: int) -> Var:
@@ -223,17 +178,20 @@ def define(
     `ordered` says that the bound variables are distinguishable (a sort's dimension, an argument's
     position); otherwise the operation is the same for every order of them.
     """
-    keys = _Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
+    keys = Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
     if len(bound) > 1 and not ordered:
         for body in bodies:
             keys.poly(body)
-        keys = _Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
+        keys = Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
     order = list(bound) if ordered else _ordered(bound, bodies, keys)
     rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
     rebuild = _Rebuild(keys, rename, {})
     canonical = tuple(rebuild.poly(body) for body in bodies)
+    if rebuild.tied:
+        rebuild = _Rebuild(keys, rename, {}, Placed(keys.colors, bodies))
+        canonical = tuple(rebuild.poly(body) for body in bodies)
     if any(rebuild.least.values()):  # the same function elsewhere may have other constants: parameters begin at them
-        rebuild = _Rebuild(keys, rename, rebuild.least)
+        rebuild = _Rebuild(keys, rename, rebuild.least, rebuild.finer)
         canonical = tuple(rebuild.poly(body) for body in bodies)
     sizes = tuple(v.size for v in order)
     key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
@@ -287,7 +245,7 @@ def _integer(dtype: str) -> str:
     return dtype if dtype in INTEGER_RANGES else ""
 
 
-def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: _Keys) -> list[Var]:
+def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: Keys) -> list[Var]:
     """The bound variables by color, then by first occurrence in canonical order."""
     position: dict[Var, int] = {}
 

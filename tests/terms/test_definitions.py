@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
-from hlo_verify.terms.term import Read
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import ONE, Poly, Read, tensor
 from tests.support.expressions import Space, assert_equal, data, evaluated, many, poly, renaming, space
 
 
@@ -76,3 +79,22 @@ def test_a_name_has_the_range_of_its_own_type() -> None:
     narrow, wide = named(square, "i8"), named(square, "i32")
     assert narrow is not wide
     assert algebra.as_index(wide, -(2**31), 2**31 - 1).hi > 127
+
+
+@pytest.mark.parametrize("seen_first", [0, 1])
+def test_parts_that_differ_in_place_alone_are_numbered_by_what_is_at_the_places(seen_first: int) -> None:
+    """In norm(q) * norm(k) * score(q, k) it does not matter which norm was made first."""
+    norms, scores = tensor("argument", "norms", "f32", (4,)), tensor("argument", "scores", "f32", (4, 4))
+    q, k = (expr.of_var(expr.var("x", n, 4)) for n in range(2))
+
+    def scaled(q: Index, k: Index) -> Poly:
+        return algebra.multiply(algebra.multiply(norm(q), norm(k)), algebra.read(scores, (q, k)))
+
+    def norm(place: Index) -> Poly:
+        return apply("tanh:real->real", (algebra.read(norms, (place,)),))
+
+    norm((q, k)[seen_first])
+    found = [named(algebra.add(p, ONE)).atom for p in (scaled(q, k), scaled(k, q))]
+    assert isinstance(found[0], Read) and isinstance(found[1], Read)
+    assert found[0].tensor is found[1].tensor
+    assert found[0].indices == found[1].indices[::-1]
