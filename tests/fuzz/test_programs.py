@@ -20,6 +20,7 @@ from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.machine import Machine
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.program import Kind
+from tools.fuzz.programs.replicas import choices
 from tools.fuzz.programs.shrink import shrink
 from tools.fuzz.programs.text import module
 from tools.fuzz.programs.truth import Truth, draw, judge
@@ -111,6 +112,39 @@ def test_functions_that_are_called_compute_the_same() -> None:
 @pytest.mark.parametrize("family", ["windows", "complex", "small", "narrow"])
 def test_some_pairs_of_a_family_are_proved(family: str) -> None:
     assert any(examine(pair, False)[2].verdict == "PROVED" for pair in _pairs(family, 1, 6))
+
+
+def test_devices_are_replicas_in_every_way_that_stablehlo_has() -> None:
+    """What is right stays so, however devices are numbered."""
+    texts, proved = "", 0
+    for pair in _pairs("integers", 9, 60):
+        if pair.is_manual or pair.is_mutated or pair.mesh.devices < 4:
+            continue
+        for count in choices(pair.mesh.devices):
+            spelled = replace(pair, replicas=count)
+            found, outcome, judgement = examine(spelled, False)
+            assert found is None and (outcome.truth is Truth.DIFFERS or judgement.verdict != "error")
+            texts += spelled.texts()[1]
+            proved += judgement.verdict == "PROVED" and f"num_replicas = {count} " in spelled.texts()[1]
+    assert proved > 5
+    assert "replica_id" in texts and "partition_id" in texts
+    communicating = [line for line in texts.splitlines() if "replica_groups" in line]
+    kinds = {("channel_handle" in line, "use_global_device_ids" in line) for line in communicating}
+    assert kinds == {(False, False), (True, False), (True, True)}
+
+
+def test_regions_are_nested_where_axes_allow_it() -> None:
+    nested = [pair for pair in _pairs("integers", 9, 300) if pair.is_manual and "sdy.manual" in _inside(pair)]
+    assert nested and any(examine(pair, False)[2].verdict == "PROVED" for pair in nested)
+
+
+def _inside(pair: Pair) -> str:
+    return pair.texts()[1].partition("sdy.manual")[2]
+
+
+def test_functions_that_differ_in_names_alone_are_one() -> None:
+    pairs = [pair.texts()[0] for pair in _pairs("layers", 8, 60)]
+    assert any(0 < text.count("func.func private") < text.count('"func.call"') for text in pairs)
 
 
 def test_mutants_are_seen_to_differ() -> None:

@@ -16,11 +16,14 @@ from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.mutation import mutate
 from tools.fuzz.programs.partition import partition, random_layout, random_mesh
 from tools.fuzz.programs.placing import Layout, Mesh, annotation, cut, whole
-from tools.fuzz.programs.program import Builder, Function, prune
+from tools.fuzz.programs.program import Block, Builder, Function, Kind, prune
+from tools.fuzz.programs.replicas import as_replicas, choices
 from tools.fuzz.programs.rewriting import rewrite, rewrite_some
 
 MANUAL = 0.15
 """How often the devices' program is a manual region of a global one."""
+REPLICAS = 0.15
+"""How often devices are replicas, or some of them."""
 MUTATED = 0.6
 """How often the second program is edited."""
 LARGEST = 80
@@ -40,6 +43,8 @@ class Pair:
     logical: Function
     partitioned: Function
     is_manual: bool = False
+    replicas: int = 1
+    """Of so many, if that can be written."""
     done: tuple[str, ...] = field(default=())
 
     @property
@@ -51,7 +56,11 @@ class Pair:
         logical = text.module(self.logical, self.mesh.devices, takes, gives)
         if not self.is_manual:
             none = [""] * len(takes), [""] * len(gives)
-            return logical, text.module(self.partitioned, self.mesh.devices, *none)
+            count, rng = self.replicas, random.Random(self.number)
+            found = as_replicas(self.partitioned, count, self.mesh.devices, rng) if count > 1 else None
+            if found is None:
+                return logical, text.module(self.partitioned, self.mesh.devices, *none)
+            return logical, text.module(found, self.mesh.devices, *none, replicas=count)
         return logical, text.module(self.region(), self.mesh.devices, takes, gives, self._mesh())
 
     def _mesh(self) -> str:
@@ -63,16 +72,49 @@ class Pair:
     def region(self) -> Function:
         """The devices' program as the manual region of a global one."""
         inner = self.partitioned.copy()
-        kinds = [self.logical.kinds[v] for v in self.logical.body.results]
         function = Function(inner.kinds)
+        body = inner.body
+        first, rest = self._nest()
+        if rest:
+            kinds = self._kinds(first)
+            outer = Builder(function, function.body).region(kinds[0])
+            outer.block.results = self._manual(outer, outer.block.arguments, kinds[1], body, rest)
+            body = outer.block
+        kinds = self._kinds(())
         builder = Builder(function, function.body)
-        arguments = [builder.argument(self.logical.kinds[v]) for v in self.logical.body.arguments]
-        found = builder.many(
-            "manual", arguments, kinds, [inner.body],
-            axes=self.mesh.names, takes=[_sdy(each) for each in self.takes], gives=[_sdy(each) for each in self.gives],
-        )  # fmt: skip
-        function.body.results = found
+        arguments = [builder.argument(kind) for kind in kinds[0]]
+        function.body.results = self._manual(builder, arguments, kinds[1], body, first)
         return function
+
+    def _nest(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The axes of the region, and of one inside of it: where both split a dimension, the outer one's come first."""
+        names = self.mesh.names
+        for at in range(1, len(names)) if self.number % 2 else ():
+            first, rest = names[:at], names[at:]
+            dims = [axes for layout in (*self.takes, *self.gives) for axes in layout.dims]
+            if all([*axes] == sorted(axes, key=lambda axis: axis in rest) for axes in dims):
+                return first, rest
+        return names, ()
+
+    def _kinds(self, axes: Sequence[str]) -> tuple[list[Kind], list[Kind]]:
+        """The types of arguments and results that are split over some of the axes."""
+        logical = self.logical
+        takes, gives = (
+            [only(layout, axes).local(self.mesh, logical.kinds[v]) for v, layout in zip(values, layouts, strict=True)]
+            for values, layouts in ((logical.body.arguments, self.takes), (logical.body.results, self.gives))
+        )
+        return takes, gives
+
+    def _manual(
+        self, builder: Builder, arguments: Sequence[int], kinds: Sequence[Kind], body: Block, axes: Sequence[str]
+    ) -> tuple[int, ...]:
+        takes, gives = ([_sdy(only(layout, axes)) for layout in each] for each in (self.takes, self.gives))
+        return builder.many("manual", arguments, kinds, [body], axes=tuple(axes), takes=takes, gives=gives)
+
+
+def only(layout: Layout, axes: Sequence[str]) -> Layout:
+    """The layout over some of its axes."""
+    return Layout(tuple(tuple(axis for axis in each if axis in axes) for each in layout.dims))
 
 
 def _sdy(layout: Layout) -> str:
@@ -113,7 +155,9 @@ def make_pair(family: str, seed: int, number: int) -> Pair | None:
     prune(parts)
     if max(parts.size, logical.size) > LARGEST:
         return None
-    return Pair(family, seed, number, mesh, tuple(takes), tuple(gives), logical, parts, is_manual, tuple(done))
+    count = rng.choice(choices(mesh.devices)) if rng.random() < REPLICAS else 1
+    how = is_manual, count, tuple(done)
+    return Pair(family, seed, number, mesh, tuple(takes), tuple(gives), logical, parts, *how)
 
 
 def with_result(pair: Pair, k: int) -> Pair:

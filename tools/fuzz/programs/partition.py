@@ -377,11 +377,19 @@ def argmax(parts: Partitioner, node: Node) -> list[Placed]:
     return [(value, kept) for value in found]
 
 
+def call(parts: Partitioner, node: Node) -> list[Placed]:
+    """What is called takes the place of the call."""
+    (block,) = node.regions
+    parts.placed.update(zip(block.arguments, (parts.placed[value] for value in node.inputs), strict=True))
+    parts.block(block)
+    return [parts.placed[value] for value in block.results]
+
+
 Rule = Callable[[Partitioner, Node], list[Placed]]
 
 RULES: dict[str, Rule] = {
     "constant": constant, "iota": iota, "transpose": transpose, "broadcast_in_dim": broadcast, "reverse": along,
     "slice": along, "reduce_window": along, "concatenate": along, "sort": along, "pad": pad, "reduce": reduce,
     "dot_general": dot, "reshape": reshape, "gather": gather, "scatter": scatter, "while": loop,
-    "if": branch, "case": branch, "argmax": argmax,
+    "if": branch, "case": branch, "argmax": argmax, "call": call,
 }  # fmt: skip

@@ -80,6 +80,15 @@ def branch(maker: Maker) -> list[int]:
     return list(maker.builder.many("case", [maker.builder.convert(index, "i32")], [kind], blocks))
 
 
+def _copied(maker: Maker, block: Block) -> Block:
+    """The block with other numbers for its values."""
+    function = maker.builder.function
+    values = {value: function.fresh(function.kinds[value]) for value in block.arguments}
+    arguments = tuple(values.values())
+    nodes = inlined(function, block, values)
+    return Block(arguments, nodes, tuple(values.get(value, value) for value in block.results))
+
+
 def layers(maker: Maker) -> list[int]:
     """Equal layers one after another, each with numbers of its own."""
     kind = Kind(maker.base, maker.dtype())
@@ -93,9 +102,12 @@ def layers(maker: Maker) -> list[int]:
     layer.builder.block.results = (layer.builder.same("add", result, layer.values[1]),)
     wanted = maker.random.randrange(2, 5)
     others = [v for v in maker.values if maker.kind(v) == kind]
-    found = first
+    found, is_called = first, maker.random.random() < 0.4
     for _ in range(wanted):
         own = maker.random.choice(others) if others else maker.builder.like(maker.number(kind.dtype), first)
+        if is_called:
+            (found,) = maker.builder.many("call", (found, own), [kind], [_copied(maker, layer.builder.block)])
+            continue
         values = dict(zip(layer.builder.block.arguments, (found, own), strict=True))
         maker.builder.block.nodes += inlined(maker.builder.function, layer.builder.block, values)
         found = values[layer.builder.block.results[0]]

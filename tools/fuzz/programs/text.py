@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tools.fuzz.programs.program import COMPLEX, Block, Function, Kind, Node, identity
@@ -15,29 +16,48 @@ def tensor(kind: Kind) -> str:
     return f"tensor<{''.join(f'{n}x' for n in kind.shape)}{kind.dtype}>"
 
 
-def module(function: Function, devices: int, arguments: Sequence[str], results: Sequence[str], head: str = "") -> str:
+def module(
+    function: Function,
+    devices: int,
+    arguments: Sequence[str],
+    results: Sequence[str],
+    head: str = "",
+    replicas: int = 1,
+) -> str:
     """A module whose arguments and results have such attributes (a text for each, empty for none)."""
+    counts = f"mhlo.num_partitions = {devices // replicas} : i32, mhlo.num_replicas = {replicas} : i32"
     kinds = [tensor(function.kinds[value]) for value in function.body.arguments]
     takes = ", ".join(f"%{v}: {t} {a}" for v, t, a in zip(function.body.arguments, kinds, arguments, strict=True))
     gives = ", ".join(
         f"{tensor(function.kinds[value])} {a}" for value, a in zip(function.body.results, results, strict=True)
     )
     lines = _body(function, function.body, "return", 2)
-    return (
-        f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n{head}"
-        f"  func.func public @main({takes}) -> ({gives}) {{\n" + "\n".join(lines) + "\n  }\n"
-        f"{''.join(_functions(function))}}}\n"
-    )
+    main = f"  func.func public @main({takes}) -> ({gives}) {{\n" + "\n".join(lines) + "\n  }\n"
+    return f"module @m attributes {{{counts}}} {{\n{head}{_with_functions(function, main)}}}\n"
 
 
-def _functions(function: Function) -> Iterator[str]:
-    """What is called, each function once."""
-    for node in (node for block in function.body.blocks() for node in block.nodes if node.op == "call"):
-        (block,) = node.regions
-        takes = ", ".join(f"%{value}: {tensor(function.kinds[value])}" for value in block.arguments)
-        gives = ", ".join(tensor(function.kinds[value]) for value in block.results)
-        lines = "\n".join(_body(function, block, "return", 2))
-        yield f"  func.func private @f{node.outputs[0]}({takes}) -> ({gives}) {{\n{lines}\n  }}\n"
+def _with_functions(function: Function, main: str) -> str:
+    """The text with what is called; what differs in names alone is one function."""
+    calls = [node for block in function.body.blocks() for node in block.nodes if node.op == "call"]
+    texts = {node.outputs[0]: _function(function, node) for node in calls}
+    plain: dict[str, int] = {}
+    same = {n: plain.setdefault(_without_names(text), n) for n, text in texts.items()}
+    found = main + "".join(f"  func.func private @f{n}{text}" for n, text in texts.items() if same[n] == n)
+    return re.sub(r"callee = @f(\d+)", lambda match: f"callee = @f{same[int(match[1])]}", found)
+
+
+def _function(function: Function, node: Node) -> str:
+    (block,) = node.regions
+    takes = ", ".join(f"%{value}: {tensor(function.kinds[value])}" for value in block.arguments)
+    gives = ", ".join(tensor(function.kinds[value]) for value in block.results)
+    lines = "\n".join(_body(function, block, "return", 2))
+    return f"({takes}) -> ({gives}) {{\n{lines}\n  }}\n"
+
+
+def _without_names(text: str) -> str:
+    """The text with values numbered as they come; calls inside of it keep their own numbers."""
+    numbers: dict[str, int] = {}
+    return re.sub(r"%\w+", lambda match: f"%{numbers.setdefault(match[0], len(numbers))}", text)
 
 
 def _body(function: Function, block: Block, end: str, depth: int) -> list[str]:
@@ -185,6 +205,15 @@ def _groups(node: Node) -> str:
     return f"replica_groups = {literal(rows, Kind((len(rows), len(rows[0])), 'i64'))}"
 
 
+def _across(node: Node) -> list[str]:
+    """Which devices communicate (see `replicas`)."""
+    has_channel, is_global = node.attributes.get("channel", True), node.attributes.get("global", True)
+    can_be = node.op in ("all_reduce", "reduce_scatter", "all_gather")
+    flag = "use_global_device_ids" if is_global and can_be else ""
+    rows = _pairs(node) if node.op == "collective_permute" else _groups(node)
+    return [rows, CHANNEL if has_channel else "", flag]
+
+
 CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
@@ -251,9 +280,9 @@ def _scatter(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list
     ]
 
 
-def _pairs(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[str]:
+def _pairs(node: Node) -> str:
     pairs = node.attributes["pairs"]
-    return [f"source_target_pairs = {literal(pairs, Kind((len(pairs), 2), 'i64'))}", CHANNEL]
+    return f"source_target_pairs = {literal(pairs, Kind((len(pairs), 2), 'i64'))}"
 
 
 def _call(node: Node, kinds: Sequence[Kind], results: Sequence[Kind]) -> list[str]:
@@ -292,19 +321,15 @@ ATTRIBUTES: dict[str, Callable[[Node, Sequence[Kind], Sequence[Kind]], list[str]
     "gather": _take,
     "scatter": _scatter,
     "sort": lambda n, k, r: [f"dimension = {n.attributes['dim']} : i64", "is_stable = true"],
-    "all_reduce": lambda n, k, r: [_groups(n), CHANNEL, "use_global_device_ids"],
-    "reduce_scatter": lambda n, k, r: [
-        _groups(n), CHANNEL, "use_global_device_ids", f"scatter_dimension = {n.attributes['dim']} : i64",
-    ],
-    "all_gather": lambda n, k, r: [
-        _groups(n), CHANNEL, "use_global_device_ids", f"all_gather_dim = {n.attributes['dim']} : i64",
-    ],
+    "all_reduce": lambda n, k, r: _across(n),
+    "reduce_scatter": lambda n, k, r: [*_across(n), f"scatter_dimension = {n.attributes['dim']} : i64"],
+    "all_gather": lambda n, k, r: [*_across(n), f"all_gather_dim = {n.attributes['dim']} : i64"],
     "all_to_all": lambda n, k, r: [
-        _groups(n), CHANNEL, f"split_dimension = {n.attributes['split']} : i64",
+        *_across(n), f"split_dimension = {n.attributes['split']} : i64",
         f"concat_dimension = {n.attributes['dim']} : i64", f"split_count = {len(n.attributes['groups'][0])} : i64",
     ],
-    "collective_permute": _pairs,
-    "collective_broadcast": lambda n, k, r: [_groups(n), CHANNEL],
+    "collective_permute": lambda n, k, r: _across(n),
+    "collective_broadcast": lambda n, k, r: _across(n),
     "rng": lambda n, k, r: ["rng_distribution = #stablehlo<rng_distribution UNIFORM>"],
     "custom_call": _call,
     "manual": _manual,
