@@ -58,8 +58,13 @@ class Limits:
     """Work of the search for some results when others were found to differ, on top of as much as these took."""
     evaluation_work: int = 4_500_000_000
     """Work of a single evaluation, however little of the search's is left: it stops between evaluations."""
+    interval_work: int = 3_000_000_000
+    """Work of one evaluation on intervals of floats, which confirms a difference; an element is counted as 4 there."""
+    interval_elements: int = 1 << 24
+    """Elements of one tensor in such an evaluation: memory."""
     enclosed_work: int = 1_500_000_000
-    """Work of one evaluation on enclosures, which confirms a difference; an element is counted as 64 there."""
+    """Work of one evaluation on balls, where intervals leave open whether there is a difference; an element is counted
+    as 64 there."""
     enclosed_elements: int = 1 << 21
     """Elements of one tensor in such an evaluation: memory."""
     vain_differences: int = 12
@@ -93,7 +98,8 @@ class Limits:
     @classmethod
     def of(cls, effort: Effort) -> Limits:
         """The limits of an effort. Memory stays what it is."""
-        factor, memory = EFFORTS[effort], ("solver_megabytes", "evaluation_elements", "enclosed_elements")
+        factor = EFFORTS[effort]
+        memory = ("solver_megabytes", "evaluation_elements", "enclosed_elements", "interval_elements")
         normal = cls()
         names = (each.name for each in fields(cls) if each.name not in memory)
         return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in names})

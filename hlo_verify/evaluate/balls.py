@@ -149,6 +149,20 @@ def exact(values: Any) -> Array:
     return _array(np.frompyfunc(lambda x: x if is_real(x) else UNKNOWN if x is UNDEFINED else arb(x), 1, 1)(values))
 
 
+def around(values: Array, radius: Array) -> Array:
+    """The balls of those midpoints and radii; of complex numbers, the radii of both parts."""
+    return np.where(radius == 0, exact(values), np.asarray(_AROUND(values, radius), object))
+
+
+def _around(x: Any, off: Any) -> Any:
+    if isinstance(off, complex):
+        return acb(arb(x.real, off.real), arb(x.imag, off.imag))
+    return arb(float(x), off)
+
+
+_AROUND = np.frompyfunc(_around, 2, 1)
+
+
 def rounded(values: Array) -> Array:
     """Balls as the nearest floats; NaN for what is none or not known."""
     found = np.asarray(np.frompyfunc(number, 1, 1)(values), object)

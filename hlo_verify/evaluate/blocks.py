@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import BALLS, exact, identities
+from hlo_verify.evaluate.balls import BALLS, identities
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, first_of_each, renumber
+from hlo_verify.evaluate.numbers import exact
 
 LARGE = 1 << 20
 """More values than this are not copied for the sake of a few slices that are equal."""
@@ -78,7 +80,8 @@ def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Arra
 
 def scalar(value: object, shape: Sequence[int], dtype: object, devices: int, maps: Maps) -> Blocks:
     """One value everywhere."""
-    held: Any = exact(value).item() if dtype == BALLS and isinstance(value, bool | int | float | np.generic) else value
+    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
+    held: Any = exact(value, dtype)[()] if dtype in (BALLS, INTERVALS) and is_number else value
     values = np.full((1,) * (len(shape) + 1), held, dtype)  # type: ignore[call-overload]
     return Blocks(tuple(maps.constant(n) for n in (devices, *shape)), values)
 
@@ -229,9 +232,9 @@ def _words(values: Array) -> Array:
     """A word for each element, equal for equal ones. Multiplication mixes bits upwards only: high ones are folded."""
     if values.dtype == object:
         values = identities(values)
-    if values.dtype.kind == "c":
-        parts = np.ascontiguousarray(values).view(values.real.dtype).reshape(*values.shape, 2)
-        return np.asarray(_words(parts[..., 0]) * np.uint64(0x9E3779B97F4A7C15) + _words(parts[..., 1]))
+    if values.dtype.kind == "c" or values.dtype == INTERVALS:
+        pair = (values["low"], values["high"]) if values.dtype == INTERVALS else (values.real, values.imag)
+        return np.asarray(_words(pair[0]) * np.uint64(0x9E3779B97F4A7C15) + _words(pair[1]))
     if values.dtype.kind == "f":
         values = values + values.dtype.type(0)  # no negative zero
     plain = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")

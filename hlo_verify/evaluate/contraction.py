@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import matrix_product
 from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.totals import matrix_product, scaled, total
 from hlo_verify.program.ir import Op
 
 
@@ -60,15 +60,14 @@ def _weighted(
             a = np.asarray(a.any(axis=i, keepdims=True)) if b.shape[j] == 1 else a
             b = np.asarray(b.any(axis=j, keepdims=True)) if a.shape[i] == 1 else b
             continue
-        factor = weight.astype(a.dtype)
         if b.shape[j] == 1 or (a.shape[i] > 1 and a.size <= b.size):
-            a = a * factor.reshape(tuple(-1 if k == i else 1 for k in range(a.ndim)))
+            a = scaled(a, weight.reshape(tuple(-1 if k == i else 1 for k in range(a.ndim))))
             if b.shape[j] == 1:
-                a = a.sum(axis=i, keepdims=True, dtype=a.dtype)
+                a = total(a, i)
         else:
-            b = b * factor.reshape(tuple(-1 if k == j else 1 for k in range(b.ndim)))
+            b = scaled(b, weight.reshape(tuple(-1 if k == j else 1 for k in range(b.ndim))))
             if a.shape[i] == 1:
-                b = b.sum(axis=j, keepdims=True, dtype=b.dtype)
+                b = total(b, j)
     return a, b
 
 
@@ -96,10 +95,7 @@ def _product(a: Array, b: Array, pairing: Pairing, free: list[list[int]], run: R
     x = np.transpose(a, [i for _, i, _ in both] + [i for _, i in only_a] + free[0] + [i for i, _ in summed] + drop_a)
     y = np.transpose(b, [j for _, _, j in both] + [j for _, j in summed] + [j for _, j in only_b] + free[1] + drop_b)
     x, y = x.reshape(outer, -1, inner), y.reshape(outer, inner, -1)
-    if dtype == "i1":
-        product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0
-    else:
-        product = matrix_product(x, y) if x.dtype == object else np.matmul(x, y)
+    product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0 if dtype == "i1" else matrix_product(x, y)
     order = [n for n, _, _ in both] + [n for n, _ in only_a]
     order += [len(shapes) + k for k in range(len(free[0]))]
     order += [n for n, _ in only_b] + [len(shapes) + len(free[0]) + k for k in range(len(free[1]))]

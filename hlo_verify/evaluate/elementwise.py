@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import functions, numbers, undefined
+from hlo_verify.evaluate import balls, functions, intervals, numbers, undefined
 from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.maps import Array, Maps
@@ -38,9 +38,11 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
 
 
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
-    if run.real == BALLS:
+    if run.is_enclosed:
         has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
-        return undefined.apply(op, kinds, values, lambda why: run.note(why, op), has_fixed_amount=has_fixed_amount)
+        return undefined.apply(
+            op, kinds, values, lambda why: run.note(why, op), run.real, has_fixed_amount=has_fixed_amount
+        )
     return functions.apply(op, kinds, values, run.real)
 
 
@@ -76,11 +78,11 @@ def _bitcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
 
 
 def _to_bits(values: Array, kind: str, run: Run) -> Array:
-    return undefined.to_bits(values, kind) if run.real == BALLS else functions.to_bits(values, kind)
+    return undefined.to_bits(values, kind) if run.is_enclosed else functions.to_bits(values, kind)
 
 
 def _of_bits(bits: Array, kind: str, run: Run) -> Array:
-    return undefined.of_bits(bits, kind) if run.real == BALLS else functions.of_bits(bits, kind, run.real)
+    return undefined.of_bits(bits, kind, run.real) if run.is_enclosed else functions.of_bits(bits, kind, run.real)
 
 
 def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], list[Array]]:
@@ -126,13 +128,16 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
 def literal(array: Array, dtype: str, run: Run) -> Array:
     """A constant's elements as they are held."""
     kind = storage(dtype, run.real)
-    return run.literals(array, dtype) if kind == BALLS else array.astype(kind)
+    if not run.is_enclosed or kind != run.real:
+        return array.astype(kind)
+    radius = run.literals(array, dtype)
+    return balls.around(array, radius) if kind == BALLS else intervals.around(array.astype(float), radius)
 
 
 def converted(values: Array, old: str, new: str, run: Run) -> Array:
     """The element type changed."""
-    if run.real == BALLS:
-        return undefined.converted(values, old, new)
+    if run.is_enclosed:
+        return undefined.converted(values, old, new, run.real)
     return numbers.converted(values, old, new, run.real)
 
 

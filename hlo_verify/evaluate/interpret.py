@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from hlo_verify.evaluate import (
     windows,
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
-from hlo_verify.evaluate.numbers import held, storage
+from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.evaluate.uses import fixed
@@ -80,7 +82,7 @@ def evaluate(
     *,
     watch: Collection[Value] = (),
     only: Collection[int] | None = None,
-    real: type = np.float64,
+    real: type | np.dtype[Any] = np.float64,
     limits: Limits | None = None,
     literals: Literals = as_written,
 ) -> Evaluation:
@@ -88,11 +90,11 @@ def evaluate(
 
     `devices` is the number of devices that run the module; 1 for a logical one. A module with manual regions is
     global: it is given arguments for 1 device, and its results are for each device of the mesh where they differ.
-    Real arithmetic is in the numpy type `real`; with `object`, on enclosures (`balls`) at the precision that is set,
-    where `literals` says what a constant encloses. What cannot be evaluated exactly, or within the limits, is None, and
-    so is what depends on it; nothing is raised for it. `watch` names values that are reported too (inside of a loop,
-    those of its last turn). With `only`, nothing is evaluated but what those results and the watched values need; the
-    other results are None.
+    Real arithmetic is in the numpy type `real`; with `balls.BALLS`, on enclosures at the precision that is set, with
+    `intervals.INTERVALS` on those of floats, and there `literals` says how far off a constant may be. What cannot be
+    evaluated exactly, or within the limits, is None, and so is what depends on it; nothing is raised for it. `watch`
+    names values that are reported too (inside of a loop, those of its last turn). With `only`, nothing is evaluated but
+    what those results and the watched values need; the other results are None.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -105,7 +107,7 @@ def evaluate(
     run.watched = watched
     main = module.main
     kinds = main.argument_types
-    given = [None if a is None else _adopted(a, kind, count, run) for a, kind in zip(arguments, kinds, strict=True)]
+    given = [_adopted(a, kind, count, run) for a, kind in zip(arguments, kinds, strict=True)]
     if only is not None:
         main = _part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
@@ -153,8 +155,11 @@ def mesh_devices(function: Function) -> int | None:
     return None
 
 
-def _adopted(a: Blocks, kind: TensorType, devices: int, run: Run) -> Blocks:
-    """An argument whose maps are interned, on all devices, its reals in the type that all others are held in."""
+def _adopted(a: Blocks | None, kind: TensorType, devices: int, run: Run) -> Blocks | None:
+    """An argument whose maps are interned, on all devices, its reals in the type that all others are held in; None
+    where it is not known, or there is no such type."""
+    if a is None or (run.real == INTERVALS and is_complex(kind.dtype)):
+        return None
     maps = tuple(
         run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
         for c, n in zip(a.classes, a.values.shape, strict=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import BALLS, UNDEFINED, exact, settled
+from hlo_verify.evaluate import balls, intervals
+from hlo_verify.evaluate.balls import BALLS, UNDEFINED, settled
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.unknown import UnknownError
 
@@ -48,6 +51,8 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:
         return np.dtype(f"{'uint' if dtype[0] == 'u' else 'int'}{max(8, width(dtype))}")
     if real == BALLS and (is_complex(dtype) or is_float(dtype)):
         return BALLS
+    if real == INTERVALS and is_complex(dtype):
+        raise UnknownError("complex numbers, for which there are no intervals")
     if is_complex(dtype):
         return np.dtype(np.complex64 if real == np.float32 else np.complex128)
     if is_float(dtype):
@@ -58,15 +63,22 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:
 def held(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as elements of a type are held. Raises `UnknownError` where undefined integers would be numbers."""
     kind = storage(dtype, real)
-    return exact(values) if kind == BALLS and values.dtype != object else values.astype(kind, copy=False)
+    if kind in (BALLS, INTERVALS) and values.dtype != kind:
+        return exact(values, kind)
+    return values.astype(kind, copy=False)
+
+
+def exact(values: Any, kind: Any) -> Array:
+    """Numbers as enclosures of a kind."""
+    return balls.exact(values) if kind == BALLS else intervals.exact(values)
 
 
 def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as the machine holds them: integers modulo 2^n."""
     kind = storage(dtype, real)
     values = np.asarray(values)
-    if kind == BALLS:
-        return values if values.dtype == object else exact(values)
+    if kind in (BALLS, INTERVALS):
+        return values if values.dtype == kind else exact(values, kind)
     if values.dtype == object:  # some are undefined
         least, count = bounds(dtype)[0] if is_integer(dtype) else 0, 1 << width(dtype)
         each = np.frompyfunc(lambda x: x if x is UNDEFINED else (int(x) - least) % count + least, 1, 1)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import BALLS, are_same, certain_order, is_real, without
+from hlo_verify.evaluate.balls import is_real
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.totals import are_same, certain_order, negated, without
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Function, Op
 
@@ -23,7 +24,7 @@ def _sort(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     classes, arrays = _lanes(args, axis, run)
     order = _order(op.regions[0], arrays, run)
     inorder = [np.take_along_axis(x, order, axis=0) for x in arrays]
-    if run.real == BALLS and not op.attributes.get("is_stable", False):
+    if run.is_enclosed and not op.attributes.get("is_stable", False):
         inorder = _without_ties(op, inorder, run)
     return [Blocks(classes, np.moveaxis(x, 0, axis)) for x in inorder]
 
@@ -67,10 +68,8 @@ def _order(region: Function, arrays: Sequence[Array], run: Run) -> Array:
     function = scalar_function(region, run)
     size = len(arrays[0])
     simple = _key(region, arrays)
-    if simple is not None and simple.dtype == object:
-        return certain_order(simple)
     if simple is not None:
-        return np.argsort(simple, axis=0, kind="stable")
+        return certain_order(simple)
 
     def before(a: Array, b: Array) -> Array:
         """Whether elements of some places come before those of others (places are original indices)."""
@@ -97,12 +96,12 @@ def _key(region: Function, arrays: Sequence[Array]) -> Array | None:
         np.isnan(x).any() or (op.attributes.get("compare_type") == "TOTALORDER" and (x == 0).any())
     ):
         return None
-    if x.dtype.kind not in "fiu" and not (x.dtype == object and all(map(is_real, x.reshape(-1)))):
+    if x.dtype.kind not in "fiuV" and not (x.dtype == object and all(map(is_real, x.reshape(-1)))):
         return None
     ascending = (direction == "LT") == (op.operands == region.arguments[:2])
     if ascending:
         return x
-    return ~x if x.dtype.kind in "iu" else -x
+    return ~x if x.dtype.kind in "iu" else negated(x)
 
 
 def _bitonic(before: Callable[[Array, Array], Array], shape: tuple[int, ...], run: Run) -> Array:
@@ -133,11 +132,8 @@ def top_k(op: Op, a: Blocks, largest: bool, run: Run) -> list[Blocks]:
     classes, (x,) = _lanes([a], axis, run)
     if x.dtype.kind == "f" and np.isnan(x).any():
         raise UnknownError("NaN among what is ordered")
-    key = x if not largest else ~x if x.dtype.kind in "iu" else -x
-    if key.dtype == object:
-        order = certain_order(key)[: op.types[0].shape[-1]]
-    else:
-        order = np.argsort(key, axis=0, kind="stable")[: op.types[0].shape[-1]]
+    key = x if not largest else ~x if x.dtype.kind in "iu" else negated(x)
+    order = certain_order(key)[: op.types[0].shape[-1]]
     maps = (*classes[:-1], run.maps.distinct(op.types[0].shape[-1]))
     found = [np.take_along_axis(x, order, axis=0), wrapped(order, op.types[1].dtype, run.real)]
     return [Blocks(maps, np.moveaxis(v, 0, axis)) for v in found]

@@ -16,19 +16,20 @@ from hlo_verify.evaluate.balls import (
     NAN,
     UNDEFINED,
     Special,
-    exact,
     is_real,
     is_unknown,
     number,
-    rounded,
 )
 from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
 from hlo_verify.evaluate.border import cut_of, shard
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.intervals import INTERVALS, middle
 from hlo_verify.evaluate.maps import Array, ClassMap
-from hlo_verify.evaluate.numbers import held
+from hlo_verify.evaluate.numbers import exact, held
 from hlo_verify.evaluate.state import Limits, Run
+from hlo_verify.evaluate.totals import difference as less
+from hlo_verify.evaluate.totals import is_enclosure, rounded, scaled, total
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.sharding import Sharding
 
@@ -64,7 +65,8 @@ def _new_run(limits: Limits | None, devices: int, *like: Array) -> Run:
     def refuse(*_: object) -> Any:
         raise AssertionError("no region is run here")
 
-    real = BALLS if any(values.dtype == object for values in like) else np.dtype(np.float64)
+    kinds = [values.dtype for values in like if is_enclosure(values)]
+    real = INTERVALS if INTERVALS in kinds else BALLS if kinds else np.dtype(np.float64)
     return Run(refuse, real, limits or Limits(), devices)
 
 
@@ -93,15 +95,14 @@ def shards(
         a = _addends(a, sharding, generator, run)
     elif sharding.only is not None:
         drawn = _drawn(a.values, generator)
-        other = np.full_like(a.values, drawn if a.values.dtype != object else exact(drawn).item())
+        other = np.full_like(a.values, exact(drawn, a.values.dtype)[()] if is_enclosure(a.values) else drawn)
         a = replaced(a, 0, run.maps.intern(np.arange(devices) != sharding.only), np.concatenate([a.values, other]))
     return shard(a, cut_of(sharding), fillers, run)
 
 
 def _drawn(values: Array, generator: np.random.Generator) -> Any:
     """An arbitrary element, like those that there are."""
-    if values.dtype == object:
-        values = rounded(values)
+    values = rounded(values)
     if values.dtype == bool:
         return bool(generator.integers(2))
     if values.dtype.kind in "iu":
@@ -119,10 +120,10 @@ def _addends(a: Blocks, sharding: Sharding, generator: np.random.Generator, run:
     if a.values.dtype.kind in "iu":
         drawn = generator.integers(0, 8, (COLOURS, *a.values.shape[1:])).astype(a.values.dtype)
     else:
-        size = float(np.abs(rounded(a.values) if a.values.dtype == object else a.values).max()) or 1.0
+        size = float(np.abs(rounded(a.values)).max()) or 1.0
         drawn = held(generator.uniform(-size, size, (COLOURS, *a.values.shape[1:])), "f64", run.real)
-    times = np.bincount(colours[:-1], minlength=COLOURS).astype(a.values.dtype)
-    last = a.values - (times.reshape((-1,) + (1,) * (drawn.ndim - 1)) * drawn).sum(axis=0)[None]
+    times = np.bincount(colours[:-1], minlength=COLOURS).reshape((-1,) + (1,) * (drawn.ndim - 1))
+    last = less(a.values, total(scaled(drawn, times), 0))
     which = np.append(colours[:-1], COLOURS)
     used, number = np.unique(which[sharding.numbers], return_inverse=True)
     return replaced(a, 0, run.maps.intern(number.reshape(-1)), np.concatenate([drawn, last])[used])
@@ -163,7 +164,7 @@ def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid |
         members, _ = members_of(sharding.addend_groups(), devices)
         if found.values.dtype == object and not is_real(found.values.reshape(-1)[0]):
             raise UnknownError("a sum of integers that are not all known")
-        if found.values.dtype.kind in "fO":
+        if found.values.dtype.kind in "fOV":
             found = reduced_over(found, members, None, "f64", run)
         if found.values.dtype.kind in "iu":
             kind = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
@@ -194,6 +195,8 @@ def _expanded(a: Blocks, devices: int, run: Run) -> Blocks:
 
 def _apart(a: Array, b: Array) -> tuple[Array, Array]:
     """How far apart elements are, and where the second is NaN and the first a number."""
+    if a.dtype == INTERVALS:
+        return _disjoint(a, b), np.zeros((1,) * a.ndim, np.bool_)
     if a.dtype == object or b.dtype == object:
         each = np.broadcast_arrays(*np.frompyfunc(_certainly_apart, 2, 2)(a, b))
         return each[0].astype(np.float64), each[1].astype(np.bool_)
@@ -209,6 +212,12 @@ def _apart(a: Array, b: Array) -> tuple[Array, Array]:
 
 LEAST = 5e-324
 """Stands for a distance that is less than any float."""
+
+
+def _disjoint(a: Array, b: Array) -> Array:
+    """How far apart the middles of intervals are that have nothing in common; 0 where one is not known."""
+    apart = (a["low"] > b["high"]) | (a["high"] < b["low"])
+    return np.where(apart & np.isfinite(a["low"]), np.maximum(np.abs(middle(a) - middle(b)), LEAST), 0.0)
 
 
 def _certainly_apart(a: Any, b: Any) -> tuple[float, bool]:
@@ -242,7 +251,7 @@ def _largest(laid: _Laid, sharding: Sharding) -> Difference | None:
     device, local = at[0], tuple(at[1:])
     start = sharding.coordinates[device] * [len(c) for c in classes[1:]] if local else []
     element = tuple(int(s) + i for s, i in zip(start, local, strict=True))
-    plain = rounded(a) if a.dtype == object else a
+    plain = rounded(a)
     finite = np.abs(np.where(np.isfinite(plain), plain, 0)) if plain.dtype.kind in "fc" else np.abs(plain.astype(float))
     return Difference(
         device,
@@ -258,4 +267,6 @@ def _largest(laid: _Laid, sharding: Sharding) -> Difference | None:
 
 def _as_number(x: Any) -> Any:
     """An element as numpy's scalar."""
+    if isinstance(x, np.void):
+        return middle(np.asarray(x))[()]
     return x if isinstance(x, np.generic) else np.asarray(number(x))[()]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hlo_verify.evaluate import enclosures
 from hlo_verify.evaluate.balls import identities, shared
 from hlo_verify.evaluate.blocks import Blocks, aligned, spread
 from hlo_verify.evaluate.elementwise import converted, filled, scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.totals import is_enclosure, ufunc, weighted_sum
 from hlo_verify.program.ir import Function, Op, Value
 
 MONOIDS: dict[str, str] = {
@@ -25,18 +25,6 @@ MONOIDS: dict[str, str] = {
     "or": "or",
 }
 TRUTHS = {"add": "or", "maximum": "or", "or": "or", "multiply": "and", "minimum": "and", "and": "and"}
-ENCLOSED = {
-    "maximum": np.frompyfunc(enclosures.larger, 2, 1),
-    "minimum": np.frompyfunc(enclosures.smaller, 2, 1),
-}
-UFUNCS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-}
 
 
 def monoid(region: Function) -> str | None:
@@ -49,11 +37,6 @@ def monoid(region: Function) -> str | None:
     if op.types[0] != region.argument_types[0]:
         return None
     return TRUTHS.get(op.name) if op.types[0].dtype == "i1" else op.name
-
-
-def ufunc(kind: str, values: Array) -> np.ufunc:
-    """How elements of an array are combined; objects are enclosures, or integers of which some are undefined."""
-    return UFUNCS[kind] if values.dtype != object else ENCLOSED.get(kind, UFUNCS[kind])
 
 
 def joined(kind: str, values: Array, axes: Sequence[int]) -> Array:
@@ -92,18 +75,17 @@ def _reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[
         joint = joint * weight.reshape(tuple(-1 if k == axis else 1 for k in range(values.ndim)))
     if kind == "add":
         rest = [k for k in range(values.ndim) if k not in axes]
-        factor = joint.astype(values.dtype).reshape(-1)
         inner = np.transpose(values, [*rest, *axes]).reshape(*(values.shape[k] for k in rest), -1)
-        return np.asarray(inner @ factor)
+        return weighted_sum(inner, joint.reshape(-1))
     return np.asarray(joined("multiply", power(values, joint), axes))
 
 
 def power(values: Array, exponents: Array) -> Array:
     """Elements to the power of natural numbers; integers wrap."""
-    result, base, left = np.ones_like(values), values, exponents
+    result, base, left, times = np.ones_like(values), values, exponents, ufunc("multiply", values)
     while left.any():
-        result = np.where(left & 1, result * base, result)
-        base, left = base * base, left >> 1
+        result = np.where(left & 1, times(result, base), result)
+        base, left = times(base, base), left >> 1
     return result
 
 
@@ -134,7 +116,7 @@ def filled_scalar(init: Blocks, rank: int) -> Array:
 
 def _combined(kind: str, a: Blocks, init: Blocks, dtype: str, run: Run) -> Blocks:
     classes, (x, y) = aligned([a, widened(init, a, run)], run.maps)
-    return Blocks(classes, wrapped(ufunc(kind, x if x.dtype == object else y)(x, y), dtype, run.real))
+    return Blocks(classes, wrapped(ufunc(kind, x if is_enclosure(x) else y)(x, y), dtype, run.real))
 
 
 def widened(init: Blocks, like: Blocks, run: Run) -> Blocks:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import are_same
 from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import monoid, power, promoted, ufunc
+from hlo_verify.evaluate.reductions import monoid, power, promoted
 from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.totals import are_same, is_enclosure, scaled, ufunc
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Function, Op
 
@@ -107,19 +107,19 @@ def _landed(kind: str, op: Op, operand: Blocks, indices: Blocks, update: Blocks,
 def _put(kind: str, result: Array, where: tuple[Array, ...], values: Array, times: Array) -> None:
     """Combine the updates into the result."""
     if kind == "add":
-        np.add.at(result, where, values * times.astype(values.dtype))
+        ufunc("add", result).at(result, where, scaled(values, times))
     elif kind == "set":
         result[where] = values
         if not _agree(result[where], values):
             raise UnknownError("different updates of one element, in no order")
     elif kind == "multiply":
-        np.multiply.at(result, where, power(values, times))
+        ufunc("multiply", result).at(result, where, power(values, times))
     else:
         ufunc(kind, result).at(result, where, values)
 
 
 def _agree(a: Array, b: Array) -> bool:
-    if a.dtype == object:
+    if is_enclosure(a):
         return bool(are_same(a, b).all())
     return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 

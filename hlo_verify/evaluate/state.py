@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hlo_verify.evaluate.balls import BALLS, exact
+from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
+from hlo_verify.evaluate.numbers import is_complex
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Function, Op, TensorType, Value
 
-ENCLOSED = 64
+WEIGHTS = {BALLS: 64, INTERVALS: 4}
 """How many times as long as one of floats an operation on enclosures takes."""
 
 OPERATION = 20_000
@@ -53,12 +55,12 @@ class Place:
 
 
 Literals = Callable[[Array, str], Array]
-"""What a constant's elements of a floating-point type enclose."""
+"""How far the numbers that a constant's elements of a floating-point type stand for may be from them."""
 
 
 def as_written(array: Array, dtype: str) -> Array:
-    """A constant's elements themselves."""
-    return exact(array)
+    """Constants are the numbers that they are written as."""
+    return np.zeros_like(array, complex if is_complex(dtype) else float)
 
 
 Environment = dict[Value, Blocks | None]
@@ -71,7 +73,7 @@ class Run:
 
     run: Runner
     real: np.dtype[Any]
-    """The type of floating-point elements: numpy's, or `balls.BALLS`."""
+    """The type of floating-point elements: numpy's, or of enclosures `balls.BALLS` or `intervals.INTERVALS`."""
     limits: Limits
     mesh_devices: int
     """The devices of the mesh that manual regions are over."""
@@ -95,7 +97,12 @@ class Run:
     @property
     def weight(self) -> int:
         """How many times as long as a float an element takes."""
-        return ENCLOSED if self.real == BALLS else 1
+        return WEIGHTS.get(self.real, 1)
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether elements are enclosures."""
+        return self.real in WEIGHTS
 
     def note(self, why: str, op: Op) -> None:
         """Keep that something has no defined value."""

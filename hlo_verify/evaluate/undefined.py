@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from flint import acb
 
-from hlo_verify.evaluate import enclosures, functions
-from hlo_verify.evaluate.balls import NAN, UNDEFINED, ZERO, exact, is_unknown, missing, rounded, settled, without
+from hlo_verify.evaluate import enclosures, functions, interval_functions
+from hlo_verify.evaluate.balls import BALLS, NAN, UNDEFINED, ZERO, is_unknown, missing, settled, without
 from hlo_verify.evaluate.integers import INTEGER
+from hlo_verify.evaluate.intervals import INTERVALS, is_point
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer, storage, width, wrapped
+from hlo_verify.evaluate.numbers import bounds, exact, is_complex, is_float, is_integer, storage, width, wrapped
+from hlo_verify.evaluate.totals import rounded
 from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, trunc
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
@@ -33,28 +35,35 @@ NO_SENSE = {
 }
 """What is undefined where an operation's result is, in words."""
 
+Note = Callable[[str], None]
+Real = np.dtype[Any]
+"""`balls.BALLS` or `intervals.INTERVALS`."""
+
 FLOAT64 = np.dtype(np.float64)
 """The type that stands for reals where integers are worked on, which have none."""
 
 
 def apply(
-    op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None], *, has_fixed_amount: bool = False
+    op: Op, kinds: list[str], args: list[Array], note: Note, real: Real, *, has_fixed_amount: bool = False
 ) -> Array:
     """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`.
 
-    With a fixed amount, one that the module itself says, a shift by the width is defined, though none by more: JAX
-    makes the upper half of a seed of 32 bits by shifting it by 32.
+    Real numbers are enclosed as `real` says. With a fixed amount, one that the module itself says, a shift by the width
+    is defined, though none by more: JAX makes the upper half of a seed of 32 bits by shifting it by 32.
     """
     name, result = functions.plain_name(op.name), op.types[0].dtype
     rule = _TYPED.get(name)
     if rule is not None:
-        return rule(op, kinds, args, note)
+        return rule(op, kinds, args, note, real)
     kind = kinds[0] if kinds else result
     if kind == "i1":
         return _of_truth(name, args)
     if is_integer(kind):
         return _of_integers(name, op, kind, args, note, has_fixed_amount)
-    function = (enclosures.COMPLEX if is_complex(kind) else enclosures.REAL).get(name)
+    if real == INTERVALS and name == "multiply" and op.operands[0] == op.operands[1]:
+        name, args = "square", args[:1]
+    table = interval_functions.REAL if real == INTERVALS else enclosures.REAL
+    function = (enclosures.COMPLEX if is_complex(kind) else table).get(name)
     if function is None:
         raise UnknownError(f"{op.name} of {kind}, which is not enclosed")
     found = function(*args)
@@ -85,9 +94,7 @@ def lifted(function: Callable[..., Array], kind: str, args: list[Array]) -> Arra
     return without(function(*filled), gap)
 
 
-def _of_integers(
-    name: str, op: Op, kind: str, args: list[Array], note: Callable[[str], None], has_fixed_amount: bool
-) -> Array:
+def _of_integers(name: str, op: Op, kind: str, args: list[Array], note: Note, has_fixed_amount: bool) -> Array:
     function = INTEGER.get(name)
     if function is None:
         raise UnknownError(f"{op.name} of {kind}")
@@ -115,20 +122,26 @@ def _senseless(name: str, kind: str, values: tuple[Array, ...], has_fixed_amount
     return np.zeros((), np.bool_)
 
 
-def _compare(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _compare(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     direction = op.attributes["comparison_direction"]
     if is_integer(kinds[0]) or kinds[0] == "i1":
         return lifted(functions.COMPARISONS[direction], kinds[0], args)
+    if real == INTERVALS:
+        if op.operands[0] == op.operands[1]:
+            args = [interval_functions.of_itself(a) for a in args]
+        return interval_functions.compared(direction, *args)
     is_total = op.attributes.get("compare_type") == "TOTALORDER"
     return settled(enclosures.elementwise(enclosures.compared(direction, is_total), 2)(*args), np.bool_)
 
 
-def _select(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _select(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     return choose(*args)
 
 
 def choose(condition: Array, a: Array, b: Array) -> Array:
     """`a` where the condition holds, else `b`."""
+    if a.dtype == INTERVALS:
+        return interval_functions.chosen(condition, a, b)
     if condition.dtype == object:
         found = np.asarray(np.frompyfunc(enclosures.chosen, 3, 1)(condition, a, b), object)  # each open one by itself
     else:
@@ -137,24 +150,27 @@ def choose(condition: Array, a: Array, b: Array) -> Array:
     return settled(found, native) if native is not None else found
 
 
-def _clamp(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _clamp(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     low, x, high = args
     if is_integer(kinds[0]) or kinds[0] == "i1":
         return lifted(lambda a, b, c: np.minimum(np.maximum(b, a), c), kinds[0], [low, x, high])
-    return enclosures.REAL["minimum"](enclosures.REAL["maximum"](x, low), high)
+    table = interval_functions.REAL if real == INTERVALS else enclosures.REAL
+    return table["minimum"](table["maximum"](x, low), high)
 
 
-def _convert(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
-    return converted(args[0], kinds[0], op.types[0].dtype, note)
+def _convert(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+    return converted(args[0], kinds[0], op.types[0].dtype, real, note)
 
 
-def converted(values: Array, old: str, new: str, note: Callable[[str], None] = lambda _: None) -> Array:
+def converted(values: Array, old: str, new: str, real: Real, note: Note = lambda _: None) -> Array:
     """The element type changed: between floats, nothing is."""
     if is_integer(old) or old == "i1":
         if is_integer(new) or new == "i1":
             return lifted(lambda a: a != 0 if new == "i1" else wrapped(a, new, FLOAT64), old, [values])
-        values = exact(values)
+        values = exact(values, storage(new, real))
         return np.asarray(np.frompyfunc(acb, 1, 1)(values), object) if is_complex(new) else values
+    if real == INTERVALS:
+        return _of_intervals(values, new, note)
     if is_complex(old) and not is_complex(new):
         values = np.asarray(np.frompyfunc(lambda z: z.real, 1, 1)(values), object)
     if new == "i1":
@@ -166,6 +182,18 @@ def converted(values: Array, old: str, new: str, note: Callable[[str], None] = l
     least, most = bounds(new)
     found = np.asarray(np.frompyfunc(lambda x: _whole(x, least, most, note), 1, 1)(values), object)
     return settled(found, storage(new, FLOAT64))
+
+
+def _of_intervals(values: Array, new: str, note: Note) -> Array:
+    """Intervals as elements of another type."""
+    if new == "i1":
+        return interval_functions.compared("NE", values, exact(0.0, INTERVALS))
+    if is_float(new):
+        return values
+    found, is_outside = interval_functions.whole(values, *bounds(new))
+    if is_outside:
+        note(NO_SENSE["convert"])
+    return settled(found if found.dtype == object else found.astype(storage(new, FLOAT64)), storage(new, FLOAT64))
 
 
 def _as_complex(x: Any) -> Any:
@@ -187,44 +215,45 @@ def _whole(x: Any, least: int, most: int, note: Callable[[str], None]) -> Any:
     return int(found)
 
 
-def _reduce_precision(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _reduce_precision(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     return args[0]
 
 
 def _part(which: str) -> Callable[..., Array]:
-    def part(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+    def part(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
         (a,) = args
         if is_complex(kinds[0]):
             return np.asarray(np.frompyfunc(lambda z: getattr(z, which), 1, 1)(a), object)
-        return a if which == "real" else np.full(a.shape, ZERO, object)
+        return a if which == "real" else np.full(a.shape, exact(0.0, real)[()], real)
 
     return part
 
 
-def _complex(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _complex(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     def joined(a: Any, b: Any) -> Any:
         return acb(a, b) if a.is_finite() and b.is_finite() else UNKNOWN_COMPLEX
 
     return enclosures.elementwise(joined, 2)(*args)
 
 
-def _bits(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _bits(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     """bitcast_convert between types of one width."""
     old, new = kinds[0], op.types[0].dtype
     if old == new:
         return args[0]
     if is_integer(old) and is_integer(new):
         return lifted(lambda a: wrapped(a, new, FLOAT64), old, args)
-    return of_bits(to_bits(args[0], old), new)
+    return of_bits(to_bits(args[0], old), new, real)
 
 
 def to_bits(values: Array, kind: str) -> Array:
     """The bits of elements. Raises `UnknownError` for what is not known exactly."""
-    if not is_integer(kind) and not all(x.is_exact() for x in values.reshape(-1)):
+    if not is_integer(kind) and not _are_exact(values):
         raise UnknownError("the bits of real numbers that are not known exactly")
     if not is_integer(kind):
         plain = rounded(values)
-        if not all(a is NAN or bool(a == b) for a, b in zip(values.reshape(-1), exact(plain).reshape(-1), strict=True)):
+        balls = exact(plain, BALLS).reshape(-1) if values.dtype == object else ()
+        if not all(a is NAN or bool(a == b) for a, b in zip(values.reshape(-1), balls, strict=False)):
             raise UnknownError(f"the bits of real numbers that are no {kind}")
         values = plain
     elif values.dtype == object:
@@ -232,17 +261,23 @@ def to_bits(values: Array, kind: str) -> Array:
     return functions.to_bits(values, kind)
 
 
-def of_bits(bits: Array, kind: str) -> Array:
+def _are_exact(values: Array) -> bool:
+    if values.dtype == INTERVALS:
+        return bool(is_point(values).all())
+    return all(x.is_exact() for x in values.reshape(-1))
+
+
+def of_bits(bits: Array, kind: str, real: Real) -> Array:
     """Elements with those bits."""
     found = functions.of_bits(bits, kind, FLOAT64)
-    return found if is_integer(kind) else exact(found)
+    return found if is_integer(kind) else exact(found, real)
 
 
-def _next_after(op: Op, kinds: list[str], args: list[Array], note: Callable[[str], None]) -> Array:
+def _next_after(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
     raise UnknownError("next_after of real numbers")
 
 
-_TYPED: dict[str, Callable[[Op, list[str], list[Array], Callable[[str], None]], Array]] = {
+_TYPED: dict[str, Callable[[Op, list[str], list[Array], Note, Real], Array]] = {
     "compare": _compare,
     "select": _select,
     "clamp": _clamp,

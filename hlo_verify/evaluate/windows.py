@@ -11,13 +11,15 @@ from itertools import product
 
 import numpy as np
 
-from hlo_verify.evaluate.balls import BALLS, INFINITY, MINUS_INFINITY, ONE, ZERO, is_zero, zeros
+from hlo_verify.evaluate.balls import BALLS, zeros
 from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, take
 from hlo_verify.evaluate.elementwise import scalar_function
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
-from hlo_verify.evaluate.numbers import wrapped
-from hlo_verify.evaluate.reductions import monoid, promoted, ufunc, widened
+from hlo_verify.evaluate.numbers import exact, wrapped
+from hlo_verify.evaluate.reductions import monoid, promoted, widened
 from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.totals import is_zero, running_sum, ufunc
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
 
@@ -131,9 +133,9 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
     width = s.source.shape[1]
     run.toil(values.size * max(1, width) / 16)
     if s.running > 0:
-        return np.cumsum(values, axis=s.axis, dtype=values.dtype)
+        return running_sum(values, s.axis)
     if s.running < 0:
-        return np.flip(np.cumsum(np.flip(values, s.axis), axis=s.axis, dtype=values.dtype), s.axis)
+        return np.flip(running_sum(np.flip(values, s.axis), s.axis), s.axis)
     longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
     for w in range(1, width):
@@ -141,12 +143,12 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
     return result
 
 
-_NEUTRAL_BALLS = {"add": ZERO, "multiply": ONE, "maximum": MINUS_INFINITY, "minimum": INFINITY}
+_NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 
 
 def _neutral(kind: str, dtype: np.dtype) -> Array:
-    if dtype == BALLS:
-        return np.array(_NEUTRAL_BALLS[kind], object)
+    if dtype in (BALLS, INTERVALS):
+        return exact(_NEUTRAL[kind], dtype)
     if kind in ("add", "or"):
         return np.zeros((), dtype)
     if kind == "multiply":
@@ -245,7 +247,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
             at = list(np.nonzero(chosen))
             for s, w in zip(slides, offset, strict=True):
                 at[s.axis] = s.source[:, w][at[s.axis]]
-            np.add.at(result, tuple(at), added[chosen])
+            ufunc("add", result).at(result, tuple(at), added[chosen])
     return [Blocks(tuple(classes), wrapped(result, op.types[0].dtype, run.real))]
 
 

@@ -1,7 +1,8 @@
 """Whether results surely differ: both modules evaluated on enclosures, at growing precision, until those are disjoint.
 
-Evaluation in floating point only searches. What cancels there (`exp(y) - 1` against `expm1(y)`) may look different and
-be equal; enclosures of equal numbers overlap at every precision.
+The first are intervals of floats, whole arrays at a time; balls, many times as slow, are asked where these leave
+something open. Evaluation in floating point only searches. What cancels there (`exp(y) - 1` against `expm1(y)`) may
+look different and be equal; enclosures of equal numbers overlap at every precision.
 """
 
 from __future__ import annotations
@@ -9,35 +10,50 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate
-from hlo_verify.evaluate.balls import exact, precision, radius
+from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, balls, difference, evaluate
+from hlo_verify.evaluate.balls import BALLS, precision
+from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.numbers import exact
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, local_arguments
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
 
-PRECISIONS = (64, 256, 1024)
-"""The bits of the enclosures, one after the other."""
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One kind of enclosures, and with how many bits; `limits` are the names of what they may take."""
+
+    real: np.dtype[Any]
+    bits: int
+    limits: tuple[str, str]
+
+
+FLOATS = Stage(INTERVALS, 53, ("interval_elements", "interval_work"))
+FEWEST = 64
+"""The bits of the first balls."""
+
+STAGES = (FLOATS, *(Stage(BALLS, bits, ("enclosed_elements", "enclosed_work")) for bits in (FEWEST, 256, 1024)))
+"""The enclosures, one after the other."""
 
 STUCK = -1.0
 """Stands for the width of a result that more bits do not make narrower."""
 
-STEPS = tuple((bits, is_strict) for bits in PRECISIONS for is_strict in (False, True))
-"""Each precision with constants that stand for what they may be rounded from, then with those of both modules as they
-are written."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Confirmed:
     """What enclosures say of some results: where they surely differ, and of the others why that cannot be told."""
 
-    differences: dict[int, Difference]
-    open: dict[int, str]
-    work: float
+    differences: dict[int, Difference] = field(default_factory=dict)
+    open: dict[int, str] = field(default_factory=dict)
+    work: float = 0.0
     """What it took (`Limits`)."""
+    largest: int = 0
+    """Elements of the largest tensor."""
     is_too_large: bool = False
     """Whether the modules take too much to be evaluated on enclosures for these inputs."""
 
@@ -57,44 +73,70 @@ class Confirmer:
 
     def confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
         """Where those results surely differ for such inputs, and why the others are open."""
-        found: dict[int, Difference] = {}
-        reasons: dict[int, str] = {}
+        said = Confirmed()
         widths: dict[tuple[int, bool], float] = {}
-        is_too_large, work = False, 0.0
-        for bits, is_strict in STEPS:
-            left = [n for n in results if n not in found and widths.get((n, is_strict)) != STUCK]
-            if not left or is_too_large or (is_strict and not self.assumes_rounded):
-                continue
-            with precision(bits):
-                whole, local = self._both(inputs, left, is_strict)
-                for n in left:
-                    reasons[n] = _reason(whole, local, n, bits)
-                    apart = self._apart(whole, local, n)
-                    if apart is not None and (not is_strict or _is_clear(apart)):
-                        found[n] = apart
-                    before, now = widths.get((n, is_strict), math.inf), _width(whole, local, n)
-                    is_stuck = bits > PRECISIONS[0] and now >= before / 2
-                    widths[n, is_strict] = STUCK if is_stuck else now
-            work += whole.work + local.work
-            is_too_large = any(side.exceeded for side in (whole, local))
-            if is_too_large:
-                self.session.reached("enclosed_work")
-        left = [n for n in results if n not in found]
-        return Confirmed(found, {n: reasons[n] for n in left}, work, bool(left) and is_too_large)
+        for stage in STAGES:
+            left = [n for n in results if n not in said.differences and widths.get((n, True)) != STUCK]
+            faint = self._compare(inputs, left, stage, True, said, widths)
+            # What the narrow enclosures leave open, the wide ones do.
+            left = [n for n in faint if widths.get((n, False)) != STUCK]
+            self._compare(inputs, left, stage, False, said, widths)
+            if stage is FLOATS and said.open and said.largest > self.session.limits.enclosed_elements:
+                self._give_up(said, "enclosed_elements")
+        return said
 
-    def _both(self, inputs: Inputs, results: Collection[int], is_strict: bool = False) -> tuple[Evaluation, Evaluation]:
+    def _compare(
+        self,
+        inputs: Inputs,
+        results: Collection[int],
+        stage: Stage,
+        is_strict: bool,
+        said: Confirmed,
+        widths: dict[tuple[int, bool], float],
+    ) -> list[int]:
+        """Add to what is said of those results, with constants of both modules as they are written, or such that stand
+        for what they may be rounded from. Those that differ with these constants by no more than a rounding."""
+        if not results or said.is_too_large:
+            return []
+        with precision(stage.bits), np.errstate(all="ignore"):
+            whole, local = self._both(inputs, results, stage, is_strict)
+            found = {n: self._apart(whole, local, n) for n in results}
+        said.work += whole.work + local.work
+        faint = []
+        for n, apart in found.items():
+            if apart is not None and (not is_strict or not self.assumes_rounded or _is_clear(apart)):
+                said.differences[n] = apart
+                said.open.pop(n, None)
+                continue
+            faint += [n] if apart is not None else []
+            said.open[n] = _reason(whole, local, n, stage.bits)
+            if stage is not FLOATS:
+                before, now = widths.get((n, is_strict), math.inf), _width(whole, local, n)
+                widths[n, is_strict] = STUCK if stage.bits > FEWEST and now >= before / 2 else now
+        said.largest = max(said.largest, whole.largest, local.largest)
+        if said.open and max(whole.exceeded, local.exceeded):
+            self._give_up(said, stage.limits[1])
+        return faint
+
+    def _give_up(self, said: Confirmed, limit: str) -> None:
+        said.is_too_large = True
+        self.session.reached(limit)
+
+    def _both(
+        self, inputs: Inputs, results: Collection[int], stage: Stage, is_strict: bool = False
+    ) -> tuple[Evaluation, Evaluation]:
         """Both modules' evaluations at the precision that is set."""
         if self._literals is None:
             self._literals = literals_of(self.pair.logical, self.pair.partitioned)
         self._literals.is_strict = is_strict
-        bounds = self.session.limits
-        limits = Limits(bounds.enclosed_elements, bounds.enclosed_work, heed=self.session.check)
-        balls = tuple(_enclosed(blocks) for blocks in inputs)
-        held, devices = local_arguments(self.pair, balls), 1 if self.pair.arguments is None else self.pair.devices
-        sides = (self.pair.logical, balls, 1), (self.pair.partitioned, held, devices)
+        elements, work = (getattr(self.session.limits, name) for name in stage.limits)
+        limits = Limits(elements, work, heed=self.session.check)
+        given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
+        held, devices = local_arguments(self.pair, given), 1 if self.pair.arguments is None else self.pair.devices
+        sides = (self.pair.logical, given, 1), (self.pair.partitioned, held, devices)
         whole, local = (
-            evaluate(module, given, count, only=results, real=object, limits=limits, literals=self._literals)
-            for module, given, count in sides
+            evaluate(module, values, count, only=results, real=stage.real, limits=limits, literals=self._literals)
+            for module, values, count in sides
         )
         return whole, local
 
@@ -111,7 +153,7 @@ class Confirmer:
 def _width(whole: Evaluation, local: Evaluation, n: int) -> float:
     """How wide the widest enclosure of a result is."""
     sides = [side.results[n] for side in (whole, local)]
-    return max((radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
+    return max((balls.radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
 
 
 def _is_clear(apart: Difference) -> bool:
@@ -122,8 +164,9 @@ def _is_clear(apart: Difference) -> bool:
     return is_float and apart.size > CLEARLY * max(abs(apart.expected), abs(apart.found))
 
 
-def _enclosed(blocks: Blocks) -> Blocks:
-    return replace(blocks, values=exact(blocks.values)) if blocks.values.dtype.kind in "fc" else blocks
+def _enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:
+    kinds = "f" if real == INTERVALS else "fc"
+    return replace(blocks, values=exact(blocks.values, real)) if blocks.values.dtype.kind in kinds else blocks
 
 
 def _reason(whole: Evaluation, local: Evaluation, n: int, bits: int) -> str:

@@ -18,9 +18,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from flint import acb, arb
 
-from hlo_verify.evaluate.balls import exact
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float
 from hlo_verify.program.element_types import DTYPES
@@ -56,28 +54,19 @@ class Literals:
     """Whether some constant was taken for a rounded one."""
 
     def __call__(self, array: Array, dtype: str) -> Array:
-        """The elements of a constant as balls."""
-        balls = exact(array)
-        plain = np.asarray(array).astype(complex if is_complex(dtype) else float)
-        if plain.size == 0:
-            return balls
-        flat = [self._ball(x, ball, dtype) for x, ball in zip(plain.reshape(-1), balls.reshape(-1), strict=True)]
-        result = np.empty(plain.shape, object)
-        result.reshape(-1)[:] = flat
-        return result
+        """How far off the elements of a constant may be; of complex ones, both parts."""
+        if is_complex(dtype):
+            wide, part = np.asarray(array).astype(complex), dtype.removeprefix("complex<").removesuffix(">")
+            return np.asarray(self._off(wide.real, part) + 1j * self._off(wide.imag, part))
+        return self._off(np.asarray(array).astype(float), dtype)
 
-    def _ball(self, value: Any, ball: Any, dtype: str) -> Any:
-        if isinstance(value, complex):
-            part = dtype.removeprefix("complex<").removesuffix(">")
-            return acb(self._ball(value.real, ball.real, part), self._ball(value.imag, ball.imag, part))
+    def _off(self, values: Array, dtype: str) -> Array:
         bits = precision(dtype)
-        if is_plain(float(value), bits):
-            return ball
-        if self.is_strict and value in self.shared:
-            return ball
-        self.is_used = True
-        roundings = 1 if value in self.shared else FOLDED if bits >= WIDE else FOLDED_NARROW
-        return arb(float(value), roundings * abs(float(value)) * 2.0**-bits)
+        is_shared = np.isin(values, list(self.shared))
+        plain = is_plain(values, bits)
+        self.is_used = self.is_used or not plain.all()
+        roundings = np.where(is_shared, not self.is_strict, FOLDED if bits >= WIDE else FOLDED_NARROW)
+        return np.where(plain, 0.0, roundings * np.abs(values) * 2.0**-bits)
 
 
 def precision(dtype: str) -> int:
@@ -86,12 +75,10 @@ def precision(dtype: str) -> int:
     return int(finfo(DTYPES[dtype]).nmant) + 1
 
 
-def is_plain(value: float, bits: int) -> bool:
-    """Whether half of a significand's bits are enough for a number, or it is none."""
-    if not np.isfinite(value):
-        return True
-    significand = float(np.frexp(value)[0])
-    return bool(np.ldexp(significand, bits // 2) % 1 == 0)
+def is_plain(values: Array, bits: int) -> Array:
+    """Whether half of a significand's bits are enough for numbers, or they are none."""
+    significand = np.frexp(np.where(np.isfinite(values), values, 0.0))[0]
+    return np.asarray(np.ldexp(significand, bits // 2) % 1 == 0)
 
 
 def literals_of(logical: Module, partitioned: Module) -> Literals:

@@ -222,6 +222,11 @@ class Search:
         is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
         if not seen or size >= self._too_large or self._is_vain(is_evident):
             return
+        if not is_small:
+            seen, work = trials.beyond_noise(trial, seen)
+            self._spent += work
+        if not seen:
+            return
         said = self._confirm(trial.inputs, seen)
         if said.is_too_large:
             end = self._spent + self.session.limits.shrinking_work
@@ -291,7 +296,7 @@ class Search:
         for n in order:
             for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
                 left = end - self._spent
-                if left < min(self._hardest, self.session.limits.shrinking_work):
+                if left < found.trial.work:
                     return found
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
                 try:

@@ -129,23 +129,38 @@ def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> tuple[Blocks | None
 
 def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:
     """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
+    moved, _ = _moved_by_single_precision(trial, found, limits)
+    return {n: found[n] for n, by in moved.items() if found[n].size > NOISE * by or not np.isfinite(found[n].size)}
+
+
+def beyond_noise(
+    trial: Trial, found: dict[int, Difference], limits: Limits | None = None
+) -> tuple[dict[int, Difference], float]:
+    """Those differences that are more than what double precision makes of equal values, and the work of finding out.
+
+    Single precision moves a value by some 2^29 times what double precision does.
+    """
+    moved, work = _moved_by_single_precision(trial, found, limits)
+    noise = {n: NOISE * float(np.finfo(np.float64).eps / np.finfo(np.float32).eps) * by for n, by in moved.items()}
+    hidden = [n for n, least in noise.items() if np.isfinite(least) and found[n].size <= least]
+    return {n: apart for n, apart in found.items() if n not in hidden}, work
+
+
+def _moved_by_single_precision(
+    trial: Trial, found: dict[int, Difference], limits: Limits | None
+) -> tuple[dict[int, float], float]:
+    """How far single precision moves both values of each difference together, where they are known, and the work."""
     if not found:
-        return {}
+        return {}, 0.0
     again = run(trial.pair, trial.inputs, real=np.float32, limits=limits, only=found)
-    kept = {}
+    moved = {}
     for n, apart in found.items():
         whole, local = again.whole.results[n], again.local.results[n]
-        if whole is None or local is None:
-            continue
-        if not np.isfinite(apart.size):
-            kept[n] = apart
-            continue
-        moved = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
-            element(local, apart.device, apart.local_element) - number(apart.found)
-        )
-        if apart.size > NOISE * moved:
-            kept[n] = apart
-    return kept
+        if whole is not None and local is not None:
+            moved[n] = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
+                element(local, apart.device, apart.local_element) - number(apart.found)
+            )
+    return moved, again.work
 
 
 def is_clear(apart: Difference) -> bool:

@@ -1,0 +1,240 @@
+"""Elements as pairs of floats that the exact value lies between: rigorous enclosures of whole arrays at once.
+
+An array of type `INTERVALS` holds for each element a lower and an upper bound. Both are finite, or both the same
+infinity, which is then exact, or both NaN: nothing is known. Every operation adds its own rounding error outward.
+numpy moves such arrays about as any others, and refuses to calculate with them: an operation without a rule here cannot
+be done by mistake.
+
+What is assumed of the machine: addition, subtraction, multiplication, division and square roots of IEEE 754, rounded
+to nearest; sums and products of matrices that add rounded (or fused) products in any order, none left out and none
+added (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1); elementary functions as
+`interval_functions` says.
+
+Two elements with equal bounds need not be equal, but for bounds that are one number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo_verify.evaluate.balls import UNDEFINED
+from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.unknown import UnknownError
+
+INTERVALS = np.dtype([("low", np.float64), ("high", np.float64)])
+"""The type of arrays of floating-point elements that are intervals."""
+
+STEP = 2.0**-52
+"""What a result is moved outward by, times itself: at least half a unit in the last place, which rounding is off by."""
+
+TINY = 1e-290
+"""More than all that products lose by underflow."""
+
+WHOLE = 2.0**53
+"""Sums of whole numbers are exact below this."""
+
+PIECE = 1 << 14
+"""How many elements are worked on at a time: such as fit into a processor's cache."""
+
+
+DENSE, BLOCK = 16, 1 << 20
+"""In products of at least so many terms and columns, so many elements are worked on at a time."""
+
+
+def interval(low: Any, high: Any) -> Array:
+    """An array of those bounds."""
+    result = np.empty(np.broadcast_shapes(np.shape(low), np.shape(high)), INTERVALS)
+    result["low"], result["high"] = low, high
+    return result
+
+
+def exact(values: Any) -> Array:
+    """Floats, integers or truth values as intervals; undefined ones, and what is no number, as unknown ones."""
+    values = np.asarray(values)
+    if values.dtype == object:
+        gap = np.asarray(np.frompyfunc(lambda x: x is UNDEFINED, 1, 1)(values)).astype(np.bool_)
+        return without(exact(np.where(gap, 0, values).astype(np.int64)), gap)
+    if values.dtype.kind not in "fbiu":
+        raise UnknownError(f"intervals of {values.dtype}")
+    plain = values.astype(np.float64)
+    slack = np.abs(plain) * STEP if values.dtype.kind in "iu" else 0.0
+    slack = np.where(np.abs(plain) > WHOLE, slack, 0.0) if values.dtype.kind in "iu" else slack
+    return interval(plain - slack, plain + slack)
+
+
+def around(middle: Array, radius: Array) -> Array:
+    """The intervals of that middle and radius; a radius of 0 is exact."""
+    low, high = middle - radius, middle + radius
+    return interval(*(np.where(radius > 0, x, middle) for x in outward(low, high)))
+
+
+def without(values: Array, gap: Array) -> Array:
+    """The intervals, with nothing known of those where there is a gap."""
+    return interval(*(np.where(gap, np.nan, values[side]) for side in ("low", "high")))
+
+
+def is_point(values: Array) -> Array:
+    """Which elements are known exactly."""
+    return np.asarray(values["low"] == values["high"])
+
+
+def middle(values: Array) -> Array:
+    """A float within each interval, or nearly; NaN for what is not known."""
+    low, high = values["low"], values["high"]
+    return np.where(low == high, low, low / 2 + high / 2)
+
+
+def radius(values: Array) -> float:
+    """Half of the largest width; infinite where something is not known, 0 of what is exact."""
+    width = np.where(is_point(values), 0.0, values["high"] / 2 - values["low"] / 2)
+    return float(np.where(np.isnan(width), np.inf, width).max(initial=0.0))
+
+
+def outward(low: Array, high: Array, steps: float = 1) -> tuple[Array, Array]:
+    """Bounds moved apart by so many steps."""
+    return low - np.abs(low) * (steps * STEP), high + np.abs(high) * (steps * STEP)
+
+
+def hull(a: Array, b: Array) -> Array:
+    """What holds both, of finite numbers."""
+    low, high = np.minimum(a["low"], b["low"]), np.maximum(a["high"], b["high"])
+    return without(interval(low, high), (low != high) & (np.isinf(low) | np.isinf(high)))
+
+
+Kernel = Callable[..., tuple[Array, Array]]
+"""Makes lower and upper bounds of arrays that broadcast."""
+
+
+def in_pieces(kernel: Kernel, *arrays: Array) -> Array:
+    """What a kernel makes of arrays that broadcast, a piece at a time."""
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    result = np.empty(shape, INTERVALS)
+    _fill(kernel, result, [a.reshape((1,) * (len(shape) - a.ndim) + a.shape) for a in arrays])
+    return result
+
+
+def _fill(kernel: Kernel, result: Array, arrays: Sequence[Array]) -> None:
+    if result.size <= PIECE:
+        result["low"], result["high"] = kernel(*arrays)
+        return
+    axis = next(k for k, size in enumerate(result.shape) if size > 1)
+    step = max(1, PIECE // (result.size // result.shape[axis]))
+    for k in range(0, result.shape[axis], step):
+        part = (slice(None),) * axis + (slice(k, k + step),)
+        _fill(kernel, result[part], [a[part] if a.shape[axis] > 1 else a for a in arrays])
+
+
+# Sums and products of matrices
+
+
+def _growth(terms: int) -> float:
+    """What a sum of so many rounded products is off by, relative to the sum of their sizes: more than n u / (1 - n u),
+    as much again for the rounding of that sum of sizes, and of the bound itself."""
+    return (2 * terms + 8) * STEP
+
+
+def _are_whole(*arrays: Array) -> bool:
+    """Whether all elements are whole numbers."""
+    parts = (part for array in arrays for part in (array.reshape(-1)[:PIECE], array))
+    return all(bool((part == np.rint(part)).all()) for part in parts)
+
+
+def _bounded(low: Array, high: Array, size: Array, terms: int, are_whole: bool) -> Array:
+    """Sums of so many terms each, with the sums of their sizes."""
+    if are_whole and bool((size < WHOLE / 2).all()):
+        return interval(low, high)
+    off = size * _growth(terms)
+    return _finite(interval(low - off, high + off))
+
+
+def _finite(values: Array) -> Array:
+    """The intervals, with nothing known of those that are not finite."""
+    odd = ~(np.isfinite(values["low"]) & np.isfinite(values["high"]))
+    return without(values, odd) if odd.any() else values
+
+
+def weighted_sum(values: Array, weights: Array) -> Array:
+    """The sum over the last axis, each element as often as its weight says (a natural number)."""
+    factor = weights.astype(np.float64)
+    rows = values.reshape(-1, values.shape[-1])
+    result = np.empty(len(rows), INTERVALS)
+    step = max(1, PIECE // values.shape[-1])
+    for k in range(0, len(rows), step):
+        low, high = (np.ascontiguousarray(rows[k : k + step][side]) for side in ("low", "high"))
+        size = np.maximum(np.abs(low), np.abs(high)) @ factor
+        result[k : k + step] = _bounded(low @ factor, high @ factor, size, len(factor), _are_whole(low, high))
+    return result.reshape(values.shape[:-1])
+
+
+def total(values: Array, axis: int) -> Array:
+    """The sum over an axis, which stays."""
+    inner = np.moveaxis(values, axis, -1)
+    return np.expand_dims(weighted_sum(inner, np.ones(inner.shape[-1])), axis)
+
+
+def running_sum(values: Array, axis: int) -> Array:
+    """For each element along an axis, the sum of those up to it."""
+    low, high = (np.cumsum(values[side], axis=axis) for side in ("low", "high"))
+    size = np.cumsum(np.maximum(np.abs(values["low"]), np.abs(values["high"])), axis=axis)
+    return _bounded(low, high, size, values.shape[axis], _are_whole(values["low"], values["high"]))
+
+
+def add_at(result: Array, where: tuple[Array, ...], values: Array) -> None:
+    """Add values to elements of an array, in place; some may be named several times."""
+    are_whole = _are_whole(result["low"], result["high"], values["low"], values["high"])
+    size = np.maximum(np.abs(result["low"]), np.abs(result["high"]))
+    times = np.ones(result.shape)
+    for side in ("low", "high"):
+        np.add.at(result[side], where, values[side])
+    np.add.at(size, where, np.maximum(np.abs(values["low"]), np.abs(values["high"])))
+    np.add.at(times, where, 1.0)
+    result[...] = _bounded(result["low"], result["high"], size, int(times.max(initial=1)), are_whole)
+
+
+def matrix_product(x: Array, y: Array) -> Array:
+    """Products of stacks of matrices, some rows at a time."""
+    if y.size > x.size:
+        return np.swapaxes(matrix_product(np.swapaxes(y, 1, 2), np.swapaxes(x, 1, 2)), 1, 2)
+    result = np.empty((*x.shape[:2], y.shape[2]), INTERVALS)
+    step = max(1, (BLOCK if min(y.shape[1:]) >= DENSE else PIECE) // sum(y.shape[1:]))
+    for a, b, found in zip(x, y, result, strict=True):
+        right = _middle_radius(b)
+        for k in range(0, len(a), step):
+            found[k : k + step] = _product(_middle_radius(a[k : k + step]), right)
+    return result
+
+
+def _product(x: tuple[Array, Array], y: tuple[Array, Array]) -> Array:
+    """The product of two matrices of intervals, by middles and radii.
+
+    |x y - X Y| <= |X| ry + rx (|Y| + ry) for middles X, Y and radii rx, ry, and what products of floats lose (Rump,
+    Fast and parallel interval arithmetic, 1999).
+    """
+    (a, ra), (b, rb) = x, y
+    terms, size_a, size_b = len(b), np.abs(a), np.abs(b)
+    product = np.matmul(a, b)
+    if not ra.any() and not rb.any() and _are_whole(a, b):
+        return _bounded(product, product, np.matmul(size_a, size_b), terms, are_whole=True)
+    off = np.matmul(size_a, rb + size_b * _growth(terms))
+    if ra.any():
+        off += np.matmul(ra, size_b + rb)
+    off = off * (1 + _growth(terms)) + (TINY if _may_underflow(size_a + ra, size_b + rb) else 0.0)
+    return _finite(interval(*outward(product - off, product + off)))
+
+
+def _middle_radius(values: Array) -> tuple[Array, Array]:
+    """Middles, and radii that are large enough; both NaN for what is not finite."""
+    low, high = values["low"], values["high"]
+    centre = middle(values)
+    far = np.maximum(high - centre, centre - low) * (1 + 2 * STEP)
+    return np.where(np.isfinite(centre), centre, np.nan), far
+
+
+def _may_underflow(a: Array, b: Array) -> bool:
+    """Whether a product of elements that are not 0, or its rounding, may be lost."""
+    least = [float(np.min(x, where=x > 0, initial=1.0)) for x in (a, b)]
+    return math.prod(least) < TINY
