@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hlo_verify.passes.refute import refute as refuting
+from tests.support.pairs import LOGICAL, PARTIAL
 from tests.support.reference import InterpreterError
 from tests.support.reference import evaluate as reference
 from tools.fuzz.programs import by_device, main
@@ -24,6 +26,7 @@ from tools.fuzz.programs.replicas import choices
 from tools.fuzz.programs.shrink import shrink
 from tools.fuzz.programs.text import module
 from tools.fuzz.programs.truth import Truth, draw, judge
+from tools.fuzz.programs.verdict import verify
 
 ELSEWHERE = ("effects", "state", "calls", "narrow")
 """Of what these compute, evaluation tells nothing twice, or the interpreter rounds too much to be compared with."""
@@ -178,3 +181,10 @@ def test_the_command_prints_its_seed_and_a_table(tmp_path: Path, capsys: pytest.
     assert said.startswith("seed 11\n") and "| truth | 2 |" in said
     assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 2
     assert "nothing surprising" in table([])
+
+
+def test_a_judgement_leaves_the_verifier_as_it_was() -> None:
+    """It makes no reports for people, but the next verification in this process does."""
+    before = dict(vars(refuting))
+    assert verify(LOGICAL, PARTIAL, refute=True).verdict == "REFUTED"
+    assert dict(vars(refuting)) == before

@@ -13,6 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import hlo_verify
+from hlo_verify import jaxlib_api
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.evaluate import dense
+from hlo_verify.passes.refute import refute as refuting
+from hlo_verify.passes.refute.witness_file import read
 
 LIMIT = 10.0
 """Seconds of this process for one verdict; most take a hundredth of it."""
@@ -30,19 +38,25 @@ class Judgement:
 
 
 @functools.cache
-def prepare() -> None:
-    """Keep one context for all modules (making one takes longer than a small proof), and make no reports for people.
+def _context() -> Any:
+    """One context for all modules: making one takes longer than a small proof."""
+    return jaxlib_api.make_context()
 
-    XLA is not asked: the fuzzer knows the truth, and a refutation that XLA would take back is one to be seen.
+
+@contextlib.contextmanager
+def _plain() -> Iterator[None]:
+    """Keep one context, make no reports for people, and ask no XLA.
+
+    The fuzzer knows the truth, and a refutation that XLA would take back is one to be seen.
     """
-    from hlo_verify import jaxlib_api
-    from hlo_verify.passes.refute import refute
-
-    context = jaxlib_api.make_context()
-    jaxlib_api.make_context = lambda: context
-    refute.is_small = lambda _: False  # type: ignore[attr-defined]
-    refute.watched = lambda *_: None  # type: ignore[attr-defined]
-    refute.suggest = lambda *_: None  # type: ignore[attr-defined]
+    context = _context()
+    with (
+        patch.object(jaxlib_api, "make_context", lambda: context),
+        patch.object(refuting, "is_small", lambda _: False),
+        patch.object(refuting, "watched", lambda *_: None),
+        patch.object(refuting, "suggest", lambda *_: None),
+    ):
+        yield
 
 
 class Slow(BaseException):
@@ -69,15 +83,9 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def verify(logical: str, partitioned: str, refute: bool, limit: float = LIMIT) -> Judgement:
-    import hlo_verify
-    from hlo_verify.diagnostics.errors import InputError
-    from hlo_verify.evaluate import dense
-    from hlo_verify.passes.refute.witness_file import read
-
-    prepare()
     started, witness = time.monotonic(), None
     try:
-        with contextlib.ExitStack() as stack, limited(limit):
+        with contextlib.ExitStack() as stack, _plain(), limited(limit):
             # Making a folder and removing it takes a tenth of a small proof.
             folder = stack.enter_context(tempfile.TemporaryDirectory()) if refute else None
             file = None if folder is None else Path(folder) / "witness"
