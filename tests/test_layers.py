@@ -124,6 +124,39 @@ def test_what_must_stay_apart(room: str) -> None:
             assert not any(_is_in(target, other) for other in NEVER[room]), f"{path}:{line} imports {target}"
 
 
+FOREIGN = {
+    "program.ir.Op.source": "an operation of MLIR",
+    "program.ir.Module.mlir": "a module of MLIR",
+    "passes.load.load.Source.module": "a module of MLIR",
+    "xla.execute_child.Compiled.executable": "of jaxlib",
+    "evaluate.placement.Difference.expected": "an element of an array",
+    "evaluate.placement.Difference.found": "an element of an array",
+    "evaluate.unary.Unary.low": "a ball, or none",
+    "evaluate.unary.Unary.high": "a ball, or none",
+    "passes.chain.constant_values.Computed.rounded": "an element of an array",
+    "passes.recheck.plain.Entry.values": "an array",
+    "terms.term.Tensor.values": "an array",
+    "terms.term.Tensor.attributes": "what tells it from others of its kind, as whoever makes it likes",
+    "terms.term.Tensor.location": "what is shown of where it comes from",
+    "index.interned.Var.key": "what tells it from others of its kind, as whoever makes it likes",
+}
+"""What has no type, and why: things of other libraries, and keys. It is nothing of a room further down."""
+
+
+def _untyped(name: str, path: Path) -> Iterator[str]:
+    """The attributes of classes that may hold anything."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and ast.unparse(field.annotation).replace(" | None", "") == "Any":
+                    yield f"{name}.{node.name}.{ast.unparse(field.target)}"
+
+
+def test_nothing_refers_to_a_room_below_without_a_type() -> None:
+    """A class that is handed something of a room below it says what it needs of that, by a `Protocol`."""
+    assert {field for name, path in FILES.items() for field in _untyped(name, path)} == FOREIGN.keys()
+
+
 def test_every_file_has_a_room_or_is_a_face() -> None:
     faces = {"", "__main__", "api", "cli", "passes"}
     assert {name for name in FILES if _room(name) is None} == faces

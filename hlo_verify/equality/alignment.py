@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Poly, Read, atoms, indices
+from hlo_verify.terms.term import Poly, Read, atoms, indices, value_of
 
 Uses = dict[Var, Counter[Hashable]]
 """For each variable, how often it occurs with which coefficient in which argument of a tensor, or in a guard."""
@@ -121,4 +121,4 @@ def _and_inner(e: Index) -> Iterator[Index]:
             for inner in atom.exprs:
                 yield from _and_inner(inner)
             if atom.term is not None:
-                yield from _index_expressions(atom.term)
+                yield from _index_expressions(value_of(atom))

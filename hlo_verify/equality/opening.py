@@ -10,7 +10,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
 
 TERMS = 40
 """The most monomials of a question."""
@@ -123,7 +123,7 @@ def _inside(e: Index) -> frozenset[Tensor | str]:
         if isinstance(atom, Opaque):
             found.update(*map(_inside, atom.exprs))
             if atom.term is not None:
-                found |= ingredients(atom.term)
+                found |= ingredients(value_of(atom))
     return frozenset(found)
 
 

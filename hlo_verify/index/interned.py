@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from hlo_verify.memory import per_session
 
@@ -53,6 +53,13 @@ class Digit:
         return f"{self.var!r}[{self.low}:{self.low * self.radix}]"
 
 
+class Term(Protocol):
+    """What an integer is the value of: a polynomial of `terms.term`, of which index expressions know no more."""
+
+    @property
+    def free(self) -> frozenset[Var]: ...
+
+
 class Opaque:
     """An integer that is not affine in digits: `kind` of `exprs` (and of a term), between `lo` and `hi`."""
 
@@ -60,7 +67,7 @@ class Opaque:
     kind: str
     args: tuple[Any, ...]
     exprs: tuple[Index, ...]
-    term: Any
+    term: Term | None
     lo: int
     hi: int
     free: frozenset[Var]
@@ -140,7 +147,9 @@ def digit(variable: Var, low: int, radix: int) -> Digit:
     return found
 
 
-def opaque(kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Any = None) -> Opaque:
+def opaque(
+    kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Term | None = None
+) -> Opaque:
     """The interned opaque integer; equal arguments give the same object."""
     key = (kind, exprs, args, term, lo, hi)
     known = _opaques()

@@ -74,7 +74,7 @@ def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
     if device is None:
         return False
     unknown = [tensor("opaque", f"carried {k}", kind.dtype, kind.shape) for k, kind in enumerate(op.types)]
-    known = len(context.loops.loops)
+    known = len(context.loops or ())
     varying = {k for k, value in enumerate(args) if device in value.term.free}
     while True:
         values = [
@@ -85,7 +85,8 @@ def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
         ]
         (test,) = context.run(op.regions[0], values, pure)
         after = context.run(op.regions[1], values, pure)
-        del context.loops.loops[known:]
+        if context.loops is not None:
+            context.loops.forget(known)
         more = {k for k, value in enumerate(after) if device in value.term.free} - varying
         if device in test.term.free or not more:
             return device in test.term.free

@@ -66,12 +66,25 @@ class LoopBook:
     def __post_init__(self) -> None:
         self.effort = Effort(self.session.limits.loop_steps, session=self.session)
 
+    def __len__(self) -> int:
+        return len(self.loops)
+
+    def forget(self, known: int) -> None:
+        """As `values.Loops.forget`."""
+        del self.loops[known:]
+
+
+def book_of(context: Context) -> LoopBook:
+    """The loops that operations in a context are among."""
+    assert isinstance(context.loops, LoopBook)
+    return context.loops
+
 
 def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
     """What is carried in a manual region depends on the device; and outside of one, of what a region left different on
     each device. Where the initial values and an iteration depend on some digits of its number alone, so does that, by
     induction."""
-    place, device = len(context.loops.loops), context.device or context.mesh
+    place, device = len(book_of(context)), context.device or context.mesh
     if device is None:
         return _shared(place, _named_loop(op, args, context, shape, expr.constant(0), ()), context)
     whole = expr.of_var(device)
@@ -80,11 +93,11 @@ def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     part = devices.projection(initial, device)
     while True:
         results = _named_loop(op, args, context, shape, part, varying)
-        terms = [*initial, *(value.term for value in context.loops.loops[place].after)]
+        terms = [*initial, *(value.term for value in book_of(context).loops[place].after)]
         more = _varying(terms[len(args) :], device) - varying
         if not more and (part is whole or devices.depends_only_on(terms, device, part)):
             return _shared(place, results, context)
-        del context.loops.loops[place:]
+        book_of(context).forget(place)
         varying |= more
         wider = devices.projection(terms, device)
         part = whole if wider is part and not more else wider
@@ -110,24 +123,24 @@ def _named_loop(
             state.append(counter_at(shape, k, now, kind))
             final.append(counter_at(shape, k, expr.constant(shape.trips), kind))
         else:
-            name = f"loop{len(context.loops.loops)}"
+            name = f"loop{len(book_of(context))}"
             outer = (*((device,) if k in varying else ()), *context.iterations)
             carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
             result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
             state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))
             final.append(Value(kind, algebra.read(result, (*outer, *positions(kind.shape)))))
-    place = len(context.loops.loops)
+    place = len(book_of(context))
     after = iterate(op, state, context, now)
-    context.loops.loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
+    book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
     return final
 
 
 def _shared(place: int, results: list[Value], context: Context) -> list[Value]:
     """The results of the loop noted at that place, or of an earlier one that computes the same."""
-    loop = context.loops.loops[place]
-    for earlier in context.loops.loops[:place]:
+    loop = book_of(context).loops[place]
+    for earlier in book_of(context).loops[:place]:
         if _is_same(loop, earlier):
-            del context.loops.loops[place]
+            del book_of(context).loops[place]
             return list(earlier.final)
     return results
 
@@ -156,7 +169,9 @@ def _is_same(loop: Loop, earlier: Loop) -> bool:
 def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> tuple[int, list[Value] | None]:
     """How many components have no lineage in the logical loop that matches best, and the loop's results."""
     best: tuple[int, list[Value]] | None = None
-    candidates = [loop for loop in context.loops.loops if loop.t.size == shape.trips and len(loop.state) == len(args)]
+    candidates = [
+        loop for loop in book_of(context).loops if loop.t.size == shape.trips and len(loop.state) == len(args)
+    ]
     candidates.sort(key=lambda loop: loop.op.location != op.location)
     for loop in candidates:
         lost, results = _induct(op, args, context, shape, loop)
@@ -177,8 +192,8 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
     for k, kind in enumerate(op.types):
         if k in shape.invariant or k in shape.counters:
             continue
-        candidates = context.loops.place(loop.op, op, k, loop.state[k].type, kind)
-        options[k] = _agreeing(args[k], loop, k, candidates, context.loops.effort)
+        candidates = book_of(context).place(loop.op, op, k, loop.state[k].type, kind)
+        options[k] = _agreeing(args[k], loop, k, candidates, book_of(context).effort)
         _take_next(places, options, k)
     now = expr.of_var(loop.t)
     unknown = {
@@ -197,7 +212,9 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
                 state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
         after = iterate(op, state, context, now)
         wrong = [
-            k for k, place in places.items() if not _agrees(after[k].term, loop.after[k], place, context.loops.effort)
+            k
+            for k, place in places.items()
+            if not _agrees(after[k].term, loop.after[k], place, book_of(context).effort)
         ]
         if not wrong:
             break

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
@@ -85,6 +86,15 @@ class UnsupportedError(Exception):
         return str(self.args[0])
 
 
+class Loops(Protocol):
+    """The logical module's loops that were interpreted so far; `induction.LoopBook` knows more of them."""
+
+    def __len__(self) -> int: ...
+
+    def forget(self, known: int) -> None:
+        """Let go of all but the first `known`."""
+
+
 @dataclass(slots=True)
 class Context:
     """What surrounds an operation: the devices of the module, and what was not understood so far.
@@ -101,13 +111,12 @@ class Context:
     unsupported: dict[str, Diagnostic] = field(default_factory=dict)
     """What was not understood, each operation of a source line once."""
     side: str = "logical"
-    loops: Any = None
-    """The logical module's loops (`induction.LoopBook`)."""
+    loops: Loops | None = None
     mesh: Var | None = None
     """The devices, in a module that enters their programs in regions (`manual`)."""
     manual: frozenset[str] = frozenset()
     """The mesh axes over which the regions around are manual."""
-    automatic: Any = None
+    automatic: npt.NDArray[np.int64] | None = None
     """A number for each device, equal for those that differ along manual axes alone; None where all axes are manual."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""

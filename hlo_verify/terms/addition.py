@@ -8,7 +8,7 @@ from math import gcd, lcm
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import guards
-from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly
+from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly, value_of
 
 
 def plain(value: Number) -> Number:
@@ -52,7 +52,7 @@ def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
     items = []
     for atom, c in e.items:
         if isinstance(atom, Opaque) and atom.kind == "value":
-            for mono, k in atom.term.items:
+            for mono, k in value_of(atom).items:
                 terms[mono] = plain(terms.get(mono, 0) + k * c * factor)
         else:
             items.append((atom, c))

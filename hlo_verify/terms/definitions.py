@@ -34,6 +34,7 @@ from hlo_verify.terms.term import (
     commutes,
     mix,
     next_uid,
+    value_of,
 )
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class _Rebuild:
         if isinstance(atom, Digit):
             return expr.substitute(expr.of_atom(atom), self.rename)
         if atom.kind == "value":
-            return algebra.as_index(self.poly(atom.term), atom.lo, atom.hi)
+            return algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
         inner = self.index(atom.exprs[0])
         return expr.again(atom, inner)
 
@@ -262,7 +263,7 @@ def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: Keys) -> list
                 for x in a.exprs:
                     visit_index(x)
                 if a.term is not None:
-                    visit_poly(a.term)
+                    visit_poly(value_of(a))
 
     def visit_poly(p: Poly) -> None:
         if p.free.isdisjoint(keys.colors):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, commutes, mix
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, commutes, mix, value_of
 
 
 class Keys:
@@ -34,7 +34,7 @@ class Keys:
             elif not atom.free.isdisjoint(self.colors):
                 inner = [self.index(x, mix(inside, c)) for x in atom.exprs]
                 if atom.term is not None:
-                    inner.append(self.poly(atom.term))
+                    inner.append(self.poly(value_of(atom)))
                 parts.append(mix(atom.kind, c, *inner))
         return mix(*sorted(parts))
 
@@ -98,7 +98,7 @@ class Placed(Keys):
         for atom, c in other:
             if isinstance(atom, Opaque):
                 parts += [self.index(x, mix(inside, c)) for x in atom.exprs]
-                parts += [self.poly(atom.term)] if atom.term is not None else []
+                parts += [self.poly(value_of(atom))] if atom.term is not None else []
         return mix(*parts)
 
     def _place(self, base: Index, inside: int) -> int:

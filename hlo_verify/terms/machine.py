@@ -6,7 +6,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly, value_of
 
 
 def as_index(p: Poly, lo: int, hi: int) -> Index:
@@ -61,14 +61,14 @@ def split_affine(p: Poly) -> tuple[Index, Poly]:
 
 def is_sum(atom: Opaque) -> bool:
     """Whether an opaque integer is the machine value of a sum."""
-    return atom.kind == "value" and len(atom.term.items) > 1
+    return atom.kind == "value" and len(value_of(atom).items) > 1
 
 
 def split_value(atom: Opaque) -> tuple[Index, Index] | None:
     """The machine value of `t + e` as t and the affine e; None where the term has no such parts."""
     if not is_sum(atom):
         return None
-    e, rest = split_affine(atom.term)
+    e, rest = split_affine(value_of(atom))
     if rest is atom.term or not rest.items:
         return None
     return as_index(rest, atom.lo, atom.hi), e

@@ -18,7 +18,7 @@ from math import gcd
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read
+from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read, value_of
 
 
 def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
@@ -112,7 +112,7 @@ def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -
             for inner in atom.exprs:
                 _index_and_inner(inner, bound, found)
             if atom.term is not None:
-                _indices(atom.term, bound, found)
+                _indices(value_of(atom), bound, found)
 
 
 def _unrotated(

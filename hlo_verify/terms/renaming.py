@@ -13,7 +13,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import instance, read
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, of_atom
+from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, of_atom, value_of
 
 _NONE: frozenset[Tensor] = frozenset()
 
@@ -53,7 +53,7 @@ class Leaves:
             if isinstance(atom, Opaque):
                 found = found.union(*map(self._index, atom.exprs))
                 if atom.term is not None:
-                    found |= self.of(atom.term)
+                    found |= self.of(value_of(atom))
         return found
 
     def tensor(self, source: Tensor) -> frozenset[Tensor]:
@@ -115,7 +115,7 @@ class Renaming:
 
     def _opaque(self, atom: Opaque) -> Index:
         if atom.kind == "value":
-            new = self.poly(atom.term)
+            new = self.poly(value_of(atom))
             return expr.of_atom(atom) if new is atom.term else algebra.as_index(new, atom.lo, atom.hi)
         inner = self._index(atom.exprs[0])
         return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)

@@ -12,7 +12,7 @@ from hlo_verify.terms.addition import build, of_index, scale
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add, product_with, read
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, value_of
 
 
 class Substitution:
@@ -28,7 +28,7 @@ class Substitution:
         return expr.substitute(e, self.mapping, self._value)
 
     def _value(self, atom: Opaque) -> Index:
-        return as_index(self.poly(atom.term), atom.lo, atom.hi)
+        return as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
 
     def poly(self, p: Poly) -> Poly:
         """The polynomial with variables replaced, normalised again."""

@@ -312,9 +312,15 @@ def make_ix(index: Index) -> Ix:
     return found
 
 
+def value_of(atom: Opaque) -> Poly:
+    """The term whose value an opaque integer is."""
+    assert isinstance(atom.term, Poly)
+    return atom.term
+
+
 def asked(form: Index) -> tuple[int, ...]:
     """The structural keys of the terms whose values an index expression is made of."""
-    return tuple(sorted(a.term.skey for a, _ in form.items if isinstance(a, Opaque) and a.term is not None))
+    return tuple(sorted(value_of(a).skey for a, _ in form.items if isinstance(a, Opaque) and a.term is not None))
 
 
 def make_guard(form: Index, lo: int | None, hi: int | None) -> Guard:

@@ -42,6 +42,7 @@ from hlo_verify.terms.term import (
     make_poly,
     of_atom,
     tensor,
+    value_of,
 )
 
 MOST = 64
@@ -236,4 +237,4 @@ def _of_indices(atom: Atom) -> Iterator[Poly]:
             if isinstance(part, Opaque):
                 pending += part.exprs
                 if part.term is not None:
-                    yield part.term
+                    yield value_of(part)

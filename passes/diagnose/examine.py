@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Solver
 from hlo_verify.passes.diagnose import why_unknown
-from hlo_verify.passes.diagnose.finding import Diagnosis, Lead, diagnose
+from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.prove.prove import (
     Outcome,
     Progress,
@@ -93,14 +93,19 @@ def _examine(
     if wrong:
         outcome.stages.effort.left = min(outcome.stages.effort.left, session.limits.known_wrong_steps)
     session.phase = "results were compared case by case"
-    results = _results(logical, partitioned, outcome, placed, wrong)
-    diagnosis: Diagnosis | None = outcome.stages.diagnosis
+    findings = Findings(outcome.stages)
+    results = _results(logical, partitioned, outcome, placed, wrong, findings)
     report = report_of(logical, outcome, results, report.devices, started)
-    return Examination(report, {} if diagnosis is None else diagnosis.leads)
+    return Examination(report, findings.leads)
 
 
 def _results(
-    logical: Module, partitioned: Module, outcome: Outcome, placed: list[Sharding], wrong: Collection[int]
+    logical: Module,
+    partitioned: Module,
+    outcome: Outcome,
+    placed: list[Sharding],
+    wrong: Collection[int],
+    findings: Findings,
 ) -> list[Result]:
     """The verdicts after a walk that decides, and why results are not proved; `wrong` are known to differ."""
     results: list[Result] = []
@@ -111,7 +116,7 @@ def _results(
         left, answered = effort.left, len(effort.unanswered)
         try:
             session.check()
-            result = _compare(n, name, outcome, placed[n], names, n in wrong)
+            result = _compare(n, name, outcome, placed[n], names, n in wrong, findings)
         except TimeUpError:
             is_proved = not open_obligations(n, name, outcome, placed[n], decide=False)
             result = Result(n, name, Verdict.PROVED if is_proved else Verdict.UNKNOWN)
@@ -129,12 +134,20 @@ def _results(
     return results
 
 
-def _compare(n: int, name: str, outcome: Outcome, sharding: Sharding, names: tuple[int, int], is_wrong: bool) -> Result:
+def _compare(
+    n: int,
+    name: str,
+    outcome: Outcome,
+    sharding: Sharding,
+    names: tuple[int, int],
+    is_wrong: bool,
+    findings: Findings,
+) -> Result:
     """The verdict for one result, and why it is not proved; `names` are its values in both modules."""
     open_ = open_obligations(n, name, outcome, sharding, decide=not is_wrong)
     if not open_:
         return Result(n, name, Verdict.PROVED)
-    finding = diagnose(outcome.stages, *names, *open_[0])
+    finding = findings.about(*names, *open_[0])
     reason = finding.nearest or "no matching term"
     code = why_unknown.kind(open_[0], outcome.unsupported)
     return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding, code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -28,14 +29,6 @@ from hlo_verify.terms.term import Poly
 
 LINE = 200
 """The most characters of an operation's line that a report shows."""
-
-
-def diagnose(stages: Stages, logical: Name, partitioned: Name, found: Poly, expected: Poly) -> Finding:
-    """The finding for one result, a value of either module, that is not proved."""
-    if stages.diagnosis is None:
-        stages.diagnosis = Diagnosis(Values(stages))
-    known: Diagnosis = stages.diagnosis
-    return known.finding(logical, partitioned, found, expected)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +195,25 @@ class Diagnosis:
 
     def _show(self, p: Poly) -> str:
         return self.values.notation.term(p)
+
+
+@dataclass(slots=True)
+class Findings:
+    """The findings about what one walk did not prove. Nothing is worked out before one is asked for."""
+
+    stages: Stages
+    _diagnosis: Diagnosis | None = None
+
+    @property
+    def leads(self) -> Mapping[Finding, Lead]:
+        """What the findings so far are about."""
+        return {} if self._diagnosis is None else self._diagnosis.leads
+
+    def about(self, logical: Name, partitioned: Name, found: Poly, expected: Poly) -> Finding:
+        """The finding for one result, a value of either module."""
+        if self._diagnosis is None:
+            self._diagnosis = Diagnosis(Values(self.stages))
+        return self._diagnosis.finding(logical, partitioned, found, expected)
 
 
 def _missing(step: Step) -> str:

@@ -11,7 +11,20 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms import term as parts
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, Tensor, make_poly, mix, monomial_skey, reads
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Ix,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_poly,
+    mix,
+    monomial_skey,
+    reads,
+    value_of,
+)
 
 
 def indices(term: Poly) -> Iterator[Index]:
@@ -37,7 +50,7 @@ def _inner(e: Index) -> Iterator[Index]:
     for atom, _ in e.items:
         if isinstance(atom, Opaque):
             if atom.term is not None:
-                yield from indices(atom.term)
+                yield from indices(value_of(atom))
             if atom.kind != "table" and atom.kind != "mod":
                 for inner in atom.exprs:
                     yield from _inner(inner)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hlo_verify.diagnostics import Code, Diagnostic, Solver
 from hlo_verify.equality.backend import Limit, Unknown
 from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.terms.term import Apply, Ix, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Ix, Poly, Read, Tensor, value_of
 
 
 def kind(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
@@ -59,6 +59,6 @@ def _inside(index: Index) -> Iterator[Poly]:
     for atom, _ in index.items:
         if isinstance(atom, Opaque):
             if atom.term is not None:
-                yield atom.term
+                yield value_of(atom)
             for inner in atom.exprs:
                 yield from _inside(inner)

@@ -135,7 +135,7 @@ class Sharing:
         number = self._keys.of(op) if len(merged) <= LEAVES else None
         if number is None or not self._rigid(pattern).isdisjoint(merged):
             return None
-        if op.name in CONTROL and context.loops.loops:
+        if op.name in CONTROL and context.loops:
             return None
         return context.side, number, tuple(map(doubts.of_tensor, merged)), pattern
 

@@ -17,7 +17,20 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, decimal, make_poly
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    decimal,
+    make_poly,
+    value_of,
+)
 
 POSITIONS = "ijklmnuv"
 BOUND = "abcefgh"
@@ -181,7 +194,7 @@ class Notation:
             text = name if atom.low == 1 else f"({name} div {atom.low})"
             return text if atom.top else f"({text} mod {atom.radix})"
         if atom.kind == "value":
-            return self._poly(atom.term, names, 0)
+            return self._poly(value_of(atom), names, 0)
         inner = self._index(atom.exprs[0], names)
         if atom.kind == "table":
             values = atom.args[0]

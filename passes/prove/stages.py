@@ -12,7 +12,6 @@ import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from hlo_verify.equality import cases, opening
 from hlo_verify.equality.integers import Effort
@@ -68,8 +67,6 @@ class Stages:
     partitioned: list[Step] = field(default_factory=list)
     cuts: set[int] = field(default_factory=set)
     """The uids of terms that were found to be shards by case distinction."""
-    diagnosis: Any = None
-    """What `diagnose` has worked out, for the findings about all results."""
     _known: dict[Tensor, int] = field(default_factory=dict)
     """The tensors that the logical module computes with, each with the operation where it comes up first."""
     _frontier: Frontier = field(default_factory=Frontier)

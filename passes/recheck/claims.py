@@ -19,7 +19,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Apply, Poly, Read
+from hlo_verify.terms.term import Apply, Poly, Read, value_of
 
 Side = Callable[[Opening], Expr]
 
@@ -176,7 +176,7 @@ def _may_wrap(value: Value) -> bool:
             seen.add(part)
             todo.extend(part.exprs)
             if part.kind == "value":
-                atom = part.term.atom
+                atom = value_of(part).atom
                 if atom is None:
                     return True
                 if isinstance(atom, Apply) and atom.function in OF_ONE_TYPE:

@@ -21,7 +21,7 @@ from functools import partial
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.induction import Loop
+from hlo_verify.ops.induction import Loop, book_of
 from hlo_verify.ops.values import Context, Value, position_var, positions
 from hlo_verify.passes.recheck.meanings import UnwrittenError
 from hlo_verify.passes.recheck.plain import Affine, Element, Expr, Gate, Symbol, plus, whole
@@ -163,7 +163,7 @@ def induction(op: Op, operands: Sequence[Value], values: Sequence[Value], contex
     if any(v not in environment for v in (*body.arguments, *body.results)):
         raise UnwrittenError("a loop without an iteration")
     state = [environment[v] for v in body.arguments]
-    carried = carried_by(context.loops.loops)
+    carried = carried_by(book_of(context).loops)
     loops = {
         id(found.loop): found.loop
         for value, before in zip(state, operands, strict=True)

@@ -31,7 +31,7 @@ from hlo_verify.passes.recheck.plain import (
     times,
     whole,
 )
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
 
 BEST = frozenset({"argmax", "argmin"})
 
@@ -162,7 +162,7 @@ class _Scope:
             base = self.env.get(atom.var)
             return digit(whole(atom.var) if base is None else base, atom.low, None if atom.top else atom.radix)
         if atom.kind == "value":
-            return as_affine(self.poly(atom.term))
+            return as_affine(self.poly(value_of(atom)))
         inner = self.index(atom.exprs[0])
         if atom.kind == "mod":
             return digit(inner, 1, atom.args[0])
