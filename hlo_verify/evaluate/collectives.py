@@ -190,6 +190,8 @@ def _collective_permute(op: Op, args: list[Blocks], run: Run, place: Place) -> l
 
 
 def _collective_broadcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    if op.attributes.get("has_dynamic_root"):
+        raise UnknownError("members that an operand says")
     sources = np.full(place.devices, -1, np.int64)
     for group in groups_of(op, place, ordered=True):
         sources[group] = group[0]

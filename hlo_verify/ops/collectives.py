@@ -189,6 +189,8 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
 
 def _collective_broadcast(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Every member of a group receives its first member's value; a device in no group receives zeros."""
+    if op.attributes.get("has_dynamic_root"):
+        raise UnsupportedError("collective_broadcast from members that an operand says", Unsupported.USE)
     device = device_of(context)
     sources = {member: group[0] for group in process_groups(op, context) for member in group}
     return [Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.ops.values import Context, Rule, Value, integer_range, lighten, position
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, integer_range, lighten, position
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Poly
@@ -18,8 +21,25 @@ def index_at(indices: Value, where: list[Index], vector: int, component: int) ->
     return Value(indices.type, indices.at(at))
 
 
+CLAIMS = ("indices_are_sorted", "unique_indices")
+"""Attributes that say something of the values of an operation's indices: what it computes of others is not defined."""
+
+
+def heed_claims(op: Op, context: Context, is_unique: Callable[[], bool] = lambda: False) -> None:
+    """Raise `UnsupportedError` where the devices take something of indices for granted that is not known to hold, and
+    that the logical module does not take for granted: it is defined for other indices, and they are not."""
+    for name in CLAIMS:
+        if not op.attributes.get(name) or context.claims is None or (op.name, name) in context.claims:
+            continue
+        if name != "unique_indices" or not is_unique():
+            raise UnsupportedError(
+                f"{op.name} with {name}, which no {op.name} of the logical module says", Unsupported.USE
+            )
+
+
 def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO gather: start indices are clamped so that the slice lies inside."""
+    heed_claims(op, context)
     (result,) = op.types
     operand, start_indices = args
     numbers = op.attributes["dimension_numbers"]

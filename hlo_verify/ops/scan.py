@@ -39,7 +39,7 @@ def _scan(op: Op, args: list[Value], context: Context) -> list[Value]:
     results = []
     for n, kind in enumerate(op.types):
         stacked = n < outputs
-        key = (terms, dim, reverse, count, n)
+        key = (terms, dim, reverse, bool(op.attributes.get("is_associative")), count, n)
         if by_element:
             dims = [(v, [dim]) for v in inputs] + [(v, []) for v in inits]
             own: Sequence[int] = [dim] if stacked else []

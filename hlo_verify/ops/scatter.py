@@ -18,7 +18,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
-from hlo_verify.ops.indexing import equals, index_at
+from hlo_verify.ops.indexing import equals, heed_claims, index_at
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
@@ -104,6 +104,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(kind, v.term) for kind, v in zip(op.types, operands, strict=True)]
     kinds = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
+    heed_claims(op, context, lambda: at_most_once(place))
     landed: list[Poly] | None
     if kinds is None:
         kinds, landed = ("sum",) * count, _added(op, place, updates, context)

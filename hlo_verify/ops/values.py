@@ -125,6 +125,9 @@ class Context:
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
     session: Session = field(default_factory=Session)
+    claims: frozenset[tuple[str, str]] | None = None
+    """What the logical module takes for granted of indices: names of operations and of attributes that are set there.
+    None in that module itself, and where there is no other."""
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
     """The operations of each kind that `number` was asked of so far, in order, by their ids."""
 

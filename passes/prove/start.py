@@ -12,11 +12,12 @@ from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.indexing import CLAIMS
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.stages import Stages
-from hlo_verify.program.ir import Function, Module
+from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
@@ -81,8 +82,23 @@ def begin(logical: Module, partitioned: Module, run: Run, session: Session | Non
         shards,
         mentioned,
         Context(None, 1, 1, run, loops=loops, mesh=device, session=session),
-        Context(here, devices // replicas, replicas, run, side="partitioned", loops=loops, mesh=mesh, session=session),
+        Context(
+            here,
+            devices // replicas,
+            replicas,
+            run,
+            side="partitioned",
+            loops=loops,
+            mesh=mesh,
+            session=session,
+            claims=_claims(logical),
+        ),
     )
+
+
+def _claims(module: Module) -> frozenset[tuple[str, str]]:
+    """What a module takes for granted of indices."""
+    return frozenset((op.name, name) for op in operations(module.main) for name in CLAIMS if op.attributes.get(name))
 
 
 def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argument]:
