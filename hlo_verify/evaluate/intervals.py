@@ -204,12 +204,12 @@ def matrix_product(x: Array, y: Array) -> Array:
     for a, b, found in zip(x, y, result, strict=True):
         right = _middle_radius(b)
         for k in range(0, len(a), step):
-            found[k : k + step] = _product(_middle_radius(a[k : k + step]), right)
+            _multiply_into(found[k : k + step], _middle_radius(a[k : k + step]), right)
     return result
 
 
-def _product(x: tuple[Array, Array], y: tuple[Array, Array]) -> Array:
-    """The product of two matrices of intervals, by middles and radii.
+def _multiply_into(result: Array, x: tuple[Array, Array], y: tuple[Array, Array]) -> None:
+    """Fill the result with the product of two matrices of intervals, by middles and radii.
 
     |x y - X Y| <= |X| ry + rx (|Y| + ry) for middles X, Y and radii rx, ry, and what products of floats lose (Rump,
     Fast and parallel interval arithmetic, 1999).
@@ -218,12 +218,20 @@ def _product(x: tuple[Array, Array], y: tuple[Array, Array]) -> Array:
     terms, size_a, size_b = len(b), np.abs(a), np.abs(b)
     product = np.matmul(a, b)
     if not ra.any() and not rb.any() and _are_whole(a, b):
-        return _bounded(product, product, np.matmul(size_a, size_b), terms, are_whole=True)
+        result[...] = _bounded(product, product, np.matmul(size_a, size_b), terms, are_whole=True)
+        return
     off = np.matmul(size_a, rb + size_b * _growth(terms))
     if ra.any():
         off += np.matmul(ra, size_b + rb)
-    off = off * (1 + _growth(terms)) + (TINY if _may_underflow(size_a + ra, size_b + rb) else 0.0)
-    return _finite(interval(*outward(product - off, product + off)))
+    grown, lost = 1 + _growth(terms), TINY if _may_underflow(size_a + ra, size_b + rb) else 0.0
+
+    def bounds(centre: Array, far: Array) -> tuple[Array, Array]:
+        far = far * grown + lost
+        low, high = outward(centre - far, centre + far)
+        odd = ~(np.isfinite(low) & np.isfinite(high))
+        return (np.where(odd, np.nan, low), np.where(odd, np.nan, high)) if odd.any() else (low, high)
+
+    _fill(bounds, result, [product, off])
 
 
 def _middle_radius(values: Array) -> tuple[Array, Array]:

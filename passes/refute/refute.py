@@ -128,7 +128,7 @@ class Refuter:
     def _check_proofs(self, found: Counterexample, report: Report) -> None:
         """Raises `DisagreementError` where a result that was proved differs for a counterexample's inputs."""
         proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
-        seen = found.trial.differences(proved)
+        seen, _ = trials.beyond_noise(found.trial, found.trial.differences(proved))
         wrong = self.search.confirmer.confirm(found.trial.inputs, seen).differences if seen else {}
         for n, apart in wrong.items():
             raise DisagreementError(

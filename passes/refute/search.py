@@ -116,6 +116,9 @@ class Search:
     _spent: float = 0.0
     """The work of all searches so far, and how much it was when the first result was found to differ."""
     _found_after: float = 0.0
+    _drawn: float = 0.0
+    """The work of evaluations in floating point alone, and how much it was then."""
+    _drawn_before: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     open: dict[int, str] = field(default_factory=dict)
     """Results that looked different, and why that is not certain."""
@@ -135,14 +138,14 @@ class Search:
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
 
-        Once some do, the others are searched for with no more work than it took to find the first, and `further_work`.
+        Once some do, the others are searched for with no more work than it took to draw the first, and `further_work`.
         """
         bounds = self.session.limits
         begun, work = self._spent, bounds.search_work if work is None else work
         while self._tried < draws and not self._is_enough(results):
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if not self._best.keys().isdisjoint(results):
-                end = min(end, 2 * self._found_after + bounds.further_work)
+                end = min(end, self._found_after + self._drawn_before + bounds.further_work)
             if self._tried >= len(DRAWS) and self._cuts.all_fit:
                 break
             if self._spent > end or (self._hardest > bounds.single_work and not self._best):
@@ -154,7 +157,7 @@ class Search:
             self._tried += 1
             self._note(trial, results)
             if is_first and self._best:
-                self._found_after = self._spent
+                self._found_after, self._drawn_before = self._spent, self._drawn
             self._hardest = max(self._hardest, self._spent - before)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
                 self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
@@ -172,6 +175,7 @@ class Search:
     def _run(self, inputs: Inputs, limits: Limits, needed: Collection[int] | None = None) -> Trial:
         trial = trials.run(self.pair, inputs, limits=limits, needed=needed)
         self._spent += trial.work
+        self._drawn += trial.work
         self.session.inputs += 1
         bounds = self.session.limits
         if max(trial.whole.work, trial.local.work) > limits.work:

@@ -180,6 +180,18 @@ def test_sums_hold_the_exact_ones(size: int) -> None:
         assert landed[row, 1]["low"] == landed[row, 1]["high"] == 0
 
 
+def test_what_overflows_is_not_known() -> None:
+    """An infinity is one only where it was one before."""
+    huge = intervals.exact(np.full((1, 1, 1), 1e160))
+    for name in ("add", "multiply", "square", "exponential"):
+        a = huge if name != "add" else intervals.exact(np.full((1, 1, 1), 1.7e308))
+        operands = [a] * (2 if name in BINARY else 1)
+        assert np.isnan(functions.REAL[name](*operands)["high"]).all()
+    sums = intervals.weighted_sum(intervals.exact(np.full(3, 1e308)), np.ones(3))
+    for found in (intervals.matrix_product(huge, huge), sums):
+        assert np.isnan(found["low"]).all() and np.isnan(found["high"]).all()
+
+
 # Decisions
 
 
