@@ -7,6 +7,7 @@ clear error instead of an AttributeError in the middle of a proof.
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 from hlo_verify.jaxlib_hlo import (
@@ -62,9 +63,19 @@ def make_context() -> Any:
     return _make_ir_context()
 
 
-@functools.cache
+_RENEWED = 1000
+"""So many attributes are read in one context, which forgets none."""
+
+_read = itertools.count()
+
+
 def shared_context() -> Any:
-    """One context for attributes that are read by themselves (a sharding's text)."""
+    """A context for attributes that are read by themselves (a sharding's text); one takes 10 ms to make."""
+    return _context(next(_read) // _RENEWED)
+
+
+@functools.lru_cache(maxsize=1)
+def _context(number: int) -> Any:
     return make_context()
 
 

@@ -98,6 +98,19 @@ def test_no_terms_are_left_behind() -> None:
     assert done.stdout == "{'terms': 2}\n", "made without a session"
 
 
+_GROWS_BY_NOTHING = """
+from benchmarks.growth import growth
+print(growth(40, 10, threads=2))
+"""
+
+
+def test_a_process_does_not_grow() -> None:
+    """Each of 30 more pairs of modules leaves fewer than seven objects; `benchmarks.growth` verifies a thousand."""
+    done = subprocess.run([sys.executable, "-c", _GROWS_BY_NOTHING], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    assert done.stdout == "{}\n"
+
+
 def test_terms_of_sessions_are_apart() -> None:
     with Session().on() as outer:
         mine = tensor("argument", "x", "f32", ())
@@ -173,7 +186,8 @@ PROCESS = {
     "hlo_verify.evaluate.balls": {"_one_thread"},
     "hlo_verify.registered_calls": {"DEFAULT"},
     "hlo_verify.passes.load.conversion": {"_ONE_AT_A_TIME", "_pool"},
-    "hlo_verify.jaxlib_api": {"shared_context"},
+    "hlo_verify.jaxlib_api": {"_read", "_context"},
+    "hlo_verify.program.depth": {"_inside", "_before", "_lock"},
     "hlo_verify.program.sharding": {"automatic"},
     "hlo_verify.program.sharding_text": {"leaves"},
     "hlo_verify.evaluate.blocks": {"_drawn"},

@@ -9,7 +9,10 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import ParamSpec, TypeVar
 
 from hlo_verify.diagnostics import Input
@@ -24,32 +27,85 @@ STACK = 64 << 20
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_has_room: ContextVar[bool] = ContextVar("room for frames", default=False)
+_lock = threading.Lock()
+_inside = 0
+_before = sys.getrecursionlimit()
+
 
 def deeply(function: Callable[P, R]) -> Callable[P, R]:
-    """The function with room for `FRAMES`; it raises `InputError` for a module that is nested more deeply than that."""
+    """The function with room for `FRAMES`; it raises `InputError` for a module that is nested more deeply than that.
+
+    The main thread's stack grows; any other thread has one of a fixed size, and a call from there runs in a thread of
+    its own.
+    """
 
     @functools.wraps(function)
     def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
-        before = sys.getrecursionlimit()
-        if before < FRAMES and _stack_grows():
-            sys.setrecursionlimit(FRAMES)
+        run = functools.partial(function, *args, **kwargs)
         try:
-            return function(*args, **kwargs)
+            if _has_room.get():
+                return run()
+            if threading.current_thread() is not threading.main_thread():
+                return _on_its_own_stack(run)
+            with _frames(FRAMES if _stack_grows() else 0):
+                return run()
         except RecursionError as error:
             raise InputError(
                 "a module is nested too deeply: its calls, branches, loops or terms are inside of one another more "
                 f"often than {sys.getrecursionlimit()} frames of Python can follow; verify a part of it",
                 Input.UNSUPPORTED_MODULE,
             ) from error
-        finally:
-            sys.setrecursionlimit(before)
 
     return roomy
 
 
+@contextmanager
+def _frames(count: int) -> Iterator[None]:
+    """Allow so many frames, or as many as are allowed now. That is a setting of the process: it is as it was when the
+    last thread is done."""
+    global _inside, _before
+    with _lock:
+        if not _inside:
+            _before = sys.getrecursionlimit()
+        _inside += 1
+        sys.setrecursionlimit(max(count, sys.getrecursionlimit()))
+    token = _has_room.set(True)
+    try:
+        yield
+    finally:
+        _has_room.reset(token)
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                sys.setrecursionlimit(_before)
+
+
+def _on_its_own_stack(run: Callable[[], R]) -> R:
+    """What a call gives, in a thread with a stack of `STACK`."""
+    answer: Future[R] = Future()
+
+    def work() -> None:
+        try:
+            with _frames(FRAMES):
+                answer.set_result(run())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(work,))
+    with _lock:
+        size = threading.stack_size(STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(size)
+    thread.join()
+    return answer.result()
+
+
 def _stack_grows() -> bool:
-    """Whether this thread's stack may grow to `STACK`; the main thread's does, up to a limit that can be raised."""
-    if threading.current_thread() is not threading.main_thread() or not sys.platform.startswith("linux"):
+    """Whether the main thread's stack may grow to `STACK`: it does up to a limit, that can be raised."""
+    if not sys.platform.startswith("linux"):
         return False
     import resource
 

@@ -374,7 +374,7 @@ def parse_local(text: str, ranks: Sequence[int], devices: int | None) -> tuple[S
     return parse_sharding(text, ranks, devices, local=True)
 
 
-@functools.cache
+@functools.lru_cache(256)
 def automatic(text: str, devices: int) -> Numbers | None:
     """A number for each device, equal for those that differ along manual axes alone; None without manual axes.
 

@@ -37,7 +37,7 @@ _PLACES_NOTHING = re.compile(
 )
 
 
-@functools.cache
+@functools.lru_cache(4096)
 def leaves(text: str) -> tuple[str, ...]:
     """The text of each element of a tuple's sharding, or of a sharding that is no tuple's, fit for jaxlib.
 

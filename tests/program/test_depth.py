@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,19 +58,21 @@ def test_what_is_too_deep_is_an_input_error(
     assert said.count("\n") == 1
 
 
-def test_other_threads_keep_the_stack_that_they_have() -> None:
-    found: list[object] = []
+def test_other_threads_have_the_same_room() -> None:
+    """Also two of them at a time, beside the main one."""
 
-    def attempt() -> None:
+    def verdict(count: int) -> object:
         try:
-            found.append(api.verify(calls(3000), calls(3000), devices=1).verdict)
+            return api.verify(calls(count), calls(count), devices=1).verdict
         except InputError as error:
-            found.append(error.code)
+            return error.code
 
-    thread = threading.Thread(target=attempt)
-    thread.start()
-    thread.join()
-    assert found == ["HV406"]
+    before = sys.getrecursionlimit()
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(verdict, [300, 3000, 300])
+        assert verdict(300) is Verdict.PROVED
+        assert list(found) == [Verdict.PROVED, "HV406", Verdict.PROVED]
+    assert sys.getrecursionlimit() == before
 
 
 def test_the_limit_of_frames_is_put_back() -> None:
