@@ -98,6 +98,30 @@ def test_agrees_with_a_sound_prover() -> None:
     assert found.by_solver > 0
 
 
+MASKED = """
+    %zeros = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+    %i = stablehlo.iota dim = 0 : tensor<8x8xi32>
+    %j = stablehlo.iota dim = 1 : tensor<8x8xi32>
+    %causal = stablehlo.compare LE, %j, %i : (tensor<8x8xi32>, tensor<8x8xi32>) -> tensor<8x8xi1>
+    %weights = stablehlo.select %causal, %x, %zeros : tensor<8x8xi1>, tensor<8x8xf32>
+    %log = stablehlo.log %w : tensor<8xCxf32>
+    %y = stablehlo.dot_general %weights, %log, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8xCxf32>) -> tensor<8xCxf32>
+    return %y : tensor<8xCxf32>"""
+
+
+def test_zero_times_what_may_be_no_number_is_0() -> None:
+    """A claim says what numbers give; where something is none, the prover's term has more than what is computed."""
+    columns = on("{devices=[1,4]<=[4]}")
+    signature = (
+        f"(%x: tensor<8x8xf32> {on('{replicated}')}, %w: tensor<8x12xf32> {columns}) -> (tensor<8x12xf32> {columns})"
+    )
+    whole = _module(signature, MASKED.replace("C", "12"), 4)
+    local = _module("(%x: tensor<8x8xf32>, %w: tensor<8x3xf32>) -> tensor<8x3xf32>", MASKED.replace("C", "3"), 4)
+    found = recheck_with(_inline, load(whole), load(local), 5000)
+    assert (found.disagreements, found.unchecked) == ((), ())
+    assert found.steps > 0
+
+
 def test_a_step_agrees_if_all_of_its_elements_do(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = _checked()
     monkeypatch.setattr("hlo_verify.passes.recheck.answer.ENOUGH", 0)
