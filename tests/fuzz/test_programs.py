@@ -21,7 +21,7 @@ from tools.fuzz.programs.families import FAMILIES
 from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.machine import Machine
 from tools.fuzz.programs.pair import Pair, make_pair
-from tools.fuzz.programs.program import Kind
+from tools.fuzz.programs.program import UNSIGNED, Function, Kind, Node
 from tools.fuzz.programs.replicas import choices
 from tools.fuzz.programs.shrink import shrink
 from tools.fuzz.programs.text import module
@@ -43,8 +43,8 @@ def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int
     compared = 0
     for pair in _pairs(family, seed, 4):
         function = pair.logical
-        if any(node.op == "scatter" for node in function.body.nodes):
-            continue  # the interpreter writes into the operand, which others may read
+        if any(node.op == "scatter" or _is_looked_up_unsigned(function, node) for node in function.body.nodes):
+            continue  # the interpreter writes into the operand, which others may read, and takes 200 for -56
         generator = np.random.default_rng(seed)
         given = [draw(function.kinds[v], generator, 4) for v in function.body.arguments]
         machine = Machine(function, 4, 1, generator)
@@ -64,6 +64,11 @@ def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int
                 )
             compared += 1
     assert compared
+
+
+def _is_looked_up_unsigned(function: Function, node: Node) -> bool:
+    looks_up = node.op in ("gather", "dynamic_slice", "dynamic_update_slice")
+    return looks_up and function.kinds[node.inputs[-1]].dtype in UNSIGNED
 
 
 def _numpy(kind: Kind) -> np.dtype:
@@ -90,7 +95,7 @@ def test_most_that_is_only_partitioned_computes_the_same() -> None:
 
 
 def test_what_depends_on_the_device_is_written_in_every_way_and_mostly_right() -> None:
-    pairs = [pair for pair in _pairs("devices", 5, 200) if not pair.is_mutated]
+    pairs = [pair for pair in _pairs("devices", 5, 500) if not pair.is_mutated]
     done = {each.split(": ")[-1] for pair in pairs for each in pair.done}
     assert {way.__name__.strip("_") for _, way in by_device.WAYS} <= done
     truths = [judge(pair, np.random.default_rng(0)).truth for pair in pairs]

@@ -21,7 +21,7 @@ FAMILIES = {
         ("i1", "i8", "i32"), {"binary": 3, "compare": 3, "select": 3, "convert": 1, "move": 2, "reduce": 3}
     ),
     "index": Family(
-        ("i32", "f32", "i8"),
+        ("i32", "f32", "i8", "ui8"),
         {"binary": 2, "convert": 1, "move": 1, "gather": 3, "scatter": 3, "dynamic": 4, "reduce": 1},
     ),
     "order": Family(
@@ -50,9 +50,10 @@ FAMILIES = {
         by_device=1.0,
     ),
     "narrow": Family(
-        ("bf16", "f16", "f32", "f64"), {**_PLAIN, "convert": 3, "dot": 2, "compare": 1, "select": 1, "window": 1}
+        ("bf16", "f16", "f32", "f64"),
+        {**_PLAIN, "convert": 3, "dot": 2, "compare": 1, "select": 1, "window": 1, "real": 2},
     ),
-    "complex": Family(("f32",), {"complex": 4, "binary": 2, "reduce": 1, "move": 1, "unary": 1}, (1, 3)),
+    "complex": Family(("f32",), {"complex": 4, "binary": 2, "reduce": 1, "move": 1, "unary": 1, "real": 1}, (1, 3)),
     "small": Family(
         ("i32", "f32", "i1"),
         {**_PLAIN, "window": 1, "gaps": 1, "sort": 1, "dot": 1, "scatter": 1, "dynamic": 1, "while": 1, "shift": 1},

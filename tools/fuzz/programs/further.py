@@ -110,6 +110,21 @@ def complex_numbers(maker: Maker) -> list[int]:
     return [builder.op(part, (values[-1],), kind.of("f32")) for part in ("real", "imag")]
 
 
+def real(maker: Maker) -> list[int]:
+    """Quotients, remainders and angles of floats, by what is nowhere zero."""
+    a = maker.some(lambda k: k.is_float)
+    if a is None:
+        return []
+    rng, builder, kind = maker.random, maker.builder, maker.kind(a)
+    b = builder.like(rng.choice([2.0, -3.0, 0.5, 1.0, 7.0]), a)
+    if rng.random() < 0.4:
+        other = maker.of_type(kind.dtype, kind.shape)
+        b = builder.same("add", builder.same("multiply", other, other), builder.like(1.0, a))
+    if rng.random() < 0.2:
+        return [builder.same("log_plus_one", builder.same("abs", a))]
+    return [builder.same(rng.choice(["divide", "divide", "remainder", "atan2"]), a, b)]
+
+
 def random_bits(maker: Maker) -> list[int]:
     """Bits that a state says; the state after them may say others."""
     rng, builder = maker.random, maker.builder

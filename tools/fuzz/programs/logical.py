@@ -26,6 +26,7 @@ STEPS: dict[str, Step] = {
     "batch_dot": further.batch_dot,
     "complex": further.complex_numbers,
     "bits": further.random_bits,
+    "real": further.real,
     "while": regions.loop,
 }
 

@@ -273,7 +273,7 @@ def _concatenate(machine: Machine, node: Node, args: list[Array], results: list[
 def _reduce(machine: Machine, node: Node, args: list[Array], results: list[Kind]) -> list[Array]:
     (a,), name = args, node.attributes["combine"]
     dtype = "i1" if a.dtype == bool else next(k for k, v in DTYPES.items() if v == a.dtype)
-    start = np.full((*a.shape[:2], 1), identity(name, dtype)).astype(a.dtype)
+    start = np.full((*a.shape[:2], 1), node.attributes.get("start", identity(name, dtype))).astype(a.dtype)
     dims = node.attributes["dims"]
     rest = [2 + k for k in range(a.ndim - 2) if k not in dims]
     flat = a.transpose(0, 1, *(2 + k for k in dims), *rest)

@@ -160,6 +160,15 @@ def _reducer(function: Function, block: Block, node: Node, rng: random.Random) -
     return True
 
 
+def _start(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
+    """A reduction that starts with another number."""
+    if "start" in node.attributes and rng.random() < 0.5:
+        del node.attributes["start"]
+    else:
+        node.attributes["start"] = rng.randrange(2)
+    return True
+
+
 def _groups(function: Function, block: Block, node: Node, rng: random.Random) -> bool:
     """Other groups of the same size, or the same devices in another order."""
     rows = node.attributes["groups"]
@@ -363,6 +372,7 @@ EDITS: list[tuple[Edit, frozenset[str] | None]] = [
     (_direction, frozenset(["compare", "sort"])),
     (_ties, frozenset(["argmax"])),
     (_reducer, frozenset(["reduce", "reduce_window", "all_reduce", "reduce_scatter", "scatter"])),
+    (_start, frozenset(["reduce"])),
     (_groups, frozenset(["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"])),
     (_groups, frozenset(["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "collective_broadcast"])),
     (_pairs, frozenset(["collective_permute"])),

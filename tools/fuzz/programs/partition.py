@@ -243,9 +243,14 @@ def reduce(parts: Partitioner, node: Node) -> list[Placed]:
     for k in split:
         if kind.shape[k] % parts.mesh.size(layout.dims[k]):
             value = parts.wires.masked(value, kind, layout, k, combine)
-    found = parts.builder.reduce(value, dims, combine)
     axes = [axis for k in split for axis in layout.dims[k]]
     kept = tuple(axes for k, axes in enumerate(layout.dims) if k not in dims)
+    start = node.attributes.get("start")
+    if start is not None and (axes or layout.partial) and parts.random.random() < 0.7:
+        found = parts.builder.reduce(value, dims, combine)
+        found = parts.wires.all_reduce(found, [*axes, *layout.partial], combine)
+        return [(parts.builder.same(combine, found, parts.builder.like(start, found)), Layout(kept))]
+    found = parts.builder.reduce(value, dims, combine, start)  # each device may start with it: right for maxima
     if axes and combine == "add" and kind.dtype != "i1" and parts.random.random() < 0.6:
         return [(found, Layout(kept, (*layout.partial, *axes)))]
     if axes:

@@ -177,10 +177,12 @@ class Builder:
         shape[dim] = sum(self.kind(value).shape[dim] for value in values)
         return self.op("concatenate", values, self.kind(values[0]).shaped(*shape), dim=dim)
 
-    def reduce(self, a: int, dims: Sequence[int], combine: str) -> int:
+    def reduce(self, a: int, dims: Sequence[int], combine: str, start: Any = None) -> int:
+        """A reduction, which starts with what the reducer leaves as it is if nothing else is said."""
         kind = self.kind(a)
         shape = [n for k, n in enumerate(kind.shape) if k not in dims]
-        return self.op("reduce", (a,), kind.shaped(*shape), dims=tuple(sorted(dims)), combine=combine)
+        found = {"dims": tuple(sorted(dims)), "combine": combine} | ({} if start is None else {"start": start})
+        return self.op("reduce", (a,), kind.shaped(*shape), **found)
 
     def dynamic_slice(self, a: int, starts: Sequence[int], sizes: Sequence[int]) -> int:
         return self.op("dynamic_slice", (a, *starts), self.kind(a).shaped(*sizes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tools.fuzz.programs.maker import DIRECTIONS, Family, Maker
 from tools.fuzz.programs.program import Block, Kind, inlined
@@ -22,21 +23,45 @@ def _inside(maker: Maker, kinds: Sequence[Kind] = ()) -> Maker:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """How a loop counts: from a value, by steps, as long as it compares so with the limit: a number, or a value."""
+
+    start: int
+    step: int
+    direction: str
+    limit: int
+    is_value: bool = False
+
+
+def _counting(maker: Maker) -> _Counting:
+    rng, builder, counter = maker.random, maker.builder, Kind((), "i32")
+    first, step, turns = rng.choice([0, 0, 0, 1, 2]), rng.choice([1, 1, 1, 2]), rng.randrange(1, 6)
+    way = rng.choice(["up", "up", "up", "down", "until", "given"])
+    if way == "given":
+        given = builder.convert(maker.index(), "i32")
+        low, high = (builder.constant(k, counter) for k in (0, 4))
+        return _Counting(builder.constant(first, counter), step, "LT", builder.same("clamp", low, given, high), True)
+    if way == "down":
+        return _Counting(builder.constant(first + turns * step, counter), -step, "GT", first)
+    if way == "until":
+        return _Counting(builder.constant(first, counter), step, "NE", first + turns * step)
+    return _Counting(builder.constant(first, counter), step, "LT", first + turns)
+
+
 def loop(maker: Maker) -> list[int]:
-    """A loop that counts up by steps to a limit, and carries a value or two."""
+    """A loop that counts by steps to a limit, and carries a value or two."""
     rng, counter = maker.random, Kind((), "i32")
-    first, step = rng.choice([0, 0, 0, 1, 2]), rng.choice([1, 1, 1, 2])
-    limit = first + rng.randrange(1, 6)
+    count = _counting(maker)
     carried = [a for a in (maker.some() for _ in range(rng.choice([1, 1, 2]))) if a is not None] or [
         maker.of_type(maker.dtype(), maker.base)
     ]
     kinds = [counter, *map(maker.kind, carried)]
-    start = maker.builder.constant(first, counter)
     test = maker.builder.region(kinds)
-    bound = test.constant(limit, counter)
-    test.block.results = (test.compare("LT", test.block.arguments[0], bound),)
+    bound = count.limit if count.is_value else test.constant(count.limit, counter)
+    test.block.results = (test.compare(count.direction, test.block.arguments[0], bound),)
     body = _inside(maker, kinds)
-    number = body.builder.same("add", body.builder.block.arguments[0], body.builder.constant(step, counter))
+    number = body.builder.same("add", body.builder.block.arguments[0], body.builder.constant(count.step, counter))
     if rng.random() < 0.6:
         body.values.append(
             body.builder.broadcast(
@@ -57,7 +82,7 @@ def loop(maker: Maker) -> list[int]:
             new = body.builder.same(name, argument, new)
         results.append(new)
     body.builder.block.results = (number, *results)
-    found = maker.builder.many("while", [start, *carried], kinds, [test.block, body.builder.block])
+    found = maker.builder.many("while", [count.start, *carried], kinds, [test.block, body.builder.block])
     return list(found[1:])
 
 

@@ -10,7 +10,8 @@ from tools.fuzz.programs.program import INTEGERS, Kind
 BINARY = "add subtract multiply maximum minimum and or xor".split()
 UNARY = "negate abs not sign popcnt count_leading_zeros".split()
 REAL_BINARY = "add subtract multiply maximum minimum".split()
-REAL_UNARY = "negate abs tanh exponential logistic sine floor sign".split()
+REAL_UNARY = """negate abs tanh exponential logistic sine floor sign cosine ceil round_nearest_afz round_nearest_even
+    exponential_minus_one cbrt""".split()
 TRUTH_BINARY = "and or xor".split()
 REDUCERS = {
     "integer": "add add maximum minimum and or xor multiply".split(),
@@ -165,7 +166,8 @@ def reduce(maker: Maker) -> list[int]:
         return []
     kind = maker.kind(a)
     dims = maker.random.sample(range(len(kind.shape)), maker.random.randrange(1, len(kind.shape) + 1))
-    found = maker.builder.reduce(a, dims, maker.random.choice(reducers(kind)))
+    start = maker.number(kind.dtype) if maker.random.random() < 0.15 else None
+    found = maker.builder.reduce(a, dims, maker.random.choice(reducers(kind)), start)
     if maker.random.random() < 0.4:
         kept = [k for k in range(len(kind.shape)) if k not in dims]
         return [found, maker.builder.broadcast(found, kind.shape, kept)]

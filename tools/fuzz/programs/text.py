@@ -80,7 +80,8 @@ def _node(function: Function, node: Node, depth: int) -> list[str]:
         if node.op in ("reduce", "reduce_window"):
             scalar = kinds[0].shaped()
             start = f"%s{node.outputs[0]}"
-            value = literal(identity(node.attributes["combine"], scalar.dtype), scalar)
+            nothing = identity(node.attributes["combine"], scalar.dtype)
+            value = literal(node.attributes.get("start", nothing), scalar)
             lines.append(f'{pad}{start} = "stablehlo.constant"() {{value = {value}}} : () -> {tensor(scalar)}')
             names.append(start)
             kinds.append(scalar)
