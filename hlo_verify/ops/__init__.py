@@ -24,7 +24,7 @@ from hlo_verify.ops import (
 )
 from hlo_verify.ops.values import Context, Rule, Value
 from hlo_verify.program.ir import Op
-from hlo_verify.program.op_families import CONTROL, communicates
+from hlo_verify.program.op_families import communicates
 from hlo_verify.terms.term import ZERO
 
 
@@ -42,7 +42,7 @@ def _with_empty_results(rule: Rule) -> Rule:
     """A rule that need not think of results without any element: they have one term, unless devices may wait for it."""
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
-        waits = op.name in CONTROL and any(map(communicates, op.regions))
+        waits = any(map(communicates, op.regions))
         if op.types and all(0 in kind.shape for kind in op.types) and not waits:
             return [Value(kind, ZERO) for kind in op.types]
         return [Value(value.type, ZERO) if 0 in value.shape else value for value in rule(op, args, context)]

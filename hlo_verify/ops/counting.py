@@ -39,8 +39,9 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             invariant.add(k)
             continue
         start = args[k].term.constant
-        step = _step(result, argument, body, producers, context)
-        if isinstance(start, int) and step and args[k].shape == () and is_integer(args[k].type.dtype):
+        is_number = args[k].shape == () and is_integer(args[k].type.dtype)
+        step = _step(result, argument, body, producers, context) if is_number else None
+        if isinstance(start, int) and step:
             counters[k] = (as_index(args[k]).const, step)
     t = expr.var("t", "count", _steps_that_fit(counters, op))
     values = []
