@@ -29,6 +29,20 @@ class Limits:
     """Steps (questions to Z3, terms looked at) of one comparison, case by case: equal terms take some dozens."""
     cases: int = 600
     """Cases that one question may fall into by its guards: where there are more, they do not end."""
+    comparison_depth: int = 4
+    """How deep a comparison takes definitions apart: what two modules define differs near the surface."""
+    alignments: int = 6
+    """Ways of aligning the bound variables of one sum with another's; of all sums of a term together its square."""
+    enumerated_values: int = 16
+    """Values of a variable that are looked at one by one, where it is looked up in tables, clamped or divided."""
+    written_out_values: int = 8
+    """Values of a variable over which a sum is written out: a window's."""
+    written_out_terms: int = 48
+    """Terms that all sums of a comparison are written out as, together."""
+    written_out_steps: int = 100
+    """Steps of a comparison whose sums are written out: where that is of use, what is left is short."""
+    turns_apart: int = 16
+    """Sums, turn by turn, that one sum is taken apart into."""
     total_steps: int = 8000
     """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""
     vain_comparisons: int = 16

@@ -53,6 +53,36 @@ def test_nothing_else_looks_at_a_clock() -> None:
     assert found <= TELLS_THE_TIME.keys(), "count steps; seconds differ from machine to machine"
 
 
+SEARCHES = ("hlo_verify/equality", "passes/place")
+"""The rooms that try one thing after another: how many, is a limit."""
+
+NO_LIMITS = {
+    "COST": "what one question counts for",
+    "DEEP": "what a role is",
+    "NAMED": "how a line is written",
+    "POINTS": "where a term is looked at, to refuse it at once",
+    "TERMS": "the length of a term from which names are left in it",
+}
+
+
+def test_searches_have_no_limits_of_their_own() -> None:
+    """A number that says when to give up is a field of `Limits`: documented, set by name, and said in a report."""
+    numbers = set()
+    for path in itertools.chain.from_iterable((ROOT / room).rglob("*.py") for room in SEARCHES):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and _is_number(node.value):
+                numbers |= {name.id for name in node.targets if isinstance(name, ast.Name)}
+    assert numbers == NO_LIMITS.keys()
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is made of numbers alone."""
+    parts = [part for part in ast.walk(node) if isinstance(part, ast.expr)]
+    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+    others = (part for part in parts if not isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp))
+    return not any(others) and all(isinstance(value, int | float) for value in constants)
+
+
 @pytest.mark.parametrize("name", ["partitioned.hlo.gz", "broken_dropped_psum.hlo.gz", "broken_swapped_operands.hlo.gz"])
 def test_a_report_is_the_same_on_a_slow_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = []

@@ -29,6 +29,7 @@ from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import Limits
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import (
@@ -45,15 +46,6 @@ from hlo_verify.terms.term import (
     make_guard,
     make_poly,
 )
-
-WRITTEN_OUT = 100
-"""The most questions for a comparison whose sums are written out: where that is of use, what is left is short."""
-
-DEPTH = 4
-"""How deep definitions are taken apart."""
-
-ALIGNMENTS = 6
-"""The most ways of aligning the bound variables of one sum with another's."""
 
 
 def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None = None) -> bool:
@@ -74,12 +66,15 @@ def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
     return vanishes(p, effort) or _vanishes_for_each(p, effort) or _vanishes_written_out(p, effort)
 
 
-def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
+def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     """Whether a term is 0 for all values of its index variables."""
+    depth = effort.session.limits.comparison_depth if depth is None else depth
     if together(p) is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
         return True
     effort.session.check()
     effort.left -= 1 + len(p.items) // 4
+    if depth < 0:
+        effort.session.reached("comparison_depth")
     if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
         return False
     without = without_name(p)
@@ -91,17 +86,16 @@ def vanishes(p: Poly, effort: Effort, depth: int = DEPTH) -> bool:
     return not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
 
 
-ENUMERATED = 16
-"""The most values of a variable that are looked at one by one."""
-
-
 def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 for each of the few values of a variable that it looks up in tables, clamps or divides."""
     p = opened(p)
     inner = {
         v for a in atoms(p) for e in indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
     }
-    v = max((v for v in inner if v.size <= ENUMERATED), key=lambda v: (v.size, v.uid), default=None)
+    most = effort.session.limits.enumerated_values
+    v = max((v for v in inner if v.size <= most), key=lambda v: (v.size, v.uid), default=None)
+    if inner and v is None:
+        effort.session.reached("enumerated_values")
     if v is None:
         return False
     return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
@@ -109,8 +103,8 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
 
 def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 because what sums over few values add up cancels, addend by addend."""
-    added_up = written_out(opened(p))
-    return added_up is not None and effort.within(WRITTEN_OUT, lambda part: vanishes(added_up, part))
+    added_up, most = written_out(opened(p), effort.session), effort.session.limits.written_out_steps
+    return added_up is not None and effort.within(most, lambda part: vanishes(added_up, part), "written_out_steps")
 
 
 def _sum_of(mono: Monomial) -> Read | None:
@@ -138,24 +132,30 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
     if (
         alike
-        and all(any(vanishes(body, effort, depth - 1) for body in _joined(parts)) for parts in groups.values())
+        and all(
+            any(vanishes(body, effort, depth - 1) for body in _joined(parts, effort.session))
+            for parts in groups.values()
+        )
         and vanishes(algebra.build(rest), effort, depth - 1)
     ):
         return True
     sums = [read for parts in groups.values() for _, _, read in parts]
-    return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums))
+    return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums, effort.session))
 
 
-def _joined(parts: list[Part]) -> Iterator[Poly]:
+def _joined(parts: list[Part], session: Session) -> Iterator[Poly]:
     """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
+    ways = session.limits.alignments
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
     frame = frame_of(body, variables)
-    most = 1 if len(parts) > 4 else ALIGNMENTS
+    most = 1 if len(parts) > 4 else ways
     choices = [
         [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
     ]
-    for bodies in islice(product(*choices), ALIGNMENTS * ALIGNMENTS):
+    if prod(map(len, choices)) > ways * ways:
+        session.reached("alignments")
+    for bodies in islice(product(*choices), ways * ways):
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
             total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))

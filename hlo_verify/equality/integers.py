@@ -43,14 +43,15 @@ class Effort:
         bounds = self.session.limits
         return Limits(self.session.milliseconds(), bounds.solver_steps, bounds.solver_megabytes)
 
-    def within(self, most: int, question: Callable[[Effort], bool]) -> bool:
-        """The answer to a question that may take so much of it, and remembers together with the others."""
+    def within(self, most: int, question: Callable[[Effort], bool], limit: str = "comparison_steps") -> bool:
+        """The answer to a question that may take so much of it, and remembers together with the others; `limit` is what
+        `most` is called."""
         given = min(most, self.left)
         part = replace(self, left=given)
         answer = question(part)
         self.left -= given - part.left
         if part.left <= 0 and not answer:
-            self.session.reached("total_steps" if given < most else "comparison_steps")
+            self.session.reached("total_steps" if given < most else limit)
         return answer
 
 

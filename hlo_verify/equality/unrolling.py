@@ -15,52 +15,52 @@ from math import prod
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Poly, Read, atoms
 
-TURNS = 16
-"""The most sums that one is taken apart into."""
-
-FEW = 8
-"""Over at most so many values a sum is written out, as at most ADDITIONS terms for all sums together."""
-
-ADDITIONS = 48
-
 Digit = tuple[int, int]
 """Which bound variable, and the weight of its digit."""
 
 
-def unrolled(sums: Sequence[Read]) -> Iterator[dict[Atom, Poly]]:
+def unrolled(sums: Sequence[Read], session: Session) -> Iterator[dict[Atom, Poly]]:
     """The sums over most values, each as one for every turn; the others are over as many values as a turn has.
 
     For every digit that may count the turns; nothing where the sums are not over two numbers of values, or the shorter
     ones are not as many as the longer ones have turns: then they are no sums turn by turn.
     """
     counts = sorted({_count(read) for read in sums})
-    if len(counts) != 2 or counts[1] % counts[0] or counts[1] // counts[0] > TURNS:
+    if len(counts) != 2 or counts[1] % counts[0]:
         return
     turns = counts[1] // counts[0]
     different = dict.fromkeys(sums)
     long = [read for read in different if _count(read) == counts[1]]
     if len(different) != len(long) * (1 + turns):
         return
+    if turns > session.limits.turns_apart:
+        session.reached("turns_apart")
+        return
     choices = [_digits(read, turns) for read in long]
     for chosen in zip(*choices, strict=False):
         yield {read: _taken_apart(read, digit, turns) for read, digit in zip(long, chosen, strict=True)}
 
 
-def written_out(p: Poly) -> Poly | None:
+def written_out(p: Poly, session: Session) -> Poly | None:
     """A term whose sums are over few values of some variables, with all of these sums written out as additions.
 
     Two sums over the values of a window may go through them in other variables, or leave some of them to guards. None
     where there are no such sums, or these would be too many additions.
     """
     sums = {a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum"}
-    few = {read: dims for read in sums if (dims := [n for n, v in enumerate(read.tensor.bound) if v.size <= FEW])}
+    most = session.limits.written_out_values
+    few = {read: dims for read in sums if (dims := [n for n, v in enumerate(read.tensor.bound) if v.size <= most])}
     additions = sum(prod(read.tensor.bound[n].size for n in dims) for read, dims in few.items())
-    if not few or additions > ADDITIONS:
+    if additions > session.limits.written_out_terms:
+        session.reached("written_out_terms")
+        return None
+    if not few:
         return None
     return rebuilt(p, {read: _added_up(read, dims) for read, dims in few.items()}, {})
 
