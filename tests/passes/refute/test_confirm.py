@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hlo_verify
 from hlo_verify.diagnostics import Internal
 from hlo_verify.evaluate import Blocks, dense, of_dense
+from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute.confirm import Confirmer
 from hlo_verify.passes.refute.literals import ASSUMPTION, Literals, is_plain
@@ -15,6 +18,7 @@ from hlo_verify.passes.refute.search import Search
 from hlo_verify.passes.refute.trial import run
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.report import Verdict
+from hlo_verify.session import Session
 from tests.support.pairs import elementwise
 
 
@@ -285,6 +289,36 @@ def test_plain_numbers_are_exact_and_others_are_balls() -> None:
     assert both(value, "f32") == 0 and both.is_used
     parts = alone(np.array(0.1 + 0.5j), "complex<f32>")
     assert parts.real > 0 and parts.imag == 0
+
+
+MASKED = """module @masked attributes {mhlo.num_partitions = 1 : i32} {
+  func.func @main(
+    %x: tensor<f32> {mhlo.sharding = "{replicated}"}) -> (tensor<1536xf32> {mhlo.sharding = "{replicated}"}) {
+  %i = stablehlo.iota dim = 0 : tensor<1536x1536xf32>
+  %j = stablehlo.iota dim = 1 : tensor<1536x1536xf32>
+  %p = stablehlo.compare DIRECTION, %i, %j : (tensor<1536x1536xf32>, tensor<1536x1536xf32>) -> tensor<1536x1536xi1>
+  %b = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> tensor<1536x1536xf32>
+  %c = stablehlo.constant dense<-3.0e38> : tensor<1536x1536xf32>
+  %s = stablehlo.select %p, %b, %c : tensor<1536x1536xi1>, tensor<1536x1536xf32>
+  %e = stablehlo.exponential %s : tensor<1536x1536xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.reduce(%e init: %z) applies stablehlo.add across dimensions = [1]
+       : (tensor<1536x1536xf32>, tensor<f32>) -> tensor<1536xf32>
+  return %y : tensor<1536xf32>
+}}"""
+
+
+def test_what_is_too_large_for_balls_is_confirmed_on_intervals() -> None:
+    """A causal mask makes as many different elements as it has, whatever the inputs."""
+    wrong = pair_of(*(load(MASKED.replace("DIRECTION", direction)) for direction in ("GE", "GT")))
+    right = pair_of(*(load(MASKED.replace("DIRECTION", direction)) for direction in ("GE", "GE")))
+    inputs = (of_dense(np.array(0.5, np.float32)),)
+    said = Confirmer(wrong).confirm(inputs, [0])
+    assert said.differences and not said.is_too_large
+    assert Confirmer(right).confirm(inputs, [0]).is_too_large
+    few = Session(replace(Limits(), interval_elements=1 << 16))
+    said = Confirmer(wrong, few).confirm(inputs, [0])
+    assert not said.differences and said.is_too_large and "interval_work" in few.spent().limits
 
 
 # What means nothing
