@@ -195,14 +195,14 @@ def _split(p: Poly, state: _Split) -> bool:
         state.integers.effort.session.reached("cases")
     if state.budget < 0 or state.integers.effort.left <= 0:
         return False
-    guards = {a for a in atoms(p) if isinstance(a, Guard)}
+    guards = dict.fromkeys(a for a in atoms(p) if isinstance(a, Guard))
     if not guards:
         return _cancels(p, state)
     # Sums of guards on several forms of one variable may bring back a guard that was decided before.
     decided: dict[Atom, Poly] = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
     if len(decided) == len(guards):
         return _split(rebuilt(p, decided, {}), state)
-    form = min(guards - decided.keys(), key=lambda g: g.uid).form
+    form = min(guards.keys() - decided.keys(), key=lambda g: g.uid).form
     own = [g for g in guards if g.form is form]
     before = state.pieces.get(form)
     for piece in _pieces(form, own if before is None else [*own, before]):

@@ -53,7 +53,7 @@ def written_out(p: Poly, session: Session) -> Poly | None:
     Two sums over the values of a window may go through them in other variables, or leave some of them to guards. None
     where there are no such sums, or these would be too many additions.
     """
-    sums = {a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum"}
+    sums = dict.fromkeys(a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum")
     most = session.limits.written_out_values
     few = {read: dims for read in sums if (dims := [n for n, v in enumerate(read.tensor.bound) if v.size <= most])}
     additions = sum(prod(read.tensor.bound[n].size for n in dims) for read, dims in few.items())

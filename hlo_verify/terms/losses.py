@@ -91,7 +91,7 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
             both = Case({**around.pieces, **case.pieces}, {**around.truths, **case.truths})
             seen.append({atom for mono in both.coefficients(items) for atom in _doubtful(mono)})
         every = set[Atom]().union(*seen)
-        found |= {atom for here in seen for atom in every - here if not _is_implied(atom, here)}
+        found |= {atom for here in seen for atom in _by_age(every - here) if not _is_implied(atom, here)}
     return found
 
 
@@ -190,7 +190,7 @@ def _lost(
     }
     if added:
         gone |= _of_both_signs(before)
-    return {atom for atom in gone if not _is_implied(atom, there)}
+    return {atom for atom in _by_age(gone) if not _is_implied(atom, there)}
 
 
 def _of_both_signs(parts: Sequence[dict[Monomial, Number]]) -> set[Atom]:
@@ -207,8 +207,13 @@ def _infinite(mono: Monomial) -> set[Atom]:
     return {atom for atom in _doubtful(mono) if atom.doubt & INFINITE}
 
 
+def _by_age(atoms: Collection[Atom]) -> list[Atom]:
+    """In an order that does not depend on where they lie in memory: terms are made of them on the way."""
+    return sorted(atoms, key=lambda atom: atom.uid)
+
+
 def _is_implied(atom: Atom, others: Collection[Atom]) -> bool:
-    return not atom.doubt & INFINITE and are_implied(atom, others)
+    return not atom.doubt & INFINITE and are_implied(atom, _by_age(others))
 
 
 def _with_zeros(result: Poly, lost: dict[Atom, list[Case]]) -> Poly:
