@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ import pytest
 
 import hlo_verify
 from hlo_verify import collector
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.prove import walk
 from hlo_verify.render.json import report_object
 from hlo_verify.session import Session
 from hlo_verify.terms.term import tensor
@@ -109,6 +112,25 @@ def test_a_process_does_not_grow() -> None:
     done = subprocess.run([sys.executable, "-c", _GROWS_BY_NOTHING], capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     assert done.stdout == "{}\n"
+
+
+@pytest.mark.parametrize("fixture", ["encoder_uneven", "moe_top2"])
+def test_terms_are_made_in_one_order_wherever_they_lie_in_memory(fixture: str) -> None:
+    """A set of terms is gone through in the order of addresses, which what ran before decides."""
+    (logical,), (partitioned,) = ((TESTDATA / fixture).glob(f"{each}.*") for each in ("logical", "partitioned"))
+    modules = load(logical), load(partitioned)
+
+    def made(before: int) -> list[tuple[int, int]]:
+        drawn = random.Random(before)
+        kept = [bytearray(drawn.randrange(400)) for _ in range(before)]
+        del kept[::3]
+        with Session().on() as session:
+            walk(*modules, True, None, session=session)
+            return [(each.uid, each.skey) for each in session.memory.values["definitions"].values()]
+
+    first = made(0)
+    assert first
+    assert all(made(before) == first for before in (997, 5003))
 
 
 def test_terms_of_sessions_are_apart() -> None:

@@ -35,7 +35,7 @@ class Frontier:
 
         An argument is taken for a number wherever it is read, so a definition has to be one.
         """
-        for source in definitions:
+        for source in sorted(definitions, key=lambda source: source.uid):
             if source in self._stands or source in self._open:
                 continue
             read = make_read(source, tuple(map(expr.of_var, source.params)))
