@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import comb
 from typing import Any
 
 from hlo_verify.index.expr import Index
@@ -149,6 +150,17 @@ def subtract(a: Poly, b: Poly) -> Poly:
 LARGE = 64
 """A power of several monomials that is higher is not multiplied out."""
 
+MULTIPLIED_OUT = 10_000
+"""Nor is one that may have more monomials."""
+
+
+def _is_multiplied_out(p: Poly, n: int) -> bool:
+    """Whether `p**n` is written as a sum of products."""
+    if n < 0:
+        return False
+    count = len(p.items)
+    return count <= 1 or (n <= LARGE and comb(n + count - 1, n) <= MULTIPLIED_OUT)
+
 
 def power(p: Poly, n: int) -> Poly:
     """`p**n` for n >= 0."""
@@ -283,7 +295,7 @@ def power_of(p: Poly, n: Number) -> Poly:
     """
     from hlo_verify.terms.laws import steps  # the laws themselves use this module
 
-    if isinstance(n, int) and 0 <= n <= (LARGE if len(p.items) > 1 else n):
+    if isinstance(n, int) and _is_multiplied_out(p, n):
         return power(p, n)
     if len(p.items) == 1 and p.items[0][1] == 1:
         mono = p.items[0][0]

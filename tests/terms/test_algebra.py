@@ -101,6 +101,11 @@ def test_high_powers() -> None:
     assert algebra.power_of(total, 30000) is algebra.power_of(algebra.add(b, a), 30000)
     assert algebra.power_of(total, 30000) is not algebra.power_of(algebra.subtract(a, b), 30000)
     assert len(algebra.power_of(total, 5).items) == 6
+    held = tensor("argument", "c", "f32", (32,))
+    long = algebra.add(*(algebra.read(held, (expr.constant(n),)) for n in range(32)))
+    assert algebra.power_of(long, 32) is algebra.power_of(algebra.add(long, number(0)), 32)
+    assert len(algebra.power_of(long, 32).items) == 1
+    assert len(algebra.power_of(long, 2).items) == 32 * 33 // 2
 
 
 def test_what_is_no_product_of_exponentials_keeps_its_power() -> None:
