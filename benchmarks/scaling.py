@@ -46,8 +46,8 @@ print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE
 _VERIFY = """
 import json, resource, sys, time
 from pathlib import Path
-from hlo_verify.passes.load import load
-from hlo_verify.passes.prove import prove
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.diagnose.examine import prove
 start = time.perf_counter()
 logical, partitioned = load(Path(sys.argv[1])), load(Path(sys.argv[2]))
 loaded = time.perf_counter()
