@@ -311,6 +311,27 @@ def test_entering_a_region_is_an_execution(draw: Draw, same: bool) -> None:
     assert (verdict(regions(draw, same), True) is Verdict.PROVED) is same
 
 
+def exchanged(draw: Draw, same: bool) -> Place:
+    """On two devices, of which each takes away what the other one has; or its own, which went to the other and back."""
+    lines, given = draw("r"), "r"
+    for turn in range(1 + same):
+        lines += f"""
+    %to{turn} = "stablehlo.collective_permute"(%{given}) {{
+      source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>,
+      channel_handle = #stablehlo.channel_handle<handle = {turn + 2}, type = 1>}} : (TYPE) -> TYPE
+"""
+        given = f"to{turn}"
+    return Place(
+        lines + add("z", "r", given, "subtract") + add("b", "a", "z") + "    %y = stablehlo.popcnt %b : TYPE\n"
+    )
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["two", "one"])
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_a_device_has_executions_of_its_own(draw: Draw, same: bool) -> None:
+    assert (verdict(exchanged(draw, same), False) is Verdict.PROVED) is same
+
+
 OPEN = {"matched 3", *(f"{name} {trips}" for name in ("closed", "summed") for trips in (65, 70))}
 """Places that are not proved whatever is drawn: loops that carry it, too short to be matched in part or too long to be
 unrolled."""

@@ -68,6 +68,17 @@ def test_what_may_be_padding_is_not_refuted() -> None:
     assert "which was inferred: element" in result.reason and "state it with --shardings FILE" in result.reason
 
 
+def test_what_may_be_padding_is_not_refuted_by_a_whole_result() -> None:
+    """The argument alone is two shards on four devices, of which pairs make it whole."""
+    gathered = (
+        f'%w = "stablehlo.all_gather"(%a0) <{{all_gather_dim = 1 : i64, '
+        f"replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>}}> : ({HALF}) -> {X}\n"
+    )
+    assert hlo_verify.verify(WHOLE, one(gathered + tanh("%y", "%w"), 4, X, HALF)).verdict is PROVED
+    (result,) = hlo_verify.verify(WHOLE, one(gathered + f"%y = stablehlo.sine %w : {X}", 4, X, HALF)).results
+    assert result.verdict is UNKNOWN and result.code is Annotation.GUESSED_PLACEMENT and result.witness is None
+
+
 def shifted(groups: str) -> str:
     """The shards, exchanged by the devices of a group."""
     return one(
