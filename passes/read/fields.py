@@ -125,9 +125,20 @@ def carry_over(module: bytes) -> bytes:
     return proto_edits.edit_instructions(module, _carry_over)
 
 
+_OPERANDS = 36
+_TAKE_OPERANDS = frozenset(
+    b"all-gather all-reduce all-to-all collective-permute concatenate map reduce reduce-scatter reduce-window scatter "
+    b"sort".split()
+)
+"""Opcodes of any number of operands but none: where there is none, what checks their types reads memory at random."""
+
+
 def _carry_over(instruction: bytes) -> bytes:
     fields = list(proto_edits.fields_of(instruction))
     opcode = next((payload for number, _, payload, _ in fields if number == _OPCODE), b"") or b""
+    if opcode in _TAKE_OPERANDS and not any(number == _OPERANDS and payload != b"" for number, _, payload, _ in fields):
+        said = f"damaged: an instruction {opcode.decode()} has no operands; make the file again"
+        raise InputError(said, Input.DAMAGED)
     wanted = _NUMBERS.get(opcode, _NONE)
     lost = [
         (number, raw)
@@ -144,8 +155,8 @@ def _carry_over(instruction: bytes) -> bytes:
             "hlo-verify does not know; dump the module as text",
             Input.UNSUPPORTED_MODULE,
         )
-    said = b"".join(raw for _, raw in sorted(lost)).hex().encode()
-    entry = proto_edits.field_bytes(1, UNREAD_FIELDS.encode()) + proto_edits.field_bytes(2, said)
+    unread = b"".join(raw for _, raw in sorted(lost)).hex().encode()
+    entry = proto_edits.field_bytes(1, UNREAD_FIELDS.encode()) + proto_edits.field_bytes(2, unread)
     return instruction + proto_edits.field_bytes(_FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
 
 

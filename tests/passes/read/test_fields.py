@@ -9,6 +9,7 @@ import pytest
 from hlo_verify import api, custom_calls
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_hlo import hlo_text_to_proto
+from hlo_verify.passes.load.load import load
 from hlo_verify.passes.read import proto_edits
 from hlo_verify.report import Verdict
 from tools.fields.examples import EXAMPLES
@@ -155,3 +156,32 @@ def test_attributes_of_stablehlo_and_of_mhlo_both_count() -> None:
     assert verdict(text, text) is Verdict.PROVED
     assert verdict(text, text.replace("fast", "slow")) is Verdict.UNKNOWN
     assert verdict(text, text.replace("mode = 1", "mode = 2")) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "reduce(), dimensions={3}, to_apply=sum",
+        "reduce-window(), window={size=1}, to_apply=sum",
+        "all-reduce(), replica_groups={}, to_apply=sum",
+        "sort(), dimensions={0}, to_apply=sum",
+        "concatenate(), dimensions={0}",
+    ],
+)
+def test_an_operation_without_operands_is_damaged(operation: str) -> None:
+    """What checks its types in jaxlib looks at operands that are not there, which may end the process."""
+    text = f"""HloModule m, num_partitions=2
+
+sum {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+
+ENTRY main {{
+  p = f32[4] parameter(0)
+  ROOT r = f32[4] {operation}
+}}
+"""
+    with pytest.raises(InputError, match=f"an instruction {operation.partition('(')[0]} has no operands"):
+        load(text)

@@ -116,7 +116,7 @@ REAL: dict[str, Callable[..., Any]] = {
     "exponential_minus_one": np.expm1,
     "log_plus_one": np.log1p,
     "cbrt": np.cbrt,
-    "atan2": np.arctan2,
+    "atan2": lambda y, x: np.arctan2(y + 0.0, x + 0.0),  # of real numbers: 0 has no sign
     "cosine": np.cos,
     "floor": np.floor,
     "ceil": np.ceil,
