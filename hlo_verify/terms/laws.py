@@ -35,6 +35,7 @@ from hlo_verify.terms.term import (
     make_poly,
     number,
     of_atom,
+    value_of,
 )
 
 EXPANSION_LIMIT = 8
@@ -306,14 +307,22 @@ def _bounded(function: str, p: Poly, k: Number) -> Poly | None:
 
 
 def _unbounded(function: str, p: Poly) -> tuple[Poly, Poly] | None:
-    """What `_bounded` made p of: the constant, and the integer term."""
+    """What `_bounded` made p of: the constant, and the integer term. Not of a value that may have wrapped: outside of
+    an index expression it is a polynomial, which equals it modulo 2^n alone."""
     atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
     if e is None or not isinstance(atom, Opaque) or atom.kind != "clamp" or e is not expr.of_atom(atom):
         return None
     (inner,), (lo, hi) = atom.exprs, atom.args
+    if not all(_is_whole(each) for each in _values(inner)):
+        return None
     if function == "maximum":
         return (number(lo), of_index(inner)) if hi == inner.hi else None
     return (number(hi), of_index(inner)) if lo == inner.lo else None
+
+
+def _values(e: Index) -> list[Atom | None]:
+    """The integers that an index expression adds up, None for those that are no atom."""
+    return [value_of(part).atom for part, _ in e.items if isinstance(part, Opaque) and part.kind == "value"]
 
 
 def _integer(p: Poly) -> Index | None:
@@ -324,7 +333,7 @@ def _integer(p: Poly) -> Index | None:
     return as_index(p, -expr.UNBOUNDED, expr.UNBOUNDED) if plain_ones else None
 
 
-def _is_whole(atom: Atom) -> bool:
+def _is_whole(atom: Atom | None) -> bool:
     """Whether it is an integer of known range."""
     if isinstance(atom, Read):
         return atom.tensor.dtype in INTEGER_RANGES and not atom.tensor.bodies
