@@ -162,7 +162,6 @@ def test_attributes_of_stablehlo_and_of_mhlo_both_count() -> None:
     "operation",
     [
         "reduce(), dimensions={3}, to_apply=sum",
-        "reduce-window(), window={size=1}, to_apply=sum",
         "all-reduce(), replica_groups={}, to_apply=sum",
         "sort(), dimensions={0}, to_apply=sum",
         "concatenate(), dimensions={0}",
