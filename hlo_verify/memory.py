@@ -22,15 +22,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _kept: list[tuple[ContextVar[Any], Callable[[], Any]]] = []
 """Everything that each session has for itself, and how it is made; filled where modules are imported, then left."""
 
-
 _of_no_session: dict[str, Any] = {}
 
 
 def per_session(name: str, make: Callable[[], T]) -> Callable[[], T]:
     """What gives the session's own value, which `make` makes when a session starts.
 
-    It is asked for whenever a term is built: the method of a context variable, which takes 10 ns.
+    It is asked for whenever a term is built: the method of a context variable, which takes 10 ns. Raises `ValueError`
+    for a name that is taken: two that shared one table would read each other's answers.
     """
+    if name in _of_no_session:
+        raise ValueError(f'two things that a session keeps are called "{name}"; rename one of them')
     value = _of_no_session[name] = make()
     variable = ContextVar(name, default=value)
     _kept.append((variable, make))
@@ -39,7 +41,7 @@ def per_session(name: str, make: Callable[[], T]) -> Callable[[], T]:
 
 def once_a_session(function: Function) -> Function:
     """The function, which remembers its answers for as long as the session lasts."""
-    remembering = per_session(function.__qualname__, lambda: functools.cache(function))
+    remembering = per_session(f"{function.__module__}.{function.__qualname__}", lambda: functools.cache(function))
 
     @functools.wraps(function)
     def asked(*arguments: Any) -> Any:

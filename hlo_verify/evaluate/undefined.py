@@ -252,13 +252,16 @@ def to_bits(values: Array, kind: str) -> Array:
         raise UnknownError("the bits of real numbers that are not known exactly")
     if not is_integer(kind):
         plain = rounded(values)
-        balls = exact(plain, BALLS).reshape(-1) if values.dtype == object else ()
-        if not all(a is NAN or bool(a == b) for a, b in zip(values.reshape(-1), balls, strict=False)):
+        if values.dtype == object and not _are_same(values, exact(plain, BALLS)):
             raise UnknownError(f"the bits of real numbers that are no {kind}")
         values = plain
     elif values.dtype == object:
         values = values.astype(storage(kind, FLOAT64))
     return functions.to_bits(values, kind)
+
+
+def _are_same(balls: Array, others: Array) -> bool:
+    return all(a is NAN or bool(a == b) for a, b in zip(balls.flat, others.flat, strict=True))
 
 
 def _are_exact(values: Array) -> bool:

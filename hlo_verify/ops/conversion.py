@@ -28,8 +28,9 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.element_types import is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Poly, make_poly, number
+from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Poly, make_poly, number
 
 
 def is_complex(dtype: str) -> bool:
@@ -131,9 +132,9 @@ def imaginary_part(p: Poly) -> Poly:
     return algebra.add(*(algebra.scale(_part_of_monomial(mono, 1), c) for mono, c in p.items))
 
 
-def _part_of_monomial(mono: tuple[tuple[object, object], ...], which: int) -> Poly:
-    gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))  # type: ignore[attr-defined, misc]
-    rest = make_poly(((tuple(item for item in mono if not item[0].boolean), 1),))  # type: ignore[attr-defined, misc]
+def _part_of_monomial(mono: Monomial, which: int) -> Poly:
+    gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
+    rest = make_poly(((numbers_of(mono), 1),))
     atom = rest.atom
     if rest is ONE:
         part = (ONE, ZERO)[which]

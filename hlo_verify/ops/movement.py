@@ -7,7 +7,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ONE, ZERO, Poly, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Monomial, Number, Poly, make_poly
 
 
 def _broadcast_in_dim(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -139,10 +139,14 @@ def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
     if inside is ZERO:
         return b
     # What is 0 inside anyhow stays as it is: n slots that are filled one by one are n products, not 2^n.
-    cut = [item for item in b.items if algebra.multiply(inside, make_poly((item,))).items]
-    kept = make_poly(tuple(item for item in b.items if item not in cut))
+    kept: list[tuple[Monomial, Number]] = []
+    cut: list[tuple[Monomial, Number]] = []
+    for item in b.items:
+        (cut if algebra.multiply(inside, make_poly((item,))).items else kept).append(item)
     outside = algebra.logical_not(inside) if cut else ZERO
-    return algebra.either(algebra.multiply(inside, a), kept, algebra.multiply(outside, make_poly(tuple(cut))))
+    return algebra.either(
+        algebra.multiply(inside, a), make_poly(tuple(kept)), algebra.multiply(outside, make_poly(tuple(cut)))
+    )
 
 
 def _starts(operands: list[Value], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[Index]:

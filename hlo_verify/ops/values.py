@@ -20,6 +20,7 @@ from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_floa
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
+from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
@@ -341,7 +342,7 @@ def bounds(p: Poly) -> tuple[int, int] | None:
         here: dict[Monomial, Number] = {}
         for mono, c in p.items:
             if all(not atom.boolean or atom in true for atom, _ in mono):
-                rest = tuple(item for item in mono if not item[0].boolean)
+                rest = numbers_of(mono)
                 here[rest] = here.get(rest, 0) + c
         found.append(_sum_bounds(here.items()))
     return functools.reduce(_hull, found)
@@ -352,7 +353,7 @@ def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | N
     for mono, c in items:
         if not isinstance(c, int):
             return None
-        numbers = [(atom, n) for atom, n in mono if not atom.boolean]
+        numbers = numbers_of(mono)
         least, greatest = 1, 1
         if numbers:
             found = _atom_bounds(numbers[0][0]) if len(numbers) == 1 and numbers[0][1] == 1 else None

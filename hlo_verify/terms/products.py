@@ -10,6 +10,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
+from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.idle import is_cut, needless, uncut
 from hlo_verify.terms.losses import checked, is_one_product
@@ -135,7 +136,7 @@ def _may_cancel(polys: Sequence[Poly]) -> bool:
     seen: set[Monomial] = set()
     for p in polys:
         if p.doubt:
-            own = {tuple(item for item in mono if not item[0].boolean) for mono, _ in p.items}
+            own = {numbers_of(mono) for mono, _ in p.items}
             if any(atom.doubt for mono in own & seen for atom, _ in mono):
                 return True
             seen |= own

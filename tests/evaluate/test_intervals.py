@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from flint import arb
 from hlo_verify.evaluate import Blocks, balls, enclosures, evaluate, intervals, of_dense, unary
 from hlo_verify.evaluate import interval_functions as functions
 from hlo_verify.evaluate.balls import BALLS, UNDEFINED, is_unknown, precision
+from hlo_verify.evaluate.functions import COMPARISONS
 from hlo_verify.evaluate.intervals import INTERVALS, interval
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.passes.load.load import load
@@ -201,14 +202,7 @@ def test_comparisons_are_certain_or_open(direction: str) -> None:
     ends = np.sort(GENERATOR.integers(-3, 4, (2, 2, 500)).astype(float), axis=1)
     (a, b), (c, d) = ends
     found = functions.compared(direction, interval(a, b), interval(c, d))
-    decide: Callable[..., Array] = {
-        "EQ": np.equal,
-        "NE": np.not_equal,
-        "LT": np.less,
-        "LE": np.less_equal,
-        "GT": np.greater,
-        "GE": np.greater_equal,
-    }[direction]
+    decide = COMPARISONS[direction]
     cases = np.array([decide(x, y) for x in (a, (a + b) / 2, b) for y in (c, (c + d) / 2, d)])
     for n, each in enumerate(found):
         assert each is UNDEFINED or (cases[:, n] == each).all()
