@@ -8,7 +8,7 @@ import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, compact
 from hlo_verify.evaluate.movement import chosen
-from hlo_verify.evaluate.state import Place, Run
+from hlo_verify.evaluate.state import PartialRule, Place, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import communicates
@@ -68,3 +68,6 @@ def branch(op: Op, args: list[Blocks | None], run: Run, place: Place) -> list[Bl
         mask = Blocks(index.classes, numbers == n)
         results = [_merged(mask, new, old, run) for new, old in zip(other, results, strict=True)]
     return results
+
+
+RULES: dict[str, PartialRule] = {"while": loop, "case": branch, "if": branch}

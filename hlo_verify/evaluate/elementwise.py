@@ -16,6 +16,7 @@ from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
 def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:
@@ -112,10 +113,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
                 operands = [read(v) for v in op.operands]
                 types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
                 environment[op.results[0]] = _applied(op, types, operands, run)
-            elif (
-                op.name in ("reshape", "broadcast_in_dim", "transpose", "optimization_barrier")
-                and not op.types[0].shape
-            ):
+            elif op.name in KEEPS_SPLATS and not op.types[0].shape:
                 environment.update({r: read(v) for r, v in zip(op.results, op.operands, strict=True)})
             else:
                 raise UnknownError(f"a region of scalars with {op.name}")

@@ -226,14 +226,12 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         run.limits.heed()
     try:
         run.toil(OPERATION / run.weight)
-        if op.name == "while":
-            return control.loop(op, args, run, place)
-        if op.name in ("case", "if"):
-            return control.branch(op, args, run, place)
+        if op.name in control.RULES:  # of which what is not known need not be all
+            return control.RULES[op.name](op, args, run, place)
         if op.types and all(0 in kind.shape for kind in op.types):
             return [scalar(0, kind.shape, storage(kind.dtype, run.real), place.devices, run.maps) for kind in op.types]
-        if op.name == "sdy.manual_computation":
-            return manual.computation(op, args, run, place)
+        if op.name in manual.REGIONS:
+            return manual.REGIONS[op.name](op, args, run, place)
         known = [a for a in args if a is not None]
         if len(known) < len(args):
             return [None] * len(op.results)

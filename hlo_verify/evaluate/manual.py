@@ -17,7 +17,7 @@ from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.ordering import top_k
-from hlo_verify.evaluate.state import Place, Rule, Run
+from hlo_verify.evaluate.state import PartialRule, Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
 from hlo_verify.program.mesh import AxisReference
@@ -180,3 +180,5 @@ def _largest(op: Op) -> bool:
 
 
 RULES: dict[str, Rule] = {"custom_call": _custom_call}
+
+REGIONS: dict[str, PartialRule] = {"sdy.manual_computation": computation}

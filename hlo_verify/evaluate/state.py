@@ -124,3 +124,5 @@ class Run:
 
 
 Rule = Callable[[Op, list[Blocks], Run, Place], list[Blocks]]
+PartialRule = Callable[[Op, list["Blocks | None"], Run, Place], list["Blocks | None"]]
+"""One that is given what is known, and gives what it can of it."""

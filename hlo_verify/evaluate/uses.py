@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
 from hlo_verify.program.ir import Function, Module, Op, Value, operations, used
-
-FOLLOWED = frozenset(
-    "convert reshape broadcast_in_dim transpose slice concatenate add subtract select clamp copy maximum minimum "
-    "optimization_barrier custom_call sdy.sharding_constraint sdy.reshard".split()
-)
-"""Operations after which an index is still one, or nearly."""
+from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES
 
 
 def index_limits(module: Module) -> tuple[int | None, ...]:
@@ -29,7 +24,7 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     for op in main.ops:
         for source, size in _indexed(op, shapes, sources, counted):
             limits[source] = min(size, limits.get(source, size))
-        followed = op.name in FOLLOWED
+        followed = op.name in KEEPS_INDICES
         reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
         counts = [counted[v] for v in op.operands if v in counted] if followed else []
         for value, kind in zip(op.results, op.types, strict=True):
@@ -66,16 +61,9 @@ def fixed(function: Function) -> frozenset[Value]:
     """The values that a function, and each region in it for itself, computes from constants alone."""
     found: set[Value] = set()
     for op in operations(function):
-        if op.name == "constant" or (op.name in FOLLOWED and op.operands and found.issuperset(op.operands)):
+        if op.name == "constant" or (op.name in KEEPS_INDICES and op.operands and found.issuperset(op.operands)):
             found.update(op.results)
     return frozenset(found)
-
-
-SCALED = FOLLOWED | frozenset("multiply divide reduce dynamic_slice all_gather all_reduce".split())
-"""Operations that make a number of the same sign of positive ones, but for subtraction."""
-
-POSITIVE = frozenset("sqrt rsqrt log log_plus_one power".split())
-"""Functions that are no numbers for negative ones."""
 
 
 def positive_arguments(module: Module) -> frozenset[int]:
@@ -93,9 +81,9 @@ def positive_arguments(module: Module) -> frozenset[int]:
         reached = [sources[v] for v in op.operands if v in sources]
         if not reached or (op.name == "multiply" and len(set(op.operands)) == 1):
             continue
-        if op.name in POSITIVE:
+        if op.name in OF_POSITIVES:
             found |= reached[0] if op.operands[0] in sources else frozenset()
-        elif op.name in SCALED:
+        elif op.name in KEEPS_INDICES | KEEPS_SIGNS:
             sources.update(dict.fromkeys(op.results, frozenset().union(*reached)))
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.program.ir import TensorType
+from hlo_verify.program.op_families import BY_PARTITION
 from hlo_verify.program.sharding import mesh_of, parse_sdy_sharding
 
 Attributes = dict[str, Any]
@@ -70,7 +71,7 @@ def _indexed(name: str, attributes: Attributes, operands: Types, results: Types)
 def _collective(name: str, attributes: Attributes, operands: Types, results: Types) -> str:
     handle = attributes.pop("channel_handle", None)
     attributes["channel_id"] = handle["handle"] if handle else 0
-    if name in ("all_gather", "all_reduce", "reduce_scatter"):
+    if name not in BY_PARTITION:
         attributes.setdefault("use_global_device_ids", False)
     if "source_target_pairs" in attributes:
         attributes["source_target_pairs"] = np.asarray(attributes["source_target_pairs"], np.int64).reshape(-1, 2)

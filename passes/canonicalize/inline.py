@@ -74,9 +74,9 @@ class Builder:
         for op in block.operations:
             operation = op.operation
             name = operation.name
-            if name in _TERMINATORS:
+            if name in TERMINATORS:
                 return _operands(operation, env)
-            rule = _STRUCTURAL.get(name)
+            rule = STRUCTURAL.get(name)
             if rule is None or _has_unread_fields(operation):
                 ops.append(self.operation(operation, name, env))
             else:
@@ -303,9 +303,9 @@ def _drop(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> 
     """No results and no effect on values."""
 
 
-_TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
+TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
 
-_STRUCTURAL: dict[str, Rule] = {
+STRUCTURAL: dict[str, Rule] = {
     "func.call": _call,
     "stablehlo.composite": _composite,
     "sdy.named_computation": _body,

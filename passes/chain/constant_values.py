@@ -14,6 +14,7 @@ import numpy as np
 
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Function, Op, Value, operations
+from hlo_verify.program.op_families import KEEPS_SPLATS
 
 Key = tuple[str, bytes]
 """An element type and the bits of an element."""
@@ -72,8 +73,6 @@ DIGITS = 60
 """So many digits of an irrational number stand for all: what is compared with it is a rounding to 53 bits at most."""
 
 _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
-SAME = frozenset({"broadcast_in_dim", "reshape", "transpose", "copy", "optimization_barrier"})
-"""Operations that leave the one number of a splat as it is."""
 
 MANY = 64
 """Of more constants than this, no pairs are tried."""
@@ -137,7 +136,7 @@ def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
     if len(op.results) != 1 or None in operands:
         return None
     given = tuple(x for x in operands if x is not None)
-    if op.name in SAME and len(given) == 1:
+    if op.name in KEEPS_SPLATS and len(given) == 1:
         return given[0]
     if op.name == "convert" and op.types[0].dtype == given[0].dtype:
         return given[0]

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.chain.constant_values import SAME, Computed, Key, computed, is_near, joined, literal
+from hlo_verify.passes.chain.constant_values import Computed, Key, computed, is_near, joined, literal
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, operations
+from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +119,7 @@ def _uses(function: Function) -> Uses:
         found = literal(op)
         if found is not None:
             numbers[op.results[0]] = found.key, op.types[0]
-        elif op.name in SAME and len(op.results) == 1 and op.operands[0] in numbers:
+        elif op.name in KEEPS_SPLATS and len(op.results) == 1 and op.operands[0] in numbers:
             numbers[op.results[0]] = numbers[op.operands[0]][0], op.types[0]
         else:
             for n, operand in enumerate(op.operands):

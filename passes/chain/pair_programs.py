@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, fresh_in, operations
 from hlo_verify.program.mesh import AxisReference, Mesh
-from hlo_verify.program.op_families import Family, family
+from hlo_verify.program.op_families import family
+from hlo_verify.program.operations import Family
 from hlo_verify.program.sharding import Sharding, place, replicated
 
 _AXIS = "device"

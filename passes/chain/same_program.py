@@ -10,9 +10,9 @@ from typing import Any
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.prove.layers import Keys
 from hlo_verify.program.ir import Function, Module, Op, Value, operations
-from hlo_verify.program.op_families import CONTROL, EFFECTS
+from hlo_verify.program.op_families import EFFECTS, REPEATABLE
 
-_REPEATABLE = SHAREABLE | CONTROL | {"optimization_barrier", "after_all", "fft", "cholesky", "triangular_solve"}
+_REPEATABLE = SHAREABLE | REPEATABLE
 """Operations that do the same each time, if what is inside of them does."""
 
 _ABOUT_COMPILING = frozenset({"frontend_attributes", "backend_config"})

@@ -8,6 +8,7 @@ from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.op_families import BRANCHES
 
 
 class Flow:
@@ -69,7 +70,7 @@ class Flow:
         found: Iterable[Name] = op.operands
         if op.name == "while":
             found = (*op.operands, *op.regions[1].results)
-        elif op.name in ("case", "if"):
+        elif op.name in BRANCHES:
             found = (op.operands[0], *(region.results[k] for region in op.regions))
         elif op.name == "sdy.manual_computation":
             found = (op.regions[0].results[k],)
@@ -98,5 +99,5 @@ def _entries(op: Op) -> Iterator[tuple[tuple[Name, ...], tuple[Name, ...]]]:
     """The arguments of an operation's regions, and the operands that they are at first."""
     if op.name in ("while", "sdy.manual_computation"):
         yield from ((region.arguments, op.operands) for region in op.regions)
-    elif op.name in ("case", "if"):
+    elif op.name in BRANCHES:
         yield from ((region.arguments, op.operands[1:]) for region in op.regions)

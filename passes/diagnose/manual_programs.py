@@ -17,10 +17,7 @@ from hlo_verify.passes.diagnose.term_contents import is_computed
 from hlo_verify.passes.diagnose.wrong_offsets import Offsets
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.program.ir import Value as Name
-from hlo_verify.program.op_families import COLLECTIVES, REDUCTIONS, RESHAPES, SCALES, SLICES
-
-SUMS = frozenset({"add", "subtract", "convert", "reshape", "broadcast_in_dim"})
-"""Operations that a sum over devices may be taken after as well as before."""
+from hlo_verify.program.op_families import COLLECTIVES, LINEAR, REDUCTIONS, RESHAPES, SCALES, SLICES
 
 DEEP = 12
 """How many operations back two values are compared."""
@@ -106,7 +103,7 @@ class ByHand:
             op = flow.op(user)
             if op.name in REDUCTIONS:
                 return Fault(user, flow.line(user), kind=Mismatch.REDUCED_TWICE, why=TWICE) if mixed else None
-            if op.name not in SUMS:
+            if op.name not in LINEAR:
                 return None
             mixed = mixed or any(map(self._is_complete, op.operands))
             at = user
@@ -116,7 +113,7 @@ class ByHand:
         flow = self.values.flow
         at = self.alike.bare(flow, lost[-1])
         for _ in range(DEEP):
-            if at not in flow or flow.op(at).name not in SUMS | SCALES:
+            if at not in flow or flow.op(at).name not in LINEAR | SCALES:
                 return None
             own = [x for x in map(flow.origin, flow.op(at).operands) if x in flow and not self._is_constant(x)]
             open_ = [x for x in own if self.offsets.depends(x)]

@@ -6,13 +6,10 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from hlo_verify.program.ir import Module, Op, Value
-from hlo_verify.program.op_families import REDUCTIONS, RESHAPES
+from hlo_verify.program.op_families import LINEAR, REDUCTIONS, RESHAPES, SCALES
 
 DEEP = 6
 """How many operations that move elements are looked through, from an argument to where it is used."""
-
-LINEAR = RESHAPES | {"add", "subtract", "negate", "multiply", "divide"}
-"""What a sum over devices may be taken after as well as before, of some of its operands."""
 
 
 def roles(logical: Module, partitioned: Module, arguments: Collection[int]) -> list[tuple[int, ...]]:
@@ -72,6 +69,6 @@ def added_up(partitioned: Module) -> list[int]:
             seen.add(at)
             if at in number:
                 found[number[at]] = None
-            elif at in made and made[at].name in LINEAR:
+            elif at in made and made[at].name in LINEAR | SCALES:
                 todo.extend(made[at].operands)
     return list(found)

@@ -71,17 +71,9 @@ class Recorder:
 
     def note(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
         """The claims about the results of one operation."""
-        if op.name == "sdy.manual_computation":
-            self.note_region(op, operands, values, context)
-            return
-        if op.name == "while":
-            self.note_loop(op, operands, values, context)
-            return
-        if op.name in ("case", "if"):
-            branches = [[context.environment[v] for v in region.results] for region in op.regions]
-            for value, *outcomes in zip(values, *branches, strict=True):
-                chosen = _branch(operands[0], outcomes)
-                self.claims.append(Claim(op.name, str(op.location), chosen, prover_term(value.term)))
+        walked = WALKED.get(op.name)
+        if walked is not None:
+            walked(self, op, operands, values, context)
             return
         meaning = MEANINGS.get(op.name)
         if meaning is None:
@@ -103,6 +95,13 @@ class Recorder:
                 self.claims.append(
                     Claim(op.name, str(op.location), build, prover_term(value.term), op.name == "constant", wraps)
                 )
+
+    def note_branches(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
+        """The claims about what a choice between regions gives."""
+        branches = [[context.environment[v] for v in region.results] for region in op.regions]
+        for value, *outcomes in zip(values, *branches, strict=True):
+            chosen = _branch(operands[0], outcomes)
+            self.claims.append(Claim(op.name, str(op.location), chosen, prover_term(value.term)))
 
     def note_loop(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
         """The claims about what a loop carries."""
@@ -139,6 +138,15 @@ class Recorder:
             else:
                 side = assembled(local, value.shape, sharding, device)
                 self.claims.append(Claim(f"{op.name} leaves", place, side, prover_term(value.term)))
+
+
+WALKED: dict[str, Callable[[Recorder, Op, list[Value], list[Value], Context], None]] = {
+    "sdy.manual_computation": Recorder.note_region,
+    "while": Recorder.note_loop,
+    "case": Recorder.note_branches,
+    "if": Recorder.note_branches,
+}
+"""Operations with regions that the prover has walked through, by what is claimed of them."""
 
 
 def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
