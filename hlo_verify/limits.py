@@ -1,11 +1,15 @@
 """What a verification may take: every limit that can decide what a report says, with its unit and its reason.
 
 All of them count steps, never seconds, so that a report is the same on every machine. Whoever runs into one notes it in
-the `Session` by the name that it has here (`Spent` in a report).
+the `Session` by the name that it has here (`Spent` in a report). Code that builds terms has no session at hand: it asks
+`allows("expanded_terms", 9)`, which looks at the limits that are in force in this thread, and notes by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
@@ -108,12 +112,128 @@ class Limits:
     """Work of trying repairs at the inputs that were found."""
     repair_proofs: int = 4
     """Repairs that are put to the proof, of all faults together: each costs as much as proving the right module."""
+    fault_proofs: int = 3
+    """The same of one fault: each of these repairs makes the results agree at the witness's inputs."""
+    replayed_elements: int = 1 << 22
+    """Elements in all values of all devices of a module that XLA is asked to run with a witness: memory."""
+    replayed_devices: int = 64
+    """Devices of such a module."""
+
+    table_elements: int = 1 << 16
+    """Elements of an integer constant that is read as a table of indices. This one and those below say what form a term
+    has: of two modules in one form more are equal than of two that are written out further, so that no effort changes
+    them."""
+    fitted_values: int = 1 << 16
+    """Values of a variable that are tried where a table may be arithmetic."""
+    scattered_places: int = 1 << 16
+    """Updates of a scatter whose places are computed one by one to see whether they differ."""
+    named_weight: int = 40
+    """Atoms and their indices in a term, past which it is given a name; one function of a term may have four times as
+    many."""
+    opened_weight: int = 1024
+    """A named term that is heavier than this where some places are given keeps its name: names within names, each
+    opened at several places, would double what is left with every layer."""
+    multiplied_terms: int = 12
+    """Products that multiplying two values out may give; past them the factors are given names."""
+    multiplied_powers: int = 16
+    """The power of a real number that is multiplied out where the program takes it."""
+    expanded_power: int = 64
+    """The power of a sum that is multiplied out where terms are compared."""
+    expanded_products: int = 10_000
+    """Products of such a power."""
+    expanded_terms: int = 8
+    """Terms of a sum that the law of a function takes apart (`exp(a + b) = exp(a) * exp(b)`)."""
+    question_terms: int = 40
+    """Products of a difference that is asked about."""
+    told_apart: int = 256
+    """Cases of conditions that are told apart in a sum or product where an infinity may take part; past them it is
+    equal to nothing else."""
+    sign_cases: int = 16
+    """Cases of conditions that are looked at for the sign of a term."""
+    step_pieces: int = 4
+    """Pieces of a step function that a function is applied to one by one."""
+    step_forms: int = 4
+    """Index expressions that the guards of a step function are about: each multiplies the pieces."""
+    compared_forms: int = 2
+    """The same of a step function that is compared or divided."""
+    padding_forms: int = 4
+    """Index expressions that say where padding lies: parts double with each."""
+    extremum_ranges: int = 4
+    """Parts that the range of a maximum's variable is split into."""
+    finite_elements: int = 16
+    """Elements at which a maximum is looked at, to see that it is a number."""
+    undefined_parts: int = 64
+    """Parts of a term that are looked at for what may be no number."""
+    joined_terms: int = 256
+    """Terms of a sum whose shares of a ring are joined."""
+    rotation_parts: int = 8
+    """Parts of a rotation that are left to be joined with others."""
+    operand_pieces: int = 8
+    """Pieces of an operand that is contracted piece by piece, as a concatenation is."""
+    filled_windows: int = 8
+    """Windows that an iteration of a loop writes to, where what it fills is seen."""
+    added_integers: int = 64
+    """Iterations over which integers are added up one by one, so that a number stays one."""
+    clamped_places: int = 4
+    """Integers along a dimension that bounds are read from one by one."""
+    bound_choices: int = 4
+    """Truth values in an integer term for which its bounds are found one choice of them after another."""
+    loop_splits: int = 4
+    """Ways of splitting what a loop carries among devices that are tried."""
+    joined_constants: int = 64
+    """Constants of a module, between the dumps of two passes, of which pairs are tried as what a pass folded."""
+    folded_roundings: int = 32
+    """Operations that such a constant was computed by."""
 
     @classmethod
     def of(cls, effort: Effort) -> Limits:
-        """The limits of an effort. Memory stays what it is."""
+        """The limits of an effort: memory, and the forms of terms, stay what they are."""
         factor = EFFORTS[effort]
-        memory = ("solver_megabytes", "evaluation_elements", "enclosed_elements", "interval_elements")
         normal = cls()
-        names = (each.name for each in fields(cls) if each.name not in memory)
-        return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in names})
+        return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in EFFORT_SETS})
+
+
+_SAME_FOR_ALL = {
+    "solver_megabytes",
+    "evaluation_elements",
+    "enclosed_elements",
+    "interval_elements",
+    "replayed_elements",
+    "replayed_devices",
+}
+
+_NAMES = [each.name for each in fields(Limits)]
+
+EFFORT_SETS = [name for name in _NAMES[: _NAMES.index("table_elements")] if name not in _SAME_FOR_ALL]
+"""What an effort changes: all but memory and the forms of terms."""
+
+_in_force: ContextVar[tuple[Limits, dict[str, None]]] = ContextVar("limits", default=(Limits(), {}))
+
+
+@contextmanager
+def in_force(limits: Limits, reached: dict[str, None]) -> Iterator[None]:
+    """Have `allows` and `limit_of` look at these limits in this thread, and note in `reached` which are run into."""
+    token = _in_force.set((limits, reached))
+    try:
+        yield
+    finally:
+        _in_force.reset(token)
+
+
+def limit_of(name: str) -> int:
+    """The limit of that name."""
+    return int(getattr(_in_force.get()[0], name))
+
+
+def allows(name: str, count: int) -> bool:
+    """Whether a count is no more than the limit of that name; it is noted if it is more."""
+    limits, reached = _in_force.get()
+    if count <= getattr(limits, name):
+        return True
+    reached[name] = None
+    return False
+
+
+def that_matter(reached: tuple[str, ...]) -> list[str]:
+    """Of limits that were run into, those that more effort moves; all of them where it moves none."""
+    return [name for name in reached if name in EFFORT_SETS] or list(reached)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Code, Diagnostic, Mismatch, Severity, Solver
+from hlo_verify.limits import that_matter
 
 FEW = 6
 """Inputs that so many arguments share are told once."""
@@ -311,7 +312,7 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
 
 def _of_spent(spent: Spent) -> dict[str, str]:
     """The notes about what was spent in vain: the limits, and why no input was found."""
-    notes = {"limits": ", ".join(spent.limits)}
+    notes = {"limits": ", ".join(that_matter(spent.limits))}
     if spent.not_evaluated:
         more = len(spent.not_evaluated) - 1
         notes["not evaluated"] = spent.not_evaluated[0] + (f", and {more} more" if more else "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hlo_verify.collector import seldom_collecting
-from hlo_verify.limits import Limits
+from hlo_verify.limits import Limits, in_force
 from hlo_verify.memory import Memory
 from hlo_verify.registered_calls import Said, as_said
 from hlo_verify.report import Report, Spent, Verdict
@@ -55,7 +55,7 @@ class Session:
     @contextmanager
     def on(self) -> Iterator[Session]:
         """Terms that this thread makes meanwhile are the session's; afterwards there are none."""
-        with seldom_collecting(), as_said(self.custom_calls), self.memory.on():
+        with seldom_collecting(), as_said(self.custom_calls), self.memory.on(), in_force(self.limits, self._reached):
             yield self
 
     def check(self) -> None:

@@ -18,24 +18,25 @@ diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits
-report               diagnostics
+report               diagnostics limits
 session              memory collector registered_calls limits report
 render               diagnostics limits report
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program
-index                memory
-terms                memory index program
+index                memory limits
+terms                memory limits index program
 equality             memory limits session index terms
-ops                  memory registered_calls diagnostics session program index terms equality
+ops                  memory limits registered_calls diagnostics session program index terms equality
 passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
 sources              diagnostics program passes.load
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
-passes.prove         diagnostics report session program index terms equality ops
+passes.prove         limits diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
-passes.refute        diagnostics jaxlib_api report session program evaluate index xla passes.prove passes.diagnose
+passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
+                     passes.diagnose
 passes.recheck       report session workers program index terms equality ops passes.prove
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         registered_calls diagnostics session program ops passes.load

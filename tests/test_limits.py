@@ -14,7 +14,7 @@ import pytest
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.diagnostics import Solver
-from hlo_verify.limits import EFFORTS, Limits
+from hlo_verify.limits import EFFORT_SETS, EFFORTS, Limits
 from hlo_verify.render.json import report_object
 from hlo_verify.render.limits import table
 from hlo_verify.session import Session
@@ -53,22 +53,43 @@ def test_nothing_else_looks_at_a_clock() -> None:
     assert found <= TELLS_THE_TIME.keys(), "count steps; seconds differ from machine to machine"
 
 
-SEARCHES = ("hlo_verify/equality", "passes/place")
-"""The rooms that try one thing after another: how many, is a limit."""
+ROOMS = ("hlo_verify/index", "hlo_verify/terms", "hlo_verify/equality", "hlo_verify/ops")
+ROOMS += ("passes/place", "passes/prove", "passes/chain")
+"""The rooms in which a proof is found or not: how long something is tried, or how far a rule is carried, is a limit."""
 
 NO_LIMITS = {
+    "ANY": "a set of signs",
     "COST": "what one question counts for",
+    "CUTS": "how a module is divided into layers, which only saves time",
     "DEEP": "what a role is",
+    "DIGITS": "how exactly an irrational number is computed",
+    "INFINITE": "a doubt",
+    "LARGE": "integers that fit into 64 bits",
+    "LEAVES": "of how many values a layer is shared, which only saves time",
+    "MANY": "how far cases are counted",
+    "MOST": "what a rounding is: part of the assumption that it is allowed",
     "NAMED": "how a line is written",
+    "NAMES": "how many names are remembered",
+    "NEGATIVE": "a set of signs",
     "POINTS": "where a term is looked at, to refuse it at once",
-    "TERMS": "the length of a term from which names are left in it",
+    "POSITIVE": "a set of signs",
+    "RADIUS": "how a module is divided into layers",
+    "REPEATED": "how a module is divided into layers",
+    "ROOM": "how long a term is that a report shows",
+    "SHORT": "which of two ways is gone with a loop",
+    "TABLE_BOUND": "integers that fit into 64 bits",
+    "UNBOUNDED": "stands for infinity",
+    "UNDEFINED": "a doubt",
+    "ZERO": "a set of signs",
+    "_ORIGINAL": "a version",
+    "_UNCOUNTED": "stands for infinity",
 }
 
 
-def test_searches_have_no_limits_of_their_own() -> None:
+def test_proofs_have_no_limits_but_those_that_are_documented() -> None:
     """A number that says when to give up is a field of `Limits`: documented, set by name, and said in a report."""
     numbers = set()
-    for path in itertools.chain.from_iterable((ROOT / room).rglob("*.py") for room in SEARCHES):
+    for path in itertools.chain.from_iterable((ROOT / room).rglob("*.py") for room in ROOMS):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign) and _is_number(node.value):
                 numbers |= {name.id for name in node.targets if isinstance(name, ast.Name)}
@@ -169,12 +190,59 @@ def test_limits_of_placements_are_said(name: str, logical: str, partitioned: str
     assert spent is not None and name in spent.limits
 
 
+NAMES = [each.name for each in fields(Limits)]
+FORMS = NAMES[NAMES.index("table_elements") :]
+"""Limits that say what form a term has, which no effort changes."""
+
+SCALAR = "tensor<f32>"
+SUM_FIRST = """
+    %s = stablehlo.add %a0, %a1 : tensor<f32>
+    %y = stablehlo.exponential %s : tensor<f32>"""
+EXPONENTIALS_FIRST = """
+    %p = stablehlo.exponential %a0 : tensor<f32>
+    %q = stablehlo.exponential %a1 : tensor<f32>
+    %y = stablehlo.multiply %p, %q : tensor<f32>"""
+SQUARES = """
+    %three = stablehlo.constant dense<3.0> : tensor<f32>
+    %y = stablehlo.power %a0, %three : tensor<f32>"""
+PRODUCTS = """
+    %s = stablehlo.multiply %a0, %a0 : tensor<f32>
+    %y = stablehlo.multiply %s, %a0 : tensor<f32>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "logical", "partitioned"),
+    [("expanded_terms", SUM_FIRST, EXPONENTIALS_FIRST), ("multiplied_powers", SQUARES, PRODUCTS)],
+)
+def test_limits_of_forms_are_set_by_name(name: str, logical: str, partitioned: str) -> None:
+    pair = [module([SCALAR] * 2, [("%y", SCALAR)], body, 1) for body in (logical, partitioned)]
+    assert hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED
+    report = hlo_verify.verify(*pair, refute=False, limits=replace(Limits(), **{name: 1}))
+    (result,) = report.results
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.spent is not None and name in result.spent.limits
+    assert hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED  # limits end with their session
+
+
+@pytest.mark.parametrize("least", [1, 2, 1 << 20])
+def test_no_limit_decides_what_is_right(least: int) -> None:
+    """Where less is tried, less is proved; where more is tried, nothing that is wrong."""
+    limits = replace(Limits(), **dict.fromkeys(FORMS, least))
+    right, wrong = (
+        hlo_verify.verify(TESTDATA / "logical.hlo.gz", TESTDATA / name, limits=limits)
+        for name in ("partitioned.hlo.gz", "broken_dropped_psum.hlo.gz")
+    )
+    assert right.verdict is not Verdict.REFUTED
+    assert wrong.verdict is not Verdict.PROVED
+
+
 def test_efforts_are_in_order() -> None:
     for each in fields(Limits):
         low, normal, high = (getattr(Limits.of(effort), each.name) for effort in EFFORTS)
         assert low <= normal <= high
         assert normal == getattr(Limits(), each.name) == each.default
     assert Limits.of("low") != Limits() != Limits.of("high")
+    assert not set(FORMS) & set(EFFORT_SETS)
 
 
 def test_limits_are_documented() -> None:
@@ -190,7 +258,10 @@ def test_a_result_says_which_limits_it_ran_into() -> None:
     (result, *_) = (each for each in report.results if each.verdict is Verdict.UNKNOWN)
     assert result.spent is not None
     assert {"total_steps", "evaluation_work"} <= set(result.spent.limits)
+    assert not {"total_steps", "evaluation_work"} & set(FORMS)
     assert result.spent.inputs > 0
     assert "more work than 1 elements" in result.spent.not_evaluated[0]
-    assert dict(report.diagnostics[0].notes)["limits"] == ", ".join(result.spent.limits)
+    assert dict(report.diagnostics[0].notes)["limits"] == ", ".join(
+        name for name in result.spent.limits if name not in FORMS
+    )
     assert all(each.spent is None for each in report.results if each.verdict is Verdict.PROVED)

@@ -21,14 +21,14 @@ import z3
 from hlo_verify.equality import settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.integers import Effort, Integers
-from hlo_verify.equality.opening import TERMS, opened, without_name
+from hlo_verify.equality.opening import opened, without_name
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.limits import Limits
+from hlo_verify.limits import Limits, allows
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
@@ -75,7 +75,7 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     effort.left -= 1 + len(p.items) // 4
     if depth < 0:
         effort.session.reached("comparison_depth")
-    if len(p.items) > TERMS or depth < 0 or effort.left <= 0:
+    if not allows("question_terms", len(p.items)) or depth < 0 or effort.left <= 0:
         return False
     without = without_name(p)
     if without is not None:

@@ -7,13 +7,11 @@ from math import prod
 from typing import TypeGuard
 
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
-
-TERMS = 40
-"""The most monomials of a question."""
 
 
 def opened(p: Poly) -> Poly:
@@ -40,7 +38,7 @@ def without_name(p: Poly) -> Poly | None:
         for name, size in own.items():
             growth[name] += size - 1
     for name in sorted(_outermost(set(growth)), key=lambda name: (growth[name], name.uid)):
-        if len(p.items) + growth[name] <= 2 * TERMS:  # something may cancel
+        if len(p.items) + growth[name] <= 2 * limit_of("question_terms"):  # something may cancel
             return _opened_name(p, name)
     return None
 
@@ -88,7 +86,7 @@ def _opened_name(p: Poly, name: Tensor) -> Poly | None:
     result = ZERO
     for mono, c in p.items:
         own = {a: unfold(a)[1][0] for a, n in mono if _is_name(a) and a.tensor is name and isinstance(n, int)}
-        if prod(len(algebra.power_of(own[a], n).items) for a, n in mono if a in own) > TERMS:
+        if prod(len(algebra.power_of(own[a], n).items) for a, n in mono if a in own) > limit_of("question_terms"):
             return None
         result = algebra.add(result, algebra.scale(algebra.product_with(mono, own.get), c))
     return result

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
 
 Ints = npt.NDArray[np.int64]
@@ -66,10 +67,6 @@ def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
     return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
 
 
-FITTED_SIZE = 1 << 16
-"""The most values of a variable that are tried."""
-
-
 def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
     """`values[e]`, as arithmetic where e depends on one variable or all the values can be fitted, else a table.
 
@@ -83,13 +80,13 @@ def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
         return expr.table(values, e)
     if len(e.free) == 1:
         (variable,) = e.free
-        if variable.size <= FITTED_SIZE:
+        if allows("fitted_values", variable.size):
             positions = evaluate(e, variable)
             if positions is not None:
                 inside = (positions >= 0) & (positions < len(values))
                 chosen = np.asarray(values, dtype=np.int64)[np.clip(positions, 0, len(values) - 1)]
                 return fit(chosen, variable, inside)
-    if e.lo >= 0 and e.hi < len(values) <= FITTED_SIZE:
+    if e.lo >= 0 and e.hi < len(values) and allows("fitted_values", len(values)):
         position = expr.var("entry", 0, len(values))
         fitted = fit(np.asarray(values, dtype=np.int64), position)
         if all(isinstance(atom, Digit) for atom, _ in fitted.items):

@@ -12,6 +12,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.ops.conversion import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
@@ -32,8 +33,6 @@ def _iota(op: Op, args: list[Value], context: Context) -> list[Value]:
     return [Value(kind, algebra.of_index(position(k, kind.shape[k])))]
 
 
-TABLE_LIMIT = 1 << 16
-"""The most elements of an integer constant that are treated as a table of indices."""
 TABLE_BOUND = 1 << 62
 """Integers at least this large are in no such table, whose differences are computed in 64 bits."""
 
@@ -51,11 +50,11 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
     if array.size == 0:
         return number(0)
     splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
-    if splat or (array.size <= TABLE_LIMIT and (array == array.flat[0]).all()):
+    if splat or (array.size <= limit_of("table_elements") and (array == array.flat[0]).all()):
         return literal(array.flat[0], dtype)
     if is_float(dtype) and not np.isfinite(array).all():
         return _with_symbols(array, dtype, shape)
-    if dtype in INTEGER_RANGES and array.size <= TABLE_LIMIT:
+    if dtype in INTEGER_RANGES and allows("table_elements", array.size):
         values = tuple(int(v) for v in array.flat)
         if all(abs(v) < TABLE_BOUND for v in values):
             return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -25,9 +26,6 @@ from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, make_poly
 
-PIECES = 8
-"""An operand of so many pieces at most is contracted piece by piece."""
-
 
 def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     """A term that is made of a few others, each in its own place, as a concatenation is, with one monomial for each.
@@ -40,7 +38,7 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
         if not where:
             return None
         named.setdefault(where, {})[tuple(item for item in mono if item not in where)] = c
-    if not 1 < len(named) <= PIECES:
+    if len(named) < 2 or not allows("operand_pieces", len(named)):
         return None
     pieces = (algebra.multiply(make_poly(((on, 1),)), factor(algebra.build(p), dtype)) for on, p in named.items())
     return algebra.add(*pieces)

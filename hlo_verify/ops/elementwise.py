@@ -15,6 +15,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -36,14 +37,11 @@ from hlo_verify.terms.laws import apply, divide, greater, steps
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
-PRODUCT_LIMIT = 12
-"""The most monomials that multiplying two values out may give; past that the factors are named."""
-
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
     """`a * b`, with the factors named where the expansion would be long."""
     is_square = a is b and is_float(dtype) and not is_one_product(a)  # not negative, which is seen while it is one
-    if len(a.items) * len(b.items) > PRODUCT_LIMIT or is_square:
+    if len(a.items) * len(b.items) > limit_of("multiplied_terms") or is_square:
         a, b = factor(a, dtype), factor(b, dtype)
     return algebra.times(a, b)
 
@@ -183,17 +181,13 @@ def _extremum(law: str) -> Rule:
     return rule
 
 
-FEW_PLACES = 4
-"""Integers along a dimension of no more elements are looked at one by one."""
-
-
 def _integers_by_place(*values: Value) -> list[tuple[Poly, tuple[int, ...]]]:
     """Integers that are the same but for where they are (a concatenation of constants), as conditions that exclude one
     another with the integers there; empty if they are not known."""
     found: list[tuple[Poly, tuple[int, ...]]] = [(ONE, ())]
     for value in values:
         e = as_index(value)
-        where = [v for v in e.free if v.size <= FEW_PLACES]
+        where = [v for v in e.free if v.size <= limit_of("clamped_places")]
         numbers = [(ONE, e)]
         if len(where) == 1:
             numbers = [
@@ -233,9 +227,8 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
     dtype = op.types[0].dtype
     c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
-    terms = [
-        v.term if len(v.term.items) * max(1, len(c.items)) <= PRODUCT_LIMIT else factor(v.term, dtype) for v in (a, b)
-    ]
+    most = limit_of("multiplied_terms")
+    terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= most else factor(v.term, dtype) for v in (a, b)]
     return result(op, algebra.select(c, terms[0], terms[1]))
 
 
@@ -290,27 +283,19 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
     return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
 
 
-FORMS = 2
-"""A step function that is looked at piece by piece has guards on no more forms."""
-
-
 def _pieces(value: Value) -> list[tuple[Poly, Value]]:
     """An integer as a step function: where each of its values is."""
     forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
-    if value.type.dtype == "i1" or not 0 < len(forms) <= FORMS:
+    if value.type.dtype == "i1" or not forms or not allows("compared_forms", len(forms)):
         return []
     return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
-
-
-POWERS = 16
-"""The greatest power of a real number that is multiplied out."""
 
 
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
     base, exponent, dtype = args[0].term, args[1].term.constant, op.types[0].dtype
-    most = POWERS if is_float(dtype) else 4 if len(base.items) <= 2 else -1
-    if isinstance(exponent, int) and 0 <= exponent <= most:
+    short = is_float(dtype) or (len(base.items) <= 2 and exponent in range(5))
+    if isinstance(exponent, int) and exponent >= 0 and short and allows("multiplied_powers", exponent):
         factors = [base] * exponent
         return result(op, reduce(lambda a, b: product(a, b, dtype), factors, ONE))
     return uninterpreted(op, args)

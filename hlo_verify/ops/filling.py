@@ -13,20 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.products import is_condition
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, of_atom, reads, tensor
-
-WINDOWS = 8
-"""The most windows that an iteration writes to."""
 
 
 def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
     """The value in the end of what is `now`, an arbitrary value that alone reads `before`, before iteration t and
     `after` after it; None if it is not filled so."""
     windows = _windows(after)
-    if not 0 < len(windows) <= WINDOWS or any(before in window.free for window in windows.values()):
+    if not windows or any(before in window.free for window in windows.values()):
+        return None
+    if not allows("filled_windows", len(windows)):
         return None
     if _where(after, windows, None) is not now:
         return None

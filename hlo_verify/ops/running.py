@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from hlo_verify.equality import opening
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.ops.filling import filled
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
@@ -32,12 +33,6 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
-
-PARTS = 8
-"""The most parts of a rotation that are left to be joined with others."""
-
-TERMS = 64
-"""The most integers that are added up one by one."""
 
 
 @dataclass(slots=True)
@@ -94,7 +89,7 @@ class Closing:
 
     def _end(self, k: int, term: Poly) -> Value:
         kind = self.initial[k].type
-        if len(term.items) <= PARTS and rotations.turns(term):
+        if rotations.turns(term) and allows("rotation_parts", len(term.items)):
             return Value(kind, term)  # another loop may have the other parts of the sum
         return Value(kind, lighten(term, kind.dtype))
 
@@ -172,7 +167,7 @@ class Closing:
 
     def _summed(self, added: Poly, dtype: str) -> Poly:
         """The sum over iterations; of integers one by one, so that a number stays a number."""
-        if is_integer(dtype) and self.t.size <= TERMS:
+        if is_integer(dtype) and allows("added_integers", self.t.size):
             every = ({self.t: expr.constant(n)} for n in range(self.t.size))
             return algebra.add(*(algebra.substitute(added, step) for step in every))
         return rotations.joined(sums.reduce_sum([self.t], added))

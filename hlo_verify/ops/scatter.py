@@ -18,6 +18,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.limits import allows
 from hlo_verify.ops.indexing import equals, heed_claims, index_at
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
@@ -36,9 +37,6 @@ from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly
-
-UNIQUE_LIMIT = 1 << 16
-"""The most updates whose places are computed one by one to see whether they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,8 @@ def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
 def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     """Whether all places differ, computed one by one where they depend on nothing else."""
     sizes = [v.size for v in bound]
-    if int(np.prod(sizes, dtype=object)) > UNIQUE_LIMIT or any(not e.free <= set(bound) for e in places):
+    count = int(np.prod(sizes, dtype=object))
+    if not allows("scattered_places", count) or any(not e.free <= set(bound) for e in places):
         return False
     if any(a.free and not isinstance(a, Digit) for e in places for a, _ in e.items):
         return False

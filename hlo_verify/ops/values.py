@@ -16,6 +16,7 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
@@ -24,12 +25,6 @@ from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
-
-WEIGHT_LIMIT = 40
-"""A term heavier than this (atoms and their indices) is given a name."""
-
-CHAIN_LIMIT = 4 * WEIGHT_LIMIT
-"""One function of a term gets no name, so that laws see it, but where it is heavier than this: a chain of functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +192,9 @@ Rule = Callable[[Op, list[Value], Context], list[Value]]
 """An operation's meaning: operands in, results out."""
 
 
-def lighten(term: Poly, dtype: str, limit: int = WEIGHT_LIMIT) -> Poly:
+def lighten(term: Poly, dtype: str, limit: int | None = None) -> Poly:
     """The term, by name if it is heavy."""
-    if term.weight <= limit:
+    if term.weight <= (limit_of("named_weight") if limit is None else limit):
         return term
     pieces = padding.parts(term)
     if pieces:
@@ -230,7 +225,8 @@ def _named(term: Poly, dtype: str) -> Poly:
 
 def _by_name(term: Poly, dtype: str) -> Poly:
     atom = term.atom
-    if isinstance(atom, Apply) and len(atom.args) == 1 and term.weight > CHAIN_LIMIT:
+    # one function of a term gets no name, so that laws see it, but where there is a long chain of them
+    if isinstance(atom, Apply) and len(atom.args) == 1 and term.weight > 4 * limit_of("named_weight"):
         return define("term", (), (term,), dtype=dtype)
     return named(term, dtype)
 
@@ -324,17 +320,13 @@ def within(p: Poly, lo: int, hi: int) -> bool:
     return found is not None and lo <= found[0] and found[1] <= hi
 
 
-CHOICES = 4
-"""The most truth values in an integer term for which its bounds are found one choice of them after another."""
-
-
 def bounds(p: Poly) -> tuple[int, int] | None:
     """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
 
     Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in.
     """
     truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
-    if len(p.items) == 1 or not 0 < len(truths) <= CHOICES:
+    if len(p.items) == 1 or not truths or not allows("bound_choices", len(truths)):
         return _sum_bounds(p.items)
     found: list[tuple[int, int] | None] = []
     for choice in product((True, False), repeat=len(truths)):

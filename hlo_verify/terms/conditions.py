@@ -11,8 +11,8 @@ from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.term import Atom, Guard, Monomial, Number, Poly, Read, make_poly, of_atom
 
-CASES = 256
-"""The most cases of conditions that are told apart; past that, a sum or product is equal to nothing else."""
+MANY = 64
+"""Of more truth values than this, cases are counted as if they were so many: nobody looks at 2^64."""
 
 SIDE = "side"
 """The kind of truth values of which one holds at most: what they select is never added up (`equality.sides`)."""
@@ -86,7 +86,7 @@ class Conditions:
 
     @property
     def count(self) -> int:
-        total = 1 << min(len(self.truths), CASES)
+        total = 1 << min(len(self.truths), MANY)
         for pieces in self.forms.values():
             total *= len(pieces)
         return total

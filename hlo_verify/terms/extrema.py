@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.laws import apply, steps
@@ -46,17 +47,13 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
     return define(kind, live, (p,))
 
 
-RANGES = 4
-"""The most parts that the range of a bound variable is split into."""
-
-
 def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
     """The term over parts of one bound variable's range, between the ends of guards on it; empty if it has none."""
     for v in bound:
         form = expr.of_var(v)
         guarded = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and a.form is form]
         ends = {end for a in guarded for end in (a.lo, None if a.hi is None else a.hi + 1) if end is not None}
-        if 0 < len(ends) < RANGES:
+        if ends and allows("extremum_ranges", len(ends) + 1):
             parts = []
             for start, end in pairwise([0, *sorted(ends), v.size]):
                 part = expr.fresh("f", end - start)

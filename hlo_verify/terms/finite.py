@@ -15,12 +15,10 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
-
-WITNESSES = 16
-"""At so many elements a maximum is looked at."""
 
 EXPONENTIALS = ("exponential", "exponential:real->real")
 
@@ -94,7 +92,7 @@ class Finite:
         if kind not in ("term", "max"):
             return False
         (body,) = bodies
-        ends = islice(product(*((0, v.size - 1) for v in bound)), WITNESSES)
+        ends = islice(product(*((0, v.size - 1) for v in bound)), limit_of("finite_elements"))
         elements = (
             substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
         )

@@ -7,7 +7,8 @@ from typing import Literal
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.index.tables import FITTED_SIZE, evaluate
+from hlo_verify.index.tables import evaluate
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.machine import is_sum, split_value
 from hlo_verify.terms.term import Guard
@@ -55,7 +56,7 @@ def _never_is(e: Index, value: int) -> bool:
 def _attained(e: Index) -> frozenset[int] | None:
     """The values of an expression of one variable; None where they are not told."""
     (variable,) = e.free
-    values = evaluate(e, variable) if variable.size <= FITTED_SIZE else None
+    values = evaluate(e, variable) if allows("fitted_values", variable.size) else None
     return None if values is None else frozenset(values.tolist())
 
 

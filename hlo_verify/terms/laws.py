@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build, of_index, plain, scale
 from hlo_verify.terms.doubts import INFINITE
@@ -38,9 +39,6 @@ from hlo_verify.terms.term import (
     value_of,
 )
 
-EXPANSION_LIMIT = 8
-"""The most monomials of an argument that a law takes apart."""
-
 Law = Callable[[tuple[Poly, ...]], Poly | None]
 
 
@@ -64,13 +62,6 @@ def apply(function: str, args: tuple[Poly, ...]) -> Poly:
     return of_atom(make_apply(function, args))
 
 
-PIECES = 4
-"""The most pieces of a step function that a function is applied to one by one."""
-
-FORMS = 4
-"""The most forms that the guards of a step function have: each multiplies the pieces."""
-
-
 def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds.
 
@@ -80,7 +71,7 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     held = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     guard = min((g for g in held if g.free.isdisjoint(bound)), key=order, default=None)
     count = len(_forms(p))
-    if guard is None or count > FORMS or len(p.items) > 3 * PIECES:
+    if guard is None or not allows("step_forms", count) or len(p.items) > 3 * limit_of("step_pieces"):
         return []
     form = guard.form
     cuts: set[int] = set()
@@ -90,7 +81,7 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
         lo, hi = (own.lo, own.hi) if own is not None else (None, None)
         cuts.update(x for x in (lo, None if hi is None else hi + 1) if x is not None)
         parts.append((lo, hi, tuple(item for item in mono if item[0] is not own), c))
-    if len(cuts) >= PIECES:
+    if not allows("step_pieces", len(cuts) + 1):
         return []
     edges = [None, *sorted(cuts), None]
     pieces = []
@@ -138,7 +129,7 @@ def _exponential(args: tuple[Poly, ...]) -> Poly | None:
         return zero_times(build({mono: c for mono, c in p.items if not any(_is_infinity(atom) for atom, _ in mono)}))
     if p.doubt & INFINITE or _is_selected(p):
         return _exponential_where(p) or of_atom(make_apply(INFINITE_EXPONENTIAL, args))
-    if len(p.items) > EXPANSION_LIMIT:
+    if not allows("expanded_terms", len(p.items)):
         return None
     factors: dict[Apply, Number] = {}
     for mono, c in p.items:
@@ -166,7 +157,7 @@ def _infinite_exponential(args: tuple[Poly, ...]) -> Poly | None:
 def _exponential_where(p: Poly) -> Poly | None:
     """The exponential where a truth value holds that selects what may be no number, and where it does not."""
     truths = {a for mono, _ in p.items if any(atom.doubt for atom, _ in mono) for a, _ in mono if a.boolean}
-    if not truths or len(truths) > PIECES or len(p.items) > EXPANSION_LIMIT:
+    if not (truths and allows("step_pieces", len(truths)) and allows("expanded_terms", len(p.items))):
         return None
     truth = min(truths, key=lambda a: a.uid)
     on = of_atom(truth)

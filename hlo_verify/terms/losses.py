@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import allows
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.conditions import CASES, Case, Conditions, numbers_of
+from hlo_verify.terms.conditions import Case, Conditions, numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.poles import are_implied
@@ -47,7 +48,7 @@ def checked(result: Poly, *operands: Poly, added: bool = False) -> Poly:
     parts = [_computed(p) for p in operands]
     kept = [(mono, c) for mono, c in _computed(result) if not any(_is_zero_times(a) for a, _ in mono)]
     conditions = Conditions.of([mono for part in (*parts, kept) for mono, _ in part])
-    if conditions.count > CASES:
+    if not allows("told_apart", conditions.count):
         return _unknown(result)
     lost: dict[Atom, list[Case]] = {}
     for case in conditions.cases():
@@ -82,7 +83,7 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
     inner = Conditions.of(within)
     outer = Conditions.of([item for item in mono if item not in own] for mono, own in zip(held, within, strict=True))
     doubtful = {atom for mono, _ in items for atom in _doubtful(mono)}
-    if outer.count * inner.count > CASES:
+    if not allows("told_apart", outer.count * inner.count):
         return doubtful
     found: set[Atom] = set()
     for around in outer.cases():
@@ -125,7 +126,9 @@ def is_one_product(p: Poly) -> bool:
     if len(p.items) <= 1:
         return True
     conditions = Conditions.of([[item for item in mono if item[0].boolean] for mono, _ in p.items])
-    return conditions.count <= CASES and all(len(case.coefficients(p.items)) <= 1 for case in conditions.cases())
+    return allows("told_apart", conditions.count) and all(
+        len(case.coefficients(p.items)) <= 1 for case in conditions.cases()
+    )
 
 
 def zero_times(p: Poly) -> Poly:

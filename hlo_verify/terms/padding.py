@@ -6,13 +6,11 @@ term gets a name, each of its parts does, so that the part inside is a read of w
 
 from __future__ import annotations
 
+from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Guard, Monomial, Poly, Read, Tensor, tensor
 
 KIND = "padding"
-
-FORMS = 4
-"""Where padding lies is asked about so many index expressions at most: parts double with each."""
 
 
 def padding(name: str, dtype: str, shape: tuple[int, ...], location: object = None) -> Tensor:
@@ -23,7 +21,7 @@ def padding(name: str, dtype: str, shape: tuple[int, ...], location: object = No
 def parts(p: Poly) -> list[tuple[Poly, Poly]]:
     """A term with padding as conditions that exclude one another, each with the term where it holds; else nothing."""
     held = [g for mono, _ in p.items if _is_padded(mono) for g, _ in mono if isinstance(g, Guard)]
-    if not held or len({g.form for g in held}) > FORMS:
+    if not held or not allows("padding_forms", len({g.form for g in held})):
         return []
     guard = held[0]
     pieces = [(guard.lo, guard.hi), *guards.complement(guard)]

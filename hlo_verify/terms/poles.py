@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.doubts import is_partial
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, of_atom
-
-PARTS = 64
-"""The most parts of a term that are looked at."""
 
 POLE = "pole"
 
@@ -24,7 +22,7 @@ WRITTEN_OUT = frozenset({"sum", "max", "min", "product", "term", "sort", "top_k"
 def are_implied(undefined: Atom, others: Iterable[Atom]) -> bool:
     """Whether an atom is undefined only where another one is."""
     known = frozenset[Poly]().union(*map(_all_parts, others))
-    return bool(known) and _is_known(of_atom(undefined), known, [PARTS])
+    return bool(known) and _is_known(of_atom(undefined), known, [limit_of("undefined_parts")])
 
 
 def _is_known(part: Poly, known: frozenset[Poly], left: list[int]) -> bool:
@@ -40,7 +38,8 @@ def _all_parts(atom: Atom) -> frozenset[Poly]:
     """The parts of an atom, itself and parts of parts among them."""
     seen = {of_atom(atom)}
     todo = [of_atom(atom)]
-    while todo and len(seen) < PARTS:
+    most = limit_of("undefined_parts")
+    while todo and len(seen) < most:
         for part in _inside(todo.pop(0)):
             if part not in seen:
                 seen.add(part)

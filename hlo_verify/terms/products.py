@@ -7,6 +7,7 @@ from math import comb
 from typing import Any
 
 from hlo_verify.index.expr import Index
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
@@ -148,19 +149,12 @@ def subtract(a: Poly, b: Poly) -> Poly:
     return add(a, scale(b, -1)) if a is not b or a.doubt else ZERO
 
 
-LARGE = 64
-"""A power of several monomials that is higher is not multiplied out."""
-
-MULTIPLIED_OUT = 10_000
-"""Nor is one that may have more monomials."""
-
-
 def _is_multiplied_out(p: Poly, n: int) -> bool:
     """Whether `p**n` is written as a sum of products."""
     if n < 0:
         return False
     count = len(p.items)
-    return count <= 1 or (n <= LARGE and comb(n + count - 1, n) <= MULTIPLIED_OUT)
+    return count <= 1 or (allows("expanded_power", n) and allows("expanded_products", comb(n + count - 1, n)))
 
 
 def power(p: Poly, n: int) -> Poly:

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
-
-MONOMIALS = 256
-"""A longer sum is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class _Part:
 
 def joined(p: Poly) -> Poly:
     """p with every set of monomials joined that go round a whole ring together."""
-    if not 1 < len(p.items) <= MONOMIALS or not turns(p):
+    if len(p.items) < 2 or not allows("joined_terms", len(p.items)) or not turns(p):
         return p
     while True:
         shorter = _joined_once(p)

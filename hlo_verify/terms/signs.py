@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ ODD = frozenset(
 
 POSITIVES = frozenset("exponential cosh erfc logistic rsqrt".split())
 """Functions that are positive wherever they have a value."""
-
-CASES = 16
-"""The most cases of conditions that are looked at one after another."""
 
 
 def _sum(a: int, b: int) -> int:
@@ -95,7 +93,7 @@ def _found(p: Poly) -> int:
         from hlo_verify.terms.conditions import Conditions  # made of terms
 
         conditions = Conditions.of([item for item in mono if item[0].boolean] for mono, _ in p.items)
-        if conditions.count <= CASES:
+        if allows("sign_cases", conditions.count):
             return reduce(or_, (_of_sum(case.coefficients(p.items).items()) for case in conditions.cases()), 0)
     return _of_sum(p.items)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, of_index, scale
@@ -98,14 +99,10 @@ def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
         return None
     there = _opened(source, given)
     others = {p: e for p, e in zip(source.params, places, strict=False) if p not in given}
-    if there.weight > HEAVY or all(p in there.free for p, e in others.items() if e.items):
+    if not allows("opened_weight", there.weight) or all(p in there.free for p, e in others.items() if e.items):
         return None
     return Substitution(others).poly(there)
 
-
-HEAVY = 1024
-"""A named term that is heavier than this where some places are given keeps its name: names within names, each opened at
-several places, would double what is left with every layer."""
 
 _There = dict[tuple[Tensor, tuple[tuple[Var, Index], ...]], Poly]
 

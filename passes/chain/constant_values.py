@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlo_verify.limits import allows
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Function, Op, Value, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
@@ -74,12 +75,6 @@ DIGITS = 60
 
 _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
-MANY = 64
-"""Of more constants than this, no pairs are tried."""
-
-ROUNDINGS = 32
-"""What more operations computed is not followed."""
-
 
 def is_near(found: Computed) -> bool:
     """Whether a number is its exact value, but for a rounding for each operation."""
@@ -124,7 +119,7 @@ def joined(numbers: list[Computed]) -> Iterator[Computed]:
     for x in numbers:
         one = _number(x.dtype, _scalar(x.dtype)(1))
         yield from _apply("divide", (one, x)) if one is not None else ()
-    if len(numbers) <= MANY:
+    if allows("joined_constants", len(numbers)):
         for name, (x, y) in product(_BINARY, product(numbers, numbers)):
             yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
 
@@ -150,7 +145,7 @@ def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
 
 def _function(name: str, operand: Computed) -> Computed | None:
     """A function of a positive number."""
-    if operand.exact <= 0 or operand.roundings >= ROUNDINGS:
+    if operand.exact <= 0 or not allows("folded_roundings", operand.roundings + 1):
         return None
     compute, exactly = _UNARY[name]
     with localcontext(prec=DIGITS):
@@ -164,7 +159,7 @@ def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
     compute = _BINARY.get(name)
     if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
         return
-    if sum(x.roundings for x in operands) >= ROUNDINGS:
+    if not allows("folded_roundings", sum(x.roundings for x in operands) + 1):
         return
     x, y = operands
     with np.errstate(all="ignore"):

@@ -14,6 +14,7 @@ from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import limit_of
 from hlo_verify.ops.collectives import sum_over_group
 from hlo_verify.ops.induction import Place, Placement
 from hlo_verify.ops.regions import reduce_terms
@@ -217,8 +218,4 @@ def _splits(whole: tuple[int, ...], shard: tuple[int, ...], columns: dict[int, l
             return []
         starts = [expr.constant(0)] if size == local else dict.fromkeys(columns.get(size // local, ()))
         choices.append([expr.add(expr.scale(start, local), position(k, local)) for start in starts])
-    return list(islice(product(*choices), SPLITS))
-
-
-SPLITS = 4
-"""The most ways of splitting a tensor that are tried."""
+    return list(islice(product(*choices), limit_of("loop_splits")))

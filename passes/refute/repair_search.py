@@ -20,9 +20,6 @@ from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 
-PROOFS = 3
-"""The most repairs of one fault whose proof is tried: each makes the results agree at the witness's inputs."""
-
 
 @dataclass(slots=True)
 class Allowance:
@@ -57,7 +54,7 @@ def suggest(
     factor = abs(apart.expected / apart.found) if known else None
     proofs = 0
     for repair in mends.near(lead.name, factor):
-        if proofs >= PROOFS or not allowance.is_left:
+        if proofs >= allowance.session.limits.fault_proofs or not allowance.is_left:
             return None
         if not _agrees(found, repair, results, allowance):
             continue

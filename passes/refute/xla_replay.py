@@ -11,17 +11,12 @@ import numpy as np
 
 from hlo_verify.evaluate import Difference, dense
 from hlo_verify.jaxlib_api import jaxlib_version
+from hlo_verify.limits import allows
 from hlo_verify.passes.refute.trial import Counterexample, exceeds_rounding, is_clear, local_arguments, number
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Function, TensorType
 from hlo_verify.program.pair import Pair
 from hlo_verify.xla.execute import ExecutionError, Executor, Failure, Shards
-
-ELEMENTS = 1 << 22
-"""Modules with more elements than this in all values of all devices are not run."""
-
-DEVICES = 64
-"""Modules for more devices than this are not run."""
 
 BY_XLA = "by XLA (jaxlib {}), which ran both modules on {} virtual CPU device{}"
 BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
@@ -38,9 +33,9 @@ class Replay:
 def is_small(pair: Pair) -> bool:
     """Whether XLA can be asked to run the modules."""
     return (
-        pair.devices <= DEVICES
-        and _elements(pair.partitioned.main) * pair.devices <= ELEMENTS
-        and _elements(pair.logical.main) <= ELEMENTS
+        allows("replayed_devices", pair.devices)
+        and allows("replayed_elements", _elements(pair.partitioned.main) * pair.devices)
+        and allows("replayed_elements", _elements(pair.logical.main))
     )
 
 

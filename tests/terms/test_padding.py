@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.limits import limit_of
 from hlo_verify.terms import algebra, guards, padding
 from hlo_verify.terms.term import Read
 from tests.support.evaluate import objects
@@ -52,7 +53,7 @@ def test_bounds_that_always_hold_inside_are_left_out() -> None:
 
 def test_padding_in_many_places_is_not_taken_apart() -> None:
     """Parts double with every condition that says where padding lies: past a few, a term stays whole."""
-    x = [expr.of_var(expr.var("x", n, 50)) for n in range(padding.FORMS + 1)]
+    x = [expr.of_var(expr.var("x", n, 50)) for n in range(limit_of("padding_forms") + 1)]
     past = padding.padding("x", "f32", (50,))
     each = [algebra.multiply(guards.interval(e, 31, None), algebra.read(past, (e,))) for e in x]
     assert len(padding.parts(algebra.add(*each[:-1]))) == 2
