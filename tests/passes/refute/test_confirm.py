@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,10 @@ from hlo_verify.diagnostics import Internal
 from hlo_verify.evaluate import Blocks, dense, of_dense
 from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.confirm import Confirmer
+from hlo_verify.passes.refute.confirm import Confirmer, Stage
 from hlo_verify.passes.refute.literals import ASSUMPTION, Literals, is_plain
 from hlo_verify.passes.refute.search import Search
-from hlo_verify.passes.refute.trial import run
+from hlo_verify.passes.refute.trial import Inputs, run
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
@@ -319,6 +321,25 @@ def test_what_is_too_large_for_balls_is_confirmed_on_intervals() -> None:
     few = Session(replace(Limits(), interval_elements=1 << 16))
     said = Confirmer(wrong, few).confirm(inputs, [0])
     assert not said.differences and said.is_too_large and "interval_work" in few.spent().limits
+
+
+@pytest.mark.parametrize(("addend", "expected"), [(2.0**-20, [False]), (0.5, [True])], ids=["faint", "clear"])
+def test_constants_are_narrow_only_for_what_is_clear(
+    addend: float, expected: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each pass over both modules is dear, and narrow enclosures show nothing that is hardly more than a rounding."""
+    passes: list[bool] = []
+    both = Confirmer._both
+
+    def counted(self: Confirmer, inputs: Inputs, results: Collection[int], stage: Stage, is_strict: bool) -> Any:
+        passes.append(is_strict)
+        return both(self, inputs, results, stage, is_strict)
+
+    monkeypatch.setattr(Confirmer, "_both", counted)
+    lines = "%m = multiply %x, %c", "%y = add %m, %d"
+    wrong = pair("f32", body(*lines, c=0.1, d=0.0), body(*lines, c=0.1, d=addend))
+    assert Search(wrong).find([0], draws=1) == {0}
+    assert passes == expected
 
 
 # What means nothing
