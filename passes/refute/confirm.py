@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,12 +140,9 @@ class Confirmer:
         limits = Limits(elements, work, heed=self.session.check)
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
         held, devices = local_arguments(self.pair, given), 1 if self.pair.arguments is None else self.pair.devices
-        sides = (self.pair.logical, given, 1), (self.pair.partitioned, held, devices)
-        whole, local = (
-            evaluate(module, values, count, only=results, real=stage.real, limits=limits, literals=self._literals)
-            for module, values, count in sides
-        )
-        return whole, local
+        asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
+        # what makes the logical module divide by zero is no witness; what makes a device do so, is one
+        return asked(self.pair.logical, given, 1, has_domains=True), asked(self.pair.partitioned, held, devices)
 
     def _apart(self, whole: Evaluation, local: Evaluation, n: int) -> Difference | None:
         a, b = whole.results[n], local.results[n]
