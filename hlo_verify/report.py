@@ -143,7 +143,7 @@ class Recheck:
     were shown again (`by_solver` by the solver, the others had the same formulas on both sides; `bounded` at an
     instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `partly` agree at
     the elements that were looked at, of more than can be. `questions` is how many steps differ from one another,
-    `ended` is why it ended early: interrupted, or the time was up.
+    `interrupted` whether it ended early.
     """
 
     steps: int
@@ -154,7 +154,7 @@ class Recheck:
     unchecked: tuple[tuple[str, int], ...]
     disagreements: tuple[Disagreement, ...]
     seconds: float
-    ended: str = ""
+    interrupted: bool = False
     partly: int = 0
 
 
@@ -172,7 +172,7 @@ def together(checks: Sequence[Recheck]) -> Recheck:
         tuple(unchecked.most_common()),
         tuple(wrong for check in checks for wrong in check.disagreements),
         sum(check.seconds for check in checks),
-        next((check.ended for check in checks if check.ended), ""),
+        any(check.interrupted for check in checks),
         sum(check.partly for check in checks),
     )
 

@@ -167,6 +167,9 @@ def laws(k: Expression, b: Expression) -> dict[str, tuple[Expression, Expression
         "factor of a mask": (where(X, ZERO), call("select", M, ONE, ZERO) * where(X, k)),
         "one half": (X + k, where(X + k, ZERO) + where(ZERO, X + k)),
         "no product": (ZERO, where(k, ZERO) * where(ZERO, b)),
+        "vanishing exponential": (call("exponential", k + MINUS), k * ZERO),
+        "greatest of all": (ONE / call("maximum", k, INFINITY), ONE / (INFINITY + k * ZERO)),
+        "least of all": (ONE / call("minimum", k, MINUS), ONE / (MINUS + k * ZERO)),
     }
 
 

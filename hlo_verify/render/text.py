@@ -189,7 +189,7 @@ def _stages(report: Report, style: Style) -> Iterator[str]:
 
 def _recheck(found: Recheck, style: Style) -> Iterator[str]:
     unchecked = sum(count for _, count in found.unchecked)
-    early = f", {found.ended}" if found.ended else ""
+    early = ", interrupted" if found.interrupted else ""
     yield (
         f"Checked again: {found.agreed} of {_plural(found.steps, 'step')} agree "
         f"({found.by_solver} by the solver, {found.bounded} at sizes that could not all be made small), "

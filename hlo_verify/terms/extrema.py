@@ -13,8 +13,9 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.laws import apply, steps
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 
 EXTREMA = {"max": "maximum", "min": "minimum"}

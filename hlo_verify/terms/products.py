@@ -15,6 +15,7 @@ from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.idle import is_cut, needless, uncut
 from hlo_verify.terms.losses import checked, is_one_product
+from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -288,8 +289,6 @@ def power_of(p: Poly, n: Number) -> Poly:
 
     Of anything else such a power is known by its name alone: `1/exp(-infinity)` is no number, and equal to nothing.
     """
-    from hlo_verify.terms.laws import steps  # the laws themselves use this module
-
     if isinstance(n, int) and _is_multiplied_out(p, n):
         return power(p, n)
     if len(p.items) == 1 and p.items[0][1] == 1:

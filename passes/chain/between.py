@@ -166,7 +166,7 @@ def _proof_of_a_reading(
         )
         if proof is None:
             continue
-        found = amplified(*alone(reading.module), reading.meant, session)
+        found = amplified(*alone(reading.module), reading.meant)
         if found is None:
             said = (*proof.report.assumptions, *reading.said)
             return replace(proof, report=replace(proof.report, assumptions=said)), None

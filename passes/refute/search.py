@@ -7,7 +7,7 @@ all their devices; nothing is assumed of values in between. A search that ends w
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -234,10 +234,9 @@ class Search:
         said = self._confirm(trial.inputs, seen)
         if said.is_too_large:
             end = self._spent + self.session.limits.shrinking_work
-            simpler = self._shrunk(Counterexample(trial, seen), end, is_certain=False)
-            trial = simpler.trial
+            trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
             if max(trial.whole.largest, trial.local.largest) < size:
-                said = self._confirm(trial.inputs, simpler.differences)
+                said = self._confirm(trial.inputs, seen)
             self._too_large = size if said.is_too_large else self._too_large
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
@@ -245,8 +244,8 @@ class Search:
             if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
 
-    def _confirm(self, inputs: Inputs, seen: Mapping[int, Difference]) -> Confirmed:
-        said = self.confirmer.confirm(inputs, seen, seen)
+    def _confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
+        said = self.confirmer.confirm(inputs, results)
         self._spent += said.work
         return said
 
@@ -318,7 +317,7 @@ class Search:
         trial = self._run(inputs, limits)
         still = Counterexample(trial, trial.differences(found.differences))
         if is_certain and _is_as_good(still, found):
-            still = Counterexample(trial, self._confirm(inputs, still.differences).differences)
+            still = Counterexample(trial, self._confirm(inputs, found.differences).differences)
         return still if _is_as_good(still, found) else None
 
     def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -194,7 +193,7 @@ Seed = Callable[[pytest.MonkeyPatch], None]
 
 SEEDS: dict[str, tuple[Seed, str]] = {
     "dot_general twice": (lambda patch: patch.setitem(RULES, "dot_general", _twice), "dot_general"),
-    "exp of a sum": (lambda patch: patch.setitem(laws.LAWS, "exponential", _exp_of_sum), "exponential"),
+    "exp of a sum": (lambda patch: patch.setitem(laws.LAWS, "exponential", [_exp_of_sum]), "exponential"),
     "all_reduce dropped": (lambda patch: patch.setitem(RULES, "all_reduce", _dropped), "all_reduce"),
     "pad without guards": (
         lambda patch: patch.setattr("hlo_verify.ops.movement.guarded_select", _no_guard),
@@ -246,18 +245,8 @@ def test_an_interrupt_gives_what_is_known() -> None:
             yield n, answer(task)
 
     found = recheck_with(interrupted, load(LOGICAL), load(PARTITIONED), 5000)
-    assert found.ended == "interrupted"
+    assert found.interrupted
     assert 5 <= found.agreed < found.steps
-    assert found.agreed + found.partly + sum(n for _, n in found.unchecked) == found.steps
-
-
-@pytest.mark.parametrize("checks", [0, 20, 45])
-def test_time_that_is_up_leaves_what_is_known(checks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    counter = itertools.count()
-    monkeypatch.setattr(Session, "is_over", property(lambda _: next(counter) > checks))
-    found = _checked()
-    assert found.ended == "the time was up"
-    assert found.agreed < 30 and not found.disagreements  # there are more (`test_agrees_with_a_sound_prover`)
     assert found.agreed + found.partly + sum(n for _, n in found.unchecked) == found.steps
 
 
@@ -268,6 +257,6 @@ def test_an_interrupt_before_any_answer(where: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(f"hlo_verify.passes.recheck.recheck.{where}", interrupted)
     found = _checked()
-    assert found.ended == "interrupted"
+    assert found.interrupted
     assert (found.agreed, sum(n for _, n in found.unchecked)) == (0, found.steps)
     assert (found.steps > 30) == (where == "question")

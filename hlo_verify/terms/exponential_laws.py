@@ -1,0 +1,170 @@
+"""Exponentials as factors, what is divided by them, and their logarithms: laws of the table in `laws`.
+
+An exponential of a number is a factor that its inverse cancels. That of an infinity must not be: `exp(x - inf)` is 0,
+and `exp(x + inf) / exp(y + inf)` is no number. What may be infinite, or is selected and may be undefined, has an
+exponential that is known by name alone.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hlo_verify.limits import allows
+from hlo_verify.terms.addition import build, plain, scale
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.losses import zero_times
+from hlo_verify.terms.products import add, expanded, multiply, subtract, times
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
+
+BY_NAME = "exponential:real->real"
+"""Of what may be infinite: no factor, which its inverse would cancel."""
+
+Arguments = tuple[Poly, ...]
+
+
+def is_factor(p: Poly) -> bool:
+    """Whether the exponential of a term is a number wherever the term is one, so that its inverse cancels it."""
+    return not (p.doubt & INFINITE or _is_selected(p))
+
+
+def may_be_none(p: Poly) -> bool:
+    """Whether it may not be."""
+    return not is_factor(p)
+
+
+def vanishes(p: Poly) -> bool:
+    """Whether a term is minus infinity and something else that is no infinity: `-inf + inf` is no number."""
+    return _infinite(p) < 0 and not _less_infinity(p).doubt & INFINITE
+
+
+def is_plain(p: Poly) -> bool:
+    """Whether the exponential of a term, which was known by name, need not be: infinities may have gone since."""
+    return vanishes(p) or is_factor(p)
+
+
+def _infinite(p: Poly) -> Number:
+    """The coefficient of infinity where it is one of the addends and occurs in no other; else 0.
+
+    As a factor, exp of it would cancel against its inverse: `exp(x + inf) / exp(y + inf)` is no number.
+    """
+    found = [(mono, c) for mono, c in p.items if any(_is_infinity(atom) for atom, _ in mono)]
+    return found[0][1] if len(found) == 1 and len(found[0][0]) == 1 and found[0][0][0][1] == 1 else 0
+
+
+def _is_infinity(atom: Atom) -> bool:
+    return isinstance(atom, Apply) and atom.function == "infinity"
+
+
+def _is_selected(p: Poly) -> bool:
+    """Whether what may be no number is selected by conditions: its exponential is, but would be no more as a factor."""
+    return any(any(a.doubt for a, _ in mono) and any(a.boolean for a, _ in mono) for mono, _ in p.items)
+
+
+def of_minus_infinity(function: str, args: Arguments) -> Poly:
+    """`exp(a - infinity)` is 0, where a is a number."""
+    return zero_times(_less_infinity(args[0]))
+
+
+def _less_infinity(p: Poly) -> Poly:
+    return build({mono: c for mono, c in p.items if not any(_is_infinity(atom) for atom, _ in mono)})
+
+
+def product_of_exponentials(function: str, args: Arguments) -> Poly | None:
+    """`exp(a + k*b)` as `exp(a) * exp(b)**k`."""
+    p = args[0]
+    if not allows("expanded_terms", len(p.items)):
+        return None
+    factors: dict[Apply, Number] = {}
+    for mono, c in p.items:
+        atom = make_apply("exponential", (make_poly(((mono, 1),)),))
+        factors[atom] = c
+    mono_out: Monomial = tuple(sorted(factors.items(), key=lambda item: item[0].uid))
+    return make_poly(((mono_out, 1),))
+
+
+def by_cases(function: str, args: Arguments) -> Poly | None:
+    """The exponential where a truth value holds that selects what may be no number, and where it does not."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    p = args[0]
+    truths = {a for mono, _ in p.items if any(atom.doubt for atom, _ in mono) for a, _ in mono if a.boolean}
+    if not (truths and allows("step_pieces", len(truths)) and allows("expanded_terms", len(p.items))):
+        return None
+    truth = min(truths, key=lambda a: a.uid)
+    on = of_atom(truth)
+    off = build({mono: c for mono, c in p.items if (truth, 1) not in mono})
+    holding: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        rest = tuple(item for item in mono if item[0] is not truth)
+        holding[rest] = holding.get(rest, 0) + c
+    return add(
+        multiply(on, apply("exponential", (build(holding),))),
+        multiply(subtract(ONE, on), apply("exponential", (off,))),
+    )
+
+
+def known_by_name(function: str, args: Arguments) -> Poly:
+    """The exponential that is no factor."""
+    return of_atom(make_apply(BY_NAME, args))
+
+
+def inverse_of_product(function: str, args: Arguments) -> Poly | None:
+    """`1/(k*a*exp(b))` as `1/k * 1/a * exp(-b)`; `1/a` stays a function, so that 0/0 never cancels."""
+    p = args[0]
+    if len(p.items) != 1:
+        return None
+    mono, c = p.items[0]
+    product = number(Fraction(1) / Fraction(c))
+    for atom, n in mono:
+        if isinstance(atom, Apply) and atom.function == "exponential":
+            factor: Atom = atom
+            n = plain(-Fraction(n))
+        else:
+            factor = make_apply("inverse", (of_atom(atom),))
+        product = multiply(product, make_poly(((((factor, n),), 1),)))
+    return None if product is of_atom(make_apply("inverse", args)) else product
+
+
+def inverse_of_common(function: str, args: Arguments) -> Poly | None:
+    """`1/(a*exp(c) + b*exp(c))` as `exp(-c) * 1/(a + b)`."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    p = args[0]
+    common = _common(p)
+    if not common:
+        return None
+    rest = expanded(p, _product(common, -1))
+    return times(apply("inverse", (rest,)), _product(common, -1))
+
+
+def logarithm_of_exponentials(function: str, args: Arguments) -> Poly | None:
+    """`log(exp(a) * b)` as `a + log(b)`."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    p = args[0]
+    if len(p.items) == 1:
+        mono, _ = p.items[0]
+        common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
+    else:
+        common = _common(p)
+    if not common:
+        return None
+    out = add(*(scale(a.args[0], n) for a, n in common.items()))
+    rest = expanded(p, _product(common, -1))
+    return add(out, apply("log", (rest,)))
+
+
+def _common(p: Poly) -> dict[Apply, Number]:
+    """Exponentials, with powers, that divide every monomial."""
+    common: dict[Apply, Number] | None = None
+    for mono, _ in p.items:
+        here = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
+        common = here if common is None else {a: n for a, n in common.items() if here.get(a) == n}
+        if not common:
+            return {}
+    return common or {}
+
+
+def _product(factors: dict[Apply, Number], sign: int) -> Poly:
+    mono = tuple(sorted(((a, plain(n * sign)) for a, n in factors.items()), key=lambda item: item[0].uid))
+    return make_poly(((mono, 1),))

@@ -1,0 +1,138 @@
+"""The greatest and the least of some terms: laws of the table in `laws`.
+
+Associative, commutative, idempotent; constants fold, and bound integers; what never is beyond another is dropped.
+"""
+
+from __future__ import annotations
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import doubts
+from hlo_verify.terms.addition import of_index
+from hlo_verify.terms.losses import checked
+from hlo_verify.terms.machine import as_index
+from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
+from hlo_verify.terms.used import used
+
+NESTED = "extremum of extrema"
+REPEATED = "extremum of a term and itself"
+NUMBERS = "extremum of numbers"
+INTEGER = "extremum of an integer and a number"
+EXCEEDED = "extremum of what is never beyond another"
+INFINITE = "extremum with an infinity"
+NEUTRAL = "extremum with the other infinity"
+
+
+def extremum(function: str, args: tuple[Poly, ...]) -> Poly:
+    """The greatest or least of some terms: one list of them, whatever the nesting."""
+    terms, constants = _listed(function, args)
+    if constants:
+        terms = _with_number(function, terms, max(constants) if function == "maximum" else min(constants))
+    kept = _not_exceeded(function, terms)
+    if len(kept) < len(terms):
+        used(EXCEEDED)
+    best = [p for p in kept if _infinite(p) and (_infinite(p) > 0) == (function == "maximum")]
+    others = [p for p in kept if not _infinite(p)]
+    if best and not any(p.doubt & doubts.INFINITE for p in others):
+        used(INFINITE)
+        return checked(best[0], *args)
+    finite = [*best, *others] or kept[-1:]
+    if len(finite) < len(kept):
+        used(NEUTRAL)
+    ordered = tuple(sorted(finite, key=lambda p: p.uid))
+    return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
+
+
+def _listed(function: str, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Number]]:
+    """The terms that an extremum is of, each once, and the numbers, those in inner extrema too."""
+    terms: dict[Poly, None] = {}
+    constants: list[Number] = []
+    todo = list(args)
+    while todo:
+        p = todo.pop()
+        atom = p.atom
+        if isinstance(atom, Apply) and atom.function == function:
+            used(NESTED)
+            todo.extend(atom.args)
+        elif p.constant is not None:
+            constants.append(p.constant)
+        elif (parts := _unbounded(function, p)) is not None:
+            todo.extend(parts)
+        elif p in terms:
+            used(REPEATED)
+        else:
+            terms[p] = None
+    if len(constants) > 1:
+        used(NUMBERS)
+    return list(terms), constants
+
+
+def _with_number(function: str, terms: list[Poly], k: Number) -> list[Poly]:
+    """The terms with a number among them, which bounds the integers."""
+    bounded = [_bounded(function, p, k) for p in terms]
+    if all(integer is None for integer in bounded):
+        return [*terms, number(k)]
+    used(INTEGER)
+    found = [p if integer is None else integer for p, integer in zip(terms, bounded, strict=True)]
+    return list(dict.fromkeys(found))
+
+
+def _infinite(p: Poly) -> Number:
+    """The coefficient of a term that is a multiple of infinity; 0 of others."""
+    atom = p.items[0][0][0][0] if len(p.items) == 1 and len(p.items[0][0]) == 1 else None
+    is_one = isinstance(atom, Apply) and atom.function == "infinity" and p.items[0][0][0][1] == 1
+    return p.items[0][1] if is_one else 0
+
+
+def _not_exceeded(function: str, terms: list[Poly]) -> list[Poly]:
+    """The terms without integers that are never beyond another one, whatever their values are."""
+    ranges = {p: e for p in terms if (e := _integer(p)) is not None}
+    kept = list(terms)
+    for p, e in ranges.items():
+        others = [ranges[q] for q in kept if q is not p and q in ranges]
+        if any(other.lo >= e.hi if function == "maximum" else other.hi <= e.lo for other in others):
+            kept.remove(p)
+    return kept
+
+
+def _bounded(function: str, p: Poly, k: Number) -> Poly | None:
+    """The extremum of an integer term and a constant; None where p is another term."""
+    e = _integer(p)
+    if e is None or not isinstance(k, int):
+        return None
+    return of_index(expr.clamp(e, k, max(k, e.hi)) if function == "maximum" else expr.clamp(e, min(k, e.lo), k))
+
+
+def _unbounded(function: str, p: Poly) -> tuple[Poly, Poly] | None:
+    """What `_bounded` made p of: the constant, and the integer term. Not of a value that may have wrapped: outside of
+    an index expression it is a polynomial, which equals it modulo 2^n alone."""
+    atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
+    if e is None or not isinstance(atom, Opaque) or atom.kind != "clamp" or e is not expr.of_atom(atom):
+        return None
+    (inner,), (lo, hi) = atom.exprs, atom.args
+    if not all(_is_whole(each) for each in _values(inner)):
+        return None
+    if function == "maximum":
+        return (number(lo), of_index(inner)) if hi == inner.hi else None
+    return (number(hi), of_index(inner)) if lo == inner.lo else None
+
+
+def _values(e: Index) -> list[Atom | None]:
+    """The integers that an index expression adds up, None for those that are no atom."""
+    return [value_of(part).atom for part, _ in e.items if isinstance(part, Opaque) and part.kind == "value"]
+
+
+def _integer(p: Poly) -> Index | None:
+    """A term that is made of whole numbers, as an index expression."""
+    plain_ones = all(
+        isinstance(c, int) and all(n == 1 and _is_whole(a) for a, n in mono) and not mono[1:] for mono, c in p.items
+    )
+    return as_index(p, -expr.UNBOUNDED, expr.UNBOUNDED) if plain_ones else None
+
+
+def _is_whole(atom: Atom | None) -> bool:
+    """Whether it is an integer of known range."""
+    if isinstance(atom, Read):
+        return atom.tensor.dtype in INTEGER_RANGES and not atom.tensor.bodies
+    return isinstance(atom, Ix)
