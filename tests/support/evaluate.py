@@ -134,7 +134,8 @@ class _Scope:
 
         def product(*factors: Any) -> Any:
             if any(x == 0 for x in factors[: len(gates)]):
-                return 0
+                return 0  # beside a guard that does not hold, a table may be any number
+            assert all(x == 1 for x in factors[: len(gates)]), f"no truth value among the conditions of {mono}"
             result: Any = c
             for factor in factors:
                 result = result * factor
@@ -153,8 +154,6 @@ class _Scope:
                 found = self.index(a.index)
             else:
                 found = self._guard(a)
-            if a.boolean:
-                assert all(x in (0, 1) for x in found.flat), f"{a} is not a truth value"
             self.memo[a.uid] = found
         return found
 
