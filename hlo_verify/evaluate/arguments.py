@@ -40,6 +40,7 @@ def random_argument(
     detail: int | Sequence[int] = 4,
     positive: bool = False,
     outside: bool = False,
+    edges: bool = False,
     plain: Collection[Kind] = (),
     real: type = np.float64,
 ) -> Blocks:
@@ -52,7 +53,8 @@ def random_argument(
     of a `plain` kind are of one class.
 
     Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
-    positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked.
+    positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked. With `edges`, they
+    are such as wrap or are rounded in one way or another: the least and greatest integers and the like, and halves.
     """
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
@@ -65,6 +67,8 @@ def random_argument(
     kind = storage(dtype, np.dtype(real))
     if dtype == "i1":
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
+    if edges:
+        return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(kind))
     if is_integer(dtype):
         limit = min(integers, bounds(dtype)[1] + 1)
         drawn = _integers(counts, limit, generator)
@@ -108,6 +112,18 @@ def _floats(counts: Sequence[int], scale: float, positive: bool, generator: np.r
 def _chunks(values: Array) -> Iterator[Array]:
     flat = values.reshape(-1)
     return (flat[start : start + CHUNK] for start in range(0, flat.size, CHUNK))
+
+
+def _edges(counts: Sequence[int], dtype: str, positive: bool, generator: np.random.Generator) -> Array:
+    """Numbers at which operations on a type change what they do."""
+    if is_integer(dtype):
+        low, high = bounds(dtype)
+        middle = (high + low + 1) // 2
+        near = {edge + step for edge in (low, middle, high // 2 + 1, 0, high) for step in (-1, 0, 1)}
+        every = generator.permutation(np.array([n for n in sorted(near) if low <= n <= high], object))
+        return np.resize(every, math.prod(counts)).reshape(counts)
+    halves = generator.integers(1 if positive else -9, 10, counts) / 2
+    return np.asarray(np.where(halves == 0, 0.5, halves))
 
 
 def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator) -> Array:

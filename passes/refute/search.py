@@ -54,6 +54,8 @@ class Draw:
     """Whether arguments are of different scales, up to 64 times more or less."""
     faint: bool = False
     """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
+    edges: bool = False
+    """Whether numbers are such as wrap, or are halves, but for integers that index something."""
 
 
 EVEN = (
@@ -70,8 +72,10 @@ EVEN = (
     Draw(1.0, 32, 8),
     Draw(8.0, 32, 40),
     Draw(1.0, 128, 8),
+    Draw(1.0, 8, 8, edges=True),
 )
-"""Small values tell the constants apart that are added to a variance, large ones what saturates."""
+"""Small values tell the constants apart that are added to a variance, large ones what saturates, those at the edges of
+a type what wraps or is rounded."""
 
 DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
 """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
@@ -288,6 +292,7 @@ class Search:
                 detail=draw.detail,
                 positive=draw.positive or (n in known.positive and not draw.anything),
                 outside=draw.anything,
+                edges=draw.edges and known.below[n] is None,
                 plain=plain,
             )
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))

@@ -67,6 +67,31 @@ def test_integers_out_of_range() -> None:
     assert Search(pair("tensor<64xi32>", "x", "r", WRAPPED, "dense<40>", "dense<41>")).find([0]) == {0}
 
 
+EDGES = {
+    "a product": ("i32", 2, "multiply %x, %c", "divide %p, %c", "or %x, %x"),
+    "a sum": ("ui8", 100, "add %x, %c", "maximum %p, %c", "or %p, %p"),
+    "the last number": ("ui64", 1, "add %x, %c", "maximum %p, %x", "or %p, %p"),
+    "the next number": ("i64", 1, "add %x, %c", "maximum %p, %x", "or %p, %p"),
+    "the upper half of an unsigned type": ("ui32", 31, "shift_right_logical %x, %c", "shift_left %p, %c", "xor %x, %x"),
+}
+"""What differs only near the limits of a type."""
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_integers_at_the_edges_of_their_type_are_drawn(name: str) -> None:
+    kind, constant, first, last, other = EDGES[name]
+    body = f"""
+        %c = stablehlo.constant dense<{constant}> : TYPE
+        %p = stablehlo.{first} : TYPE
+        %r = stablehlo.{last} : TYPE"""
+    assert Search(pair(f"tensor<8x{kind}>", "x", "r", body, last, other)).find([0]) == {0}
+
+
+def test_halves_are_drawn() -> None:
+    body = "%r = stablehlo.round_nearest_afz %x : TYPE"
+    assert Search(pair("tensor<4xf32>", "x", "r", body, "nearest_afz", "nearest_even")).find([0]) == {0}
+
+
 def test_the_rest_is_not_searched_for_much_longer() -> None:
     """Two results: one differs for any inputs, the other only for arguments of different scales."""
     plain = "%s = stablehlo.multiply %x, %c : TYPE" + RATIO.replace("%c = ", "%k = ").replace("%b, %c", "%b, %k")
