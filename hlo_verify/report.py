@@ -126,6 +126,15 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class LawUse:
+    """A law by which terms were made equal: its name, what it says, and how often it was used in both modules."""
+
+    name: str
+    says: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """A step of a proof that is wrong, which is a defect of hlo-verify: the operation, where it is from, and an
     element with values for which the step does not hold."""
@@ -199,6 +208,8 @@ class Report:
     """What was compared, where it is not just the two modules of a pair."""
     left_open: tuple[str, ...] = ()
     """Where the compiler put arguments and results of which the module does not say where they lie: taken as it is."""
+    laws: tuple[LawUse, ...] = ()
+    """What the terms of both modules were rewritten by, in the order of names."""
 
     @property
     def verdict(self) -> Verdict:

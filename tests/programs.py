@@ -10,7 +10,7 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify.diagnostics import Diagnostic, Mismatch, Severity, Solver, Unsupported
-from hlo_verify.report import ChainReport, Finding, Report, Result, Stage, Step, Verdict
+from hlo_verify.report import ChainReport, Finding, LawUse, Report, Result, Stage, Step, Verdict
 
 
 def layer(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -53,6 +53,9 @@ FINDING = Finding(
 UNSUPPORTED = Diagnostic(Unsupported.USE, Severity.WARNING, "along a split dimension", "train.py:60", "sort")
 
 
+LAWS = (LawUse("digits joined", "sum a<m. sum b<n. g(a + m*b) = sum k<m*n. g(k)", 12), LawUse("sum of one term", "", 1))
+
+
 def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDING) -> Report:
     """A report with a result for each verdict; those not proved share the finding."""
     codes = {Verdict.UNKNOWN: Solver.NO_PROOF, Verdict.REFUTED: finding.code}
@@ -66,7 +69,7 @@ def report(*verdicts: Verdict, name: str = "jit_step", finding: Finding = FINDIN
         Stage("dot_general", "train.py:50", "dot_general@train.py:50[128*d + i,j]"),
         Stage("all_reduce", "train.py:51", "dot_general@train.py:51[128*d + i,j]", shared=True),
     )
-    return Report(name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, (UNSUPPORTED,))
+    return Report(name, results, ("real arithmetic", "no NaN"), 8, 1.42, stages, (UNSUPPORTED,), laws=LAWS)
 
 
 def chain(*verdicts: Verdict) -> ChainReport:

@@ -33,6 +33,15 @@ def test_a_pair_in_every_form() -> None:
         assert report.devices == 8
 
 
+def test_the_laws_that_a_proof_used() -> None:
+    """The contracted dimension is split over devices, and joined again; each report has its own count."""
+    first, again = (hlo_verify.verify(*PAIR) for _ in range(2))
+    (joined,) = (law for law in first.laws if law.name == "digits joined")
+    assert joined.times > 0
+    assert "sum a<m. sum b<n. g(a + m*b) = sum k<m*n. g(k)" in joined.says
+    assert again.laws == first.laws
+
+
 def test_a_lowered_function() -> None:
     report = hlo_verify.verify(lowered())
     assert report.verdict is hlo_verify.Verdict.PROVED

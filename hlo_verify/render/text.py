@@ -73,6 +73,7 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     yield from _results(report, style)
     if style.verbose:
         yield from _stages(report, style)
+        yield from _laws(report, style)
     yield from _findings(report, style)
     yield ""
     if report.unsupported:
@@ -185,6 +186,15 @@ def _stages(report: Report, style: Style) -> Iterator[str]:
         shared = style.faint("  (as before)") if stage.shared else ""
         yield f"  {stage.lineage}{shared}"
         yield style.faint(f"      {stage.operation}  ({stage.location})")
+
+
+def _laws(report: Report, style: Style) -> Iterator[str]:
+    if report.laws:
+        yield ""
+        yield "Laws used:"
+    width = max((len(str(law.times)) for law in report.laws), default=0)
+    for law in report.laws:
+        yield f"  {law.times:>{width}} x  {law.name}" + style.faint(f"   {law.says}")
 
 
 def _recheck(found: Recheck, style: Style) -> Iterator[str]:

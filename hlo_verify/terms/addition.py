@@ -9,6 +9,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import guards
 from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly, value_of
+from hlo_verify.terms.used import used
 
 
 def plain(value: Number) -> Number:
@@ -34,6 +35,7 @@ def _join_indices(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
         if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1
     ]
     rest = {m: c for m, c in terms.items() if not (len(m) == 1 and isinstance(m[0][0], Ix) and m[0][1] == 1)}
+    used("indices added")
     denominator = lcm(*(Fraction(c).denominator for _, c in linear))
     parts = [expr.scale(a.index, int(c * denominator)) for a, c in linear if isinstance(a, Ix)]
     joined = _index_monomials(expr.add(*parts), Fraction(1, denominator))

@@ -14,6 +14,7 @@ from fractions import Fraction
 from hlo_verify.index.expr import Var
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, of_atom
+from hlo_verify.terms.used import used
 
 FUNCTIONS = {"max": "maximum", "min": "minimum"}
 
@@ -28,7 +29,10 @@ def counts_the_best(p: Poly) -> bool:
         if c > 0 and len(mono) == 1 and mono[0][1] == 1:
             for kind, best, element in _compared(mono[0][0]):
                 compared[kind, best].append(element)
-    return any(apply(FUNCTIONS[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
+    found = any(apply(FUNCTIONS[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
+    if found:
+        used("one is the best")
+    return found
 
 
 def _compared(atom: Atom) -> Iterator[tuple[str, Poly, Poly]]:

@@ -17,6 +17,7 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
+from hlo_verify.terms.used import used
 
 EXTREMA = {"max": "maximum", "min": "minimum"}
 
@@ -28,15 +29,19 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
         return p
     pieces = steps(p, live)
     if pieces:  # what does not depend on the bound variables decides for all of them
+        used("extremum of a choice")
         return algebra.add(*(algebra.multiply(on, reduce_extremum(kind, live, piece)) for on, piece in pieces))
     atom = p.atom
     if isinstance(atom, Read) and atom.tensor.kind in (kind, "term"):
         more, bodies = unfold(atom)
         if atom.tensor.kind == kind or bodies[0].atom is not None or steps(bodies[0], live) or _ranges(live, bodies[0]):
+            used("extrema over variables")
             return reduce_extremum(kind, [*live, *more], bodies[0])
     if isinstance(atom, Apply) and atom.function == EXTREMA[kind]:
+        used("extremum over elements of several")
         return apply(EXTREMA[kind], tuple(reduce_extremum(kind, live, arg) for arg in atom.args))
     if len(p.items) == 1 and p.items[0][1] != 1 and p.items[0][1] > 0:
+        used("multiple in an extremum")
         mono, c = p.items[0]
         return algebra.scale(reduce_extremum(kind, live, make_poly(((mono, 1),))), c)
     merged = merge_in(live, (p,))
@@ -44,6 +49,7 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
         return reduce_extremum(kind, merged[0], merged[1][0])
     parts = _ranges(live, p)
     if parts:
+        used("extremum over parts of a range")
         return apply(EXTREMA[kind], tuple(reduce_extremum(kind, own, part) for own, part in parts))
     return define(kind, live, (p,))
 
@@ -75,6 +81,7 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
     count = 1
     for v in bound:
         if v not in p.free:
+            used("product of one factor")
             count *= v.size
     if count > 64:
         return apply("power", (reduce_product(live, p), algebra.scale(ONE, count)))
@@ -82,6 +89,7 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
         return algebra.power(p, count)
     atom = p.atom
     if isinstance(atom, Read) and atom.tensor.kind == "product":
+        used("product of products")
         more, bodies = unfold(atom)
         return algebra.power(reduce_product([*live, *more], bodies[0]), count)
     merged = merge_in(live, (p,))

@@ -13,6 +13,7 @@ from math import gcd
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, asked, make_guard, of_atom
+from hlo_verify.terms.used import used
 
 Bound = int | None
 
@@ -24,45 +25,71 @@ def interval(form: Index, lo: Bound, hi: Bound) -> Poly:
 
 
 def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
-    """The canonical guard, or True or False where the range of the form decides it."""
+    """The canonical guard, or True or False where the range of the form decides it.
+
+    What asks the same of the same variables becomes one object, however it was asked:
+
+    >>> v = expr.of_var(expr.var("v", "", 8))
+    >>> asked = expr.shift(expr.scale(v, -2), 7)     # 7 - 2*v
+    >>> interval_atom(asked, -2, 1)                  # -2 <= 7 - 2*v <= 1
+    [3<=v<=4]
+    >>> interval_atom(asked, None, 7)                # 7 - 2*v is at most 7 anyway
+    True
+    >>> interval_atom(asked, 2, 2)                   # and never even
+    False
+    >>> interval_atom(expr.floor_div(v, 3), 1, 1)    # v div 3 is 1
+    [3<=v<=5]
+    """
     while True:
-        if lo is not None and form.lo >= lo:
-            lo = None
-        if hi is not None and form.hi <= hi:
-            hi = None
+        lo = None if lo is not None and form.lo >= lo else lo
+        hi = None if hi is not None and form.hi <= hi else hi
         if lo is None and hi is None:
             return True
         if (lo is not None and (form.hi < lo or (hi is not None and hi < lo))) or (hi is not None and form.lo > hi):
             return False
-        if form.const:
-            lo = None if lo is None else lo - form.const
-            hi = None if hi is None else hi - form.const
-            form = expr.shift(form, -form.const)
-        if form.items[0][1] < 0:
-            form = expr.scale(form, -1)
-            lo, hi = (None if hi is None else -hi), (None if lo is None else -lo)
-        g = gcd(*(c for _, c in form.items))
-        if g > 1:
-            form = expr.build(0, [(a, c // g) for a, c in form.items])
-            lo = None if lo is None else -(-lo // g)
-            hi = None if hi is None else hi // g
-            continue
-        atom, c = form.items[0]
-        if len(form.items) == 1 and c == 1:
-            divided = _quotient_of(atom)
-            if divided is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
-                form, m = divided
-                lo, hi = (None if lo is None else lo * m), (None if hi is None else hi * m + m - 1)
-                continue
-        if lo is not None and hi is not None and len(form.items) == 1 and c == 1:
-            unwrapped = _unwrapped(atom, lo, hi)
-            if unwrapped is not None:
-                form = unwrapped
-                continue
-        smaller = _drop_low_digits(form, lo, hi)
-        if smaller is None:
+        form, lo, hi = _forwards(form, lo, hi)
+        simpler = _divided(form, lo, hi) or _undone(form, lo, hi) or _drop_low_digits(form, lo, hi)
+        if simpler is None:
             return make_guard(form, lo, hi)
-        form, lo, hi = smaller
+        form, lo, hi = simpler
+
+
+Question = tuple[Index, Bound, Bound]
+"""Whether a form lies between two bounds."""
+
+
+def _forwards(form: Index, lo: Bound, hi: Bound) -> Question:
+    """The question without a constant in the form, and with a positive first coefficient."""
+    if form.const:
+        lo = None if lo is None else lo - form.const
+        hi = None if hi is None else hi - form.const
+        form = expr.shift(form, -form.const)
+    if form.items[0][1] < 0:
+        return expr.scale(form, -1), None if hi is None else -hi, None if lo is None else -lo
+    return form, lo, hi
+
+
+def _divided(form: Index, lo: Bound, hi: Bound) -> Question | None:
+    """The question divided by what all coefficients have in common: `3 <= 2*e <= 7` is `2 <= e <= 3`."""
+    g = gcd(*(c for _, c in form.items))
+    if g == 1:
+        return None
+    smaller = expr.build(0, [(a, c // g) for a, c in form.items])
+    return smaller, None if lo is None else -(-lo // g), None if hi is None else hi // g
+
+
+def _undone(form: Index, lo: Bound, hi: Bound) -> Question | None:
+    """A question about a quotient as one about what is divided, about a machine value as one about what it holds."""
+    (atom, c), *others = form.items
+    if others or c != 1:
+        return None
+    divided = _quotient_of(atom)
+    if divided is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
+        used("quotient in a condition")
+        e, m = divided
+        return e, None if lo is None else lo * m, None if hi is None else hi * m + m - 1
+    whole = None if lo is None or hi is None else _unwrapped(atom, lo, hi)
+    return None if whole is None else (whole, lo, hi)
 
 
 def _quotient_of(atom: expr.Atom) -> tuple[Index, int] | None:
@@ -72,7 +99,7 @@ def _quotient_of(atom: expr.Atom) -> tuple[Index, int] | None:
     return (expr.of_var(atom.var), atom.low) if atom.top and atom.var.size % atom.low else None
 
 
-def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
+def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> Question | None:
     """Where the form is m*high + low and low stays below m, a guard on the high part if the bounds ask no more.
 
     A bound may lie where the form has no values: `3 <= 4*i + j` with j < 2 is `1 <= i`, and `2 <= 4*i + j <= 3` is
@@ -92,11 +119,12 @@ def _drop_low_digits(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, B
             greatest is None or hi is None or m * greatest + low_hi <= hi
         )
         if whole:
+            used("low digits in a condition")
             return expr.build(0, [(a, c // m) for a, c in form.items if c % m == 0]), least, greatest
     return None
 
 
-def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | None:
+def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> Question | None:
     """`[c*q <= v < c*r]` over one digit whose radix c divides is a guard on its high part."""
     atom, _ = form.items[0]
     if not isinstance(atom, expr.Digit):
@@ -104,10 +132,11 @@ def _drop_low_of_digit(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound,
     m = gcd(atom.radix, 0 if lo is None else lo, 0 if hi is None else hi + 1)
     if m in (1, atom.radix):
         return None
+    used("low digits in a condition")
     return expr.floor_div(form, m), (None if lo is None else lo // m), (None if hi is None else (hi + 1) // m - 1)
 
 
-def on_whole_variable(g: Guard) -> tuple[Index, Bound, Bound]:
+def on_whole_variable(g: Guard) -> Question:
     """A guard on the high part of a variable as one on the variable: what takes its place need not split there."""
     if len(g.form.items) == 1:
         atom, c = g.form.items[0]
@@ -135,7 +164,10 @@ def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:
     if parts is None:
         return None
     t, e = parts
-    return expr.add(t, e) if lo - e.hi >= atom.lo and hi - e.lo <= atom.hi else None
+    if lo - e.hi < atom.lo or hi - e.lo > atom.hi:
+        return None
+    used("machine value in a condition")
+    return expr.add(t, e)
 
 
 def intersect(a: Guard, b: Guard) -> Guard | bool:
@@ -211,6 +243,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             if Counter(steps) == Counter(pieces):
                 continue
             changed = True
+            used("steps joined")
             for member in members:
                 if member is not None:
                     del terms[member]

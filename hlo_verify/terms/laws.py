@@ -29,7 +29,9 @@ from hlo_verify.terms.parity import EVEN, ODD
 from hlo_verify.terms.patterns import Arguments, Language, Law, Predicate
 from hlo_verify.terms.products import MULTIPLY, add, distributes, multiply, subtract, times
 from hlo_verify.terms.steps import steps
+from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, commutes, make_apply, of_atom
+from hlo_verify.terms.used import used
 
 
 def apply(function: str, args: Arguments) -> Poly:
@@ -41,9 +43,12 @@ def apply(function: str, args: Arguments) -> Poly:
     for n, arg in enumerate(args):
         pieces = steps(arg)
         if pieces:
+            used("function of a choice")
             return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in pieces))
     if commutes(function):
-        args = tuple(sorted(args, key=lambda p: p.uid))
+        given, args = args, tuple(sorted(args, key=lambda p: p.uid))
+        if given != args:
+            used("operands in any order")
     for rule in LAWS.get(function, ()):
         result = rule(args)
         if result is not None:
@@ -117,6 +122,10 @@ TABLE = (
 )
 
 LAWS = Language(FUNCTIONS, CONDITIONS, apply).rules(TABLE)
+
+
+SAID = {law.name: in_words(law.left, law.right, law.when) for law in (*TABLE, *REWRITINGS)}
+"""What each law says, by its name."""
 
 
 def divide(a: Poly, b: Poly) -> Poly:

@@ -37,6 +37,7 @@ from hlo_verify.terms.term import (
     of_atom,
     tensor,
 )
+from hlo_verify.terms.used import used
 
 ZERO_TIMES = "zero_times"
 
@@ -220,6 +221,8 @@ def _is_implied(atom: Atom, others: Collection[Atom]) -> bool:
 
 
 def _with_zeros(result: Poly, lost: dict[Atom, list[Case]]) -> Poly:
+    if lost:
+        used("what vanishes is a number")
     terms: dict[Monomial, Number] = dict(without_zeros(result).items)
     for atom in sorted(lost, key=lambda atom: atom.uid):
         zero = make_apply(ZERO_TIMES, (of_atom(atom),))

@@ -19,6 +19,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read, value_of
+from hlo_verify.terms.used import used
 
 
 def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
@@ -61,6 +62,7 @@ def _forwards(
         digits = [(a, c) for e in places for a, c in e.items if v in a.free]
         down = sum(c < 0 for _, c in digits)
         if 2 * down > len(digits) and all(a is form.items[0][0] for a, _ in digits):
+            used("counted down")
             substitution = algebra.Substitution({v: expr.subtract(expr.constant(v.size - 1), form)})
             return list(bound), tuple(substitution.poly(body) for body in bodies)
     return None
@@ -133,6 +135,7 @@ def _unrotated(
             result = tuple(substitution.poly(body) for body in bodies)
             (v,) = turned
             if all(_rotations(body, v) == 0 for body in result):
+                used("rotation")
                 return list(bound), result
     return None
 
@@ -206,6 +209,7 @@ def _join(
             new_bound.append(v)
         else:  # digits that do not occur still count: sum v<4. f(v mod 2) = 2 * sum v<2. f(v)
             new_bound.extend(expr.fresh("f", sizes[v, low]) for low in cuts[v] if (v, low) not in uses)
+    used("digits joined")
     substitution = algebra.Substitution(mapping)
     return new_bound, tuple(substitution.poly(body) for body in bodies)
 

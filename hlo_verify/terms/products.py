@@ -33,6 +33,7 @@ from hlo_verify.terms.term import (
     number,
     of_atom,
 )
+from hlo_verify.terms.used import used
 
 
 def multiply(a: Poly, b: Poly) -> Poly:
@@ -198,6 +199,7 @@ def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
         old = by_form.pop(form, None)
         if old is not None:
             del powers[old]
+            used("conditions on one expression")
             joined = guards.intersect(old, g)
             if joined is False:
                 return False
@@ -225,6 +227,8 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
         return mono
     if len(forms) > 1:
         idle = needless(list(forms.values()))
+        if idle is not None:
+            used("implied condition")
         if idle is False:
             return None
         if idle is not None:
@@ -242,14 +246,19 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             # Building a function anew may order its arguments otherwise, and so for ever: the guards must matter.
             if is_new and freed is not power_of(_uncut_atom(atom, {}), p):
                 rest = tuple(item for item in mono if item[0] is not atom)
+                used("idle clamp")
                 return multiply_monomials(rest, freed.items[0][0])
         elif isinstance(atom, Guard) and is_cut(atom.form) and len(forms) > 1:
             form = uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
             if form is not atom.form and form is not uncut(atom.form, {}):  # likewise: the other guards must matter
                 rest = tuple(item for item in mono if item[0] is not atom)
+                used("idle clamp")
                 return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
         result[new] = result.get(new, 0) + p
-    return tuple(sorted(result.items(), key=lambda item: item[0].uid)) if changed else mono
+    if not changed:
+        return mono
+    used("idle clamp")
+    return tuple(sorted(result.items(), key=lambda item: item[0].uid))
 
 
 @once_a_session

@@ -22,6 +22,7 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
+from hlo_verify.terms.used import used
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +56,22 @@ def _joined_once(p: Poly) -> Poly | None:
     for (c, n, body), parts in groups.items():
         start = parts[0].start
         taken: Counter[int] = Counter()
-        used: list[Monomial] = []
+        members: list[Monomial] = []
         for part in parts:
             apart = expr.subtract(part.start, start)
-            if not apart.items and part.monomial not in used:
-                used.append(part.monomial)
+            if not apart.items and part.monomial not in members:
+                members.append(part.monomial)
                 taken.update((apart.const + r) % n for r in part.residues)
         missing = set(range(n)).difference(taken)
         for residue in missing if len(missing) == 1 else ():  # the device's own place is written without a remainder
             there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
             if len(there.items) == 1 and there.items[0][1] == 1 and terms.get(there.items[0][0]) == c:
-                used.append(there.items[0][0])
+                members.append(there.items[0][0])
                 taken[residue] += 1
         times = set(taken.values())
-        if len(taken) == n and len(times) == 1 and len(set(used)) == len(used):
-            rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in used))
+        if len(taken) == n and len(times) == 1 and len(set(members)) == len(members):
+            used("turns of a ring")
+            rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in members))
             return algebra.add(rest, algebra.scale(reduce_sum([_place(n)], body), c * times.pop()))
     return None
 

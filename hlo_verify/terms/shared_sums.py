@@ -15,6 +15,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.term import Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.used import used
 
 Addend = tuple[Monomial, Number, Read]
 """A product one factor of which is a sum, with its coefficient."""
@@ -30,7 +31,10 @@ def is_positive_together(p: Poly) -> bool:
         sums = [a for a, n in mono if n == 1 and isinstance(a, Read) and a.tensor.kind == "sum" and a.tensor.bound]
         if len(sums) == 1:
             groups[tuple(v.size for v in sums[0].tensor.bound)].append((mono, c, sums[0]))
-    return any(len(group) > 1 and signs.of(_element(group)) == signs.POSITIVE for group in groups.values())
+    found = any(len(group) > 1 and signs.of(_element(group)) == signs.POSITIVE for group in groups.values())
+    if found:
+        used("sums that are positive together")
+    return found
 
 
 def _element(group: Sequence[Addend]) -> Poly:

@@ -24,6 +24,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.used import used
 
 Item = tuple[Atom, Number]
 
@@ -33,7 +34,10 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     if not bound:
         return p
     selected = selected_by(p, bound)
-    return tidied(algebra.add(*(algebra.scale(_sum_monomial(bound, mono, selected), c) for mono, c in separated(p))))
+    addends = separated(p)
+    if len(addends) > 1:
+        used("sum of terms")
+    return tidied(algebra.add(*(algebra.scale(_sum_monomial(bound, mono, selected), c) for mono, c in addends)))
 
 
 def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Atom]) -> Poly:
@@ -52,6 +56,10 @@ def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Ato
     for v in bound:
         if v not in occurring:
             count *= v.size
+    if outside is not ONE:
+        used("factor of a sum")
+    if count > 1:
+        used("sum of one term")
     inner = _sum_product([v for v in bound if v in occurring], dependent)
     return algebra.scale(algebra.expanded(outside, inner), count)
 
@@ -69,6 +77,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]
         if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
+            used("sum of a sum")
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
             return reduce_sum([*bound, *more], algebra.expanded(rest, bodies[0]))
@@ -83,6 +92,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         return eliminated
     groups = _components(bound, items)
     if len(groups) > 1 and _may_part([part for _, part in groups]):
+        used("product of sums")
         result = ONE
         for vs, part in groups:
             result = algebra.expanded(result, _sum_product(vs, part))
@@ -126,6 +136,7 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
             rest = algebra.build({tuple(i for i in mono if i not in outside): c for mono, c in numbers.items})
             parts = algebra.expanded(_product(outside), rest if len(rest.items) == 1 else named(rest))
         parts = algebra.add(parts, algebra.difference(body, numbers))
+        used("factor of a named term")
         return algebra.product_with(tuple(items), {atom: parts}.get)
     return None
 
@@ -155,6 +166,7 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
                 return _one_point(bound, v, c, rest, (lo, hi), others)
             if c == 1 and not rest.items:  # lo <= v div low <= hi
                 lo, hi = max(lo * atom.low, 0), min((hi + 1) * atom.low, v.size) - 1
+                used("part of a range")
                 smaller = expr.fresh("f", hi - lo + 1)
                 value = expr.shift(expr.of_var(smaller), lo)
                 body = algebra.substitute(_product(others), {v: value})
@@ -163,6 +175,7 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
 
 
 def _one_point(bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]) -> Poly:
+    used("one point")
     lo, hi = window
     if c > 0:  # the largest v with c*v <= hi - rest
         value = expr.floor_div(expr.shift(expr.scale(rest, -1), hi), c)
@@ -202,6 +215,7 @@ def _push(bound: list[Var], items: list[Item]) -> Poly | None:
             elsewhere |= other.free
         own = [v for v in bound if v in atom.free and v not in elsewhere]
         if own:
+            used("sum inside of a sum")
             inner = reduce_sum(own, _product([item]))
             rest = [v for v in bound if v not in own]
             return reduce_sum(rest, algebra.expanded(inner, _product(others)))

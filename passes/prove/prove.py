@@ -25,9 +25,11 @@ from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Module, Op
 from hlo_verify.program.pair import device_count, is_global, result_placements
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.report import Report, Result, Stage, Verdict
+from hlo_verify.report import LawUse, Report, Result, Stage, Verdict
 from hlo_verify.session import Session
+from hlo_verify.terms.laws import SAID
 from hlo_verify.terms.term import Poly
+from hlo_verify.terms.used import counts
 
 Progress = Callable[[int, int], None]
 
@@ -104,7 +106,12 @@ def report_of(logical: Module, outcome: Outcome, results: list[Result], devices:
         time.perf_counter() - started,
         stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
+        laws=_laws(),
     )
+
+
+def _laws() -> tuple[LawUse, ...]:
+    return tuple(LawUse(name, SAID[name], times) for name, times in counts().items())
 
 
 def _may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
@@ -208,6 +215,7 @@ def _prove_repeated(
         0.0,
         stages=tuple(once.stages),
         unsupported=both.unsupported,
+        laws=_laws(),
     )
 
 

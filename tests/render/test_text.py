@@ -113,6 +113,13 @@ def test_verbose_shows_stages_with_their_lineage() -> None:
     assert "Stages:" not in render([report(P)], Style(), several=False)
 
 
+def test_verbose_names_the_laws_that_were_used() -> None:
+    text = render([report(P)], Style(verbose=True), several=False)
+    assert "Laws used:\n  12 x  digits joined   sum a<m. sum b<n. g(a + m*b) = sum k<m*n. g(k)\n   1 x  sum of" in text
+    assert "Laws used:" not in render([report(P)], Style(), several=False)
+    assert "Laws used:" not in render([replace(report(P), laws=())], Style(verbose=True), several=False)
+
+
 def test_long_terms_are_cut_unless_verbose() -> None:
     long = replace(FINDING, found="x" * (LONGEST + 1) + "end")
     text = render([report(U, finding=long)], Style(), several=False)

@@ -1,0 +1,121 @@
+"""The laws that are no patterns: of sums and other reductions, of conditions, of index values. One a line.
+
+Each has the function that uses it, which says so (`used`). In the notation v and w are bound variables, `[i < j]` is 1
+where it holds and else 0, f and g are terms, e is an index expression. tests/terms/test_structure.py has an instance of
+each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A law, where it holds, and the function of `terms` that uses it."""
+
+    name: str
+    left: str
+    right: str
+    by: str
+    when: str = ""
+
+
+REWRITINGS = (
+    Rewriting("sum of terms", "sum v. (f + g)", "(sum v. f) + (sum v. g)", "sums.reduce_sum"),
+    Rewriting(
+        "factor of a sum",
+        "sum v. f * g(v)",
+        "f * sum v. g(v)",
+        "sums._sum_monomial",
+        "f is a number, or computed for all v or none",
+    ),
+    Rewriting("sum of one term", "sum v<n. f", "n * f", "sums._sum_monomial"),
+    Rewriting("sum of a sum", "sum v. sum w. g", "sum v,w. g", "sums._sum_product"),
+    Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "sums._one_point", "one v at most is e"),
+    Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums._eliminate"),
+    Rewriting(
+        "product of sums",
+        "sum v,w. f(v) g(w)",
+        "(sum v. f(v)) (sum w. g(w))",
+        "sums._sum_product",
+        "no condition in one selects what may be no number in the other",
+    ),
+    Rewriting("sum inside of a sum", "sum v,w. f(v,w) g(v)", "sum v. (sum w. f(v,w)) g(v)", "sums._push"),
+    Rewriting("factor of a named term", "sum v. t(v)", "f * sum v. g(v)", "sums._parted", "t(v) is f * g(v)"),
+    Rewriting("digits joined", "sum a<m. sum b<n. g(a + m*b)", "sum k<m*n. g(k)", "merging._join"),
+    Rewriting("counted down", "sum v<n. g(n-1-v)", "sum v<n. g(v)", "merging._forwards"),
+    Rewriting("rotation", "sum v<n. g((e + c*v) mod n)", "sum v<n. g(v)", "merging._unrotated", "c is prime to n"),
+    Rewriting(
+        "turns of a ring",
+        "sum_i sum v<k. g((e + a_i + c*v) mod n)",
+        "sum v<n. g(v)",
+        "rotations._joined_once",
+        "the a_i + c*v are every residue modulo n, each as often",
+    ),
+    Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
+    Rewriting("extrema over variables", "max v. max w. f", "max v,w. f", "extrema.reduce_extremum"),
+    Rewriting(
+        "extremum over elements of several",
+        "max v. maximum(f(v), g(v))",
+        "maximum(max v. f(v), max v. g(v))",
+        "extrema.reduce_extremum",
+    ),
+    Rewriting(
+        "extremum of a choice",
+        "max v. [p] f(v) + [not p] g(v)",
+        "[p] max v. f(v) + [not p] max v. g(v)",
+        "extrema.reduce_extremum",
+        "p does not depend on v",
+    ),
+    Rewriting(
+        "extremum over parts of a range",
+        "max v<n. [v < a] f(v) + [v >= a] g(v)",
+        "maximum(max v<a. f(v), max v<n-a. g(a + v))",
+        "extrema.reduce_extremum",
+    ),
+    Rewriting("product of one factor", "product v<n. f", "f**n", "extrema.reduce_product"),
+    Rewriting("product of products", "product v. product w. f", "product v,w. f", "extrema.reduce_product"),
+    Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
+    Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),
+    Rewriting("idle clamp", "[a <= e <= b] f(clamp(e, a, b))", "[a <= e <= b] f(e)", "products.simplify_under_guards"),
+    Rewriting("steps joined", "[e < a] c*f + [e >= a] c*f", "c*f", "guards.merge_steps"),
+    Rewriting("quotient in a condition", "[a <= e div m <= b]", "[a*m <= e < (b+1)*m]", "guards.interval_atom"),
+    Rewriting(
+        "machine value in a condition",
+        "[a <= wrap(t + e) <= b]",
+        "[a <= t + e <= b]",
+        "guards._unwrapped",
+        "a - e and b - e lie in the type's range",
+    ),
+    Rewriting(
+        "low digits in a condition",
+        "[a <= m*e + f <= b]",
+        "[a' <= e <= b']",
+        "guards._drop_low_digits",
+        "the bounds ask nothing of f",
+    ),
+    Rewriting("indices added", "value(e) + c*value(f)", "value(e + c*f)", "addition._join_indices"),
+    Rewriting("what vanishes is a number", "t - t", "0*t", "losses.checked", "t may be no number"),
+    Rewriting("function of a choice", "h([p] f + [not p] g)", "[p] h(f) + [not p] h(g)", "laws.apply"),
+    Rewriting("operands in any order", "h(f, g)", "h(g, f)", "laws.apply", "h commutes"),
+    Rewriting(
+        "one is the best",
+        "sum v. [f(v) = max w. f(w)] > 0",
+        "1",
+        "attained.counts_the_best",
+        "all elements are compared that the best is one of",
+    ),
+    Rewriting(
+        "sums that are positive together",
+        "c * sum v. [p(v)] + sum v. [not p(v)] f(v) > 0",
+        "1",
+        "shared_sums.is_positive_together",
+        "c and f are positive, or what they are chosen from is",
+    ),
+)
+
+
+def in_words(left: str, right: str, when: str) -> str:
+    """A law on one line."""
+    return f"{left} = {right}" + (f", if {when}" if when else "")
