@@ -221,7 +221,7 @@ PROCESS = {
     "hlo_verify.program.sharding": {"automatic"},
     "hlo_verify.program.sharding_text": {"leaves"},
     "hlo_verify.evaluate.blocks": {"_drawn"},
-    "hlo_verify.terms.term": {"_checksum", "commutes"},
+    "hlo_verify.terms.term": {"_checksum"},
     "hlo_verify.terms.doubts": {"_domain"},
 }
 """What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names

@@ -11,6 +11,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import INFINITY, Function
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
 
 
@@ -61,8 +62,7 @@ def with_infinities(p: Poly) -> Poly | None:
 def _adds_infinity(name: Tensor) -> bool:
     inside = [a for mono, _ in name.bodies[0].items for a, _ in mono]
     return any(
-        (isinstance(a, Apply) and a.function == "infinity") or (_is_name(a) and _adds_infinity(a.tensor))
-        for a in inside
+        (isinstance(a, Apply) and a.function == INFINITY) or (_is_name(a) and _adds_infinity(a.tensor)) for a in inside
     )
 
 
@@ -93,16 +93,16 @@ def _opened_name(p: Poly, name: Tensor) -> Poly | None:
 
 
 @once_a_session
-def leaves(source: Tensor) -> frozenset[Tensor | str]:
+def leaves(source: Tensor) -> frozenset[Tensor | Function]:
     """The tensors and functions that a definition is made of, in the end."""
     if not source.bodies:
         return frozenset((source,))
-    return frozenset[Tensor | str]().union(*map(ingredients, source.bodies))
+    return frozenset[Tensor | Function]().union(*map(ingredients, source.bodies))
 
 
-def ingredients(p: Poly) -> frozenset[Tensor | str]:
+def ingredients(p: Poly) -> frozenset[Tensor | Function]:
     """The tensors and functions that a term is made of in the end, in its indices and conditions too."""
-    found: set[Tensor | str] = set()
+    found: set[Tensor | Function] = set()
     for atom in atoms(p):
         if isinstance(atom, Read):
             found |= leaves(atom.tensor)
@@ -114,9 +114,9 @@ def ingredients(p: Poly) -> frozenset[Tensor | str]:
 
 
 @once_a_session
-def _inside(e: Index) -> frozenset[Tensor | str]:
+def _inside(e: Index) -> frozenset[Tensor | Function]:
     """What the integers are made of that an index expression computes with."""
-    found: set[Tensor | str] = set()
+    found: set[Tensor | Function] = set()
     for atom, _ in e.items:
         if isinstance(atom, Opaque):
             found.update(*map(_inside, atom.exprs))

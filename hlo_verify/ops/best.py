@@ -17,6 +17,7 @@ from hlo_verify.ops.values import integer_range, within
 from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.functions import INFINITY, IS_ZERO
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, make_poly, of_atom
 
@@ -82,7 +83,7 @@ def _is_worst(kind: str, value: Poly) -> bool:
 
 def is_finite(p: Poly) -> bool:
     """Whether no infinity that the program writes takes part in a term; others are excluded by assumption."""
-    return "infinity" not in opening.ingredients(p)
+    return INFINITY not in opening.ingredients(p)
 
 
 def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
@@ -92,7 +93,7 @@ def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
     None for any other term.
     """
     term = opening.opened(term)
-    tests = {a for mono, _ in term.items for a, _ in mono if isinstance(a, Apply) and a.function == "zero"}
+    tests = {a for mono, _ in term.items for a, _ in mono if isinstance(a, Apply) and a.function == IS_ZERO}
     test = next(iter(tests), None)
     if test is None or len(tests) > 1:
         return None

@@ -20,6 +20,7 @@ from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positi
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import INFINITY, NAN
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
 
@@ -90,9 +91,9 @@ def literal(value: Any, dtype: str) -> Poly:
         return number(int(value))
     x = float(value)
     if math.isinf(x):
-        return algebra.scale(apply("infinity", ()), 1 if x > 0 else -1)
+        return algebra.scale(apply(INFINITY, ()), 1 if x > 0 else -1)
     if math.isnan(x):
-        return apply("nan", ())
+        return apply(NAN, ())
     return number(Fraction(x))
 
 

@@ -29,6 +29,7 @@ from hlo_verify.program.element_types import is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.functions import COMPLEX, IS_ZERO, truncate, typed
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Poly, make_poly, number
 
@@ -52,11 +53,11 @@ def _convert(op: Op, args: list[Value], context: Context) -> list[Value]:
             return result(op, algebra.logical_not(guards.interval(as_index(source), 0, 0)))
         return result(op, exact_integer(source))
     if new == "i1":
-        return result(op, algebra.logical_not(apply("zero", (source.term,))))
+        return result(op, algebra.logical_not(apply(IS_ZERO, (source.term,))))
     c = source.term.constant
     if c is not None and integer_range(new)[0] <= c <= integer_range(new)[1]:
         return result(op, number(math.trunc(c)))
-    return result(op, apply(f"truncate:{new}", (source.term,)))
+    return result(op, apply(truncate(new), (source.term,)))
 
 
 def bit_width(dtype: str) -> int:
@@ -89,20 +90,18 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         return result(op, _of_bits(old, new, parts))
     which = position(rank, kind.shape[-1])
     chosen = [
-        algebra.multiply(
-            guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], f",part={n}")
-        )
+        algebra.multiply(guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], n))
         for n in range(kind.shape[-1])
     ]
     return result(op, algebra.add(*chosen))
 
 
-def _of_bits(old: str, new: str, parts: list[Poly], part: str = "") -> Poly:
+def _of_bits(old: str, new: str, parts: list[Poly], part: int | None = None) -> Poly:
     """Integers of one width are congruent modulo 2^n, so their bits are equal."""
-    if is_integer(old) and is_integer(new) and not part and len(parts) == 1:
+    if is_integer(old) and is_integer(new) and part is None and len(parts) == 1:
         return parts[0]
-    kinds = ",".join([old] * len(parts))
-    return apply(f"bitcast_convert:{kinds}->{new}{part}", tuple(parts))
+    which = {} if part is None else {"part": part}
+    return apply(typed("bitcast_convert", (old,) * len(parts), new, which), tuple(parts))
 
 
 def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -119,7 +118,7 @@ def _complex(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def make_complex(real: Poly, imaginary: Poly) -> Poly:
     """`real + i * imaginary`, of which only the two functions below know the parts."""
-    return apply("complex", (real, imaginary))
+    return apply(COMPLEX, (real, imaginary))
 
 
 def real_part(p: Poly) -> Poly:
@@ -132,16 +131,19 @@ def imaginary_part(p: Poly) -> Poly:
     return algebra.add(*(algebra.scale(_part_of_monomial(mono, 1), c) for mono, c in p.items))
 
 
+PARTS = tuple(typed(name, ("complex",), "real") for name in ("real", "imag"))
+
+
 def _part_of_monomial(mono: Monomial, which: int) -> Poly:
     gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
     rest = make_poly(((numbers_of(mono), 1),))
     atom = rest.atom
     if rest is ONE:
         part = (ONE, ZERO)[which]
-    elif isinstance(atom, Apply) and atom.function == "complex":
+    elif isinstance(atom, Apply) and atom.function == COMPLEX:
         part = atom.args[which]
     else:
-        part = apply(("real:complex->real", "imag:complex->real")[which], (rest,))
+        part = apply(PARTS[which], (rest,))
     return algebra.multiply(gates, part)
 
 

@@ -33,6 +33,22 @@ from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import (
+    EQUAL,
+    EQUAL_COMPLEX,
+    EQUAL_IN_TOTAL,
+    EXPONENTIAL,
+    IS_FINITE,
+    IS_ZERO,
+    LESS_IN_TOTAL,
+    LESS_OR_EQUAL,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    SQRT,
+    Function,
+    typed,
+)
 from hlo_verify.terms.laws import apply, divide, greater
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.steps import steps
@@ -134,10 +150,9 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
     name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
     by_format = op.name in DEPENDS_ON_FORMAT
     every_real = all(is_float(v.type.dtype) for v in args) and not by_format
-    kinds = "real" if every_real else ",".join(v.type.dtype for v in args)
+    kinds = ("real",) if every_real else tuple(v.type.dtype for v in args)
     kind = "real" if is_float(op.types[0].dtype) and not by_format else op.types[0].dtype
-    extra = "".join(f",{k}={v}" for k, v in sorted(attributes.items()))
-    return result(op, apply(f"{name}:{kinds}->{kind}{extra}", tuple(v.term for v in args)))
+    return result(op, apply(typed(name, kinds, kind, attributes), tuple(v.term for v in args)))
 
 
 def _exponential(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -147,10 +162,10 @@ def _exponential(op: Op, args: list[Value], context: Context) -> list[Value]:
     term = opening.with_infinities(args[0].term)
     if term is None:
         raise UnsupportedError("exponential of infinities in many terms", Unsupported.OPERATION)
-    return result(op, apply("exponential", (term,)))
+    return result(op, apply(EXPONENTIAL, (term,)))
 
 
-def _function(law: str) -> Rule:
+def _function(law: Function) -> Rule:
     """A real function with laws of its own; uninterpreted on other types."""
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -161,12 +176,12 @@ def _function(law: str) -> Rule:
     return rule
 
 
-def _extremum(law: str) -> Rule:
+def _extremum(law: Function) -> Rule:
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
         dtype = op.types[0].dtype
         a, b = (v.term for v in args)
         if dtype == "i1":
-            return result(op, product(a, b, dtype) if law == "minimum" else disjunction(a, b))
+            return result(op, product(a, b, dtype) if law == MINIMUM else disjunction(a, b))
         if is_float(dtype):
             return result(op, apply(law, (a, b)))
         x, y = as_index(args[0]), as_index(args[1])
@@ -174,7 +189,7 @@ def _extremum(law: str) -> Rule:
         for bound, e in ((args[0], y), (args[1], x)):
             known = _integers_by_place(bound)
             if known:
-                cut = [(on, (n, hi) if law == "maximum" else (lo, n)) for on, (n,) in known]
+                cut = [(on, (n, hi) if law == MAXIMUM else (lo, n)) for on, (n,) in known]
                 parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in cut)
                 return result(op, algebra.add(*parts))
         return result(op, apply(law, (exact_integer(args[0]), exact_integer(args[1]))))
@@ -221,7 +236,7 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
         low, x, high = (Value(v.type, exact_integer(v)) for v in (low, x, high))
     elif not is_float(dtype):
         raise UnsupportedError(f"clamp of {dtype}", Unsupported.ELEMENT_TYPE)
-    return result(op, apply("minimum", (apply("maximum", (x.term, low.term)), high.term)))
+    return result(op, apply(MINIMUM, (apply(MAXIMUM, (x.term, low.term)), high.term)))
 
 
 def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -246,9 +261,9 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         return result(op, _compare_reals(direction, a.term, b.term))
     elif ordered:
-        test = apply("less:total", (b.term, a.term))
+        test = apply(LESS_IN_TOTAL, (b.term, a.term))
     else:
-        test = apply(f"equal:{'total' if is_float(dtype) else 'complex'}", (a.term, b.term))
+        test = apply(EQUAL_IN_TOTAL if is_float(dtype) else EQUAL_COMPLEX, (a.term, b.term))
     return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
 
 
@@ -258,13 +273,13 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     Two infinities may be equal though their difference is no number, and what is no number is no less or equal.
     """
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
-        return apply("less_or_equal:real,real->i1", (a, b))
+        return apply(LESS_OR_EQUAL, (a, b))
     if direction in ("GT", "LE"):
         test = greater(a, b)
     elif a.doubt & b.doubt & INFINITE:
-        test = apply("equal:real,real->i1", (a, b))
+        test = apply(EQUAL, (a, b))
     else:
-        test = apply("zero", (algebra.subtract(a, b),))
+        test = apply(IS_ZERO, (algebra.subtract(a, b),))
     return algebra.logical_not(test) if direction in ("LE", "NE") else test
 
 
@@ -308,7 +323,7 @@ def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(args[0].type.dtype)
-    return result(op, apply("is_finite", (args[0].term,)))
+    return result(op, apply(IS_FINITE, (args[0].term,)))
 
 
 UNINTERPRETED = (
@@ -352,10 +367,10 @@ RULES: dict[str, Rule] = {
     "divide": _divide,
     "remainder": _remainder,
     "exponential": _exponential,
-    "log": _function("log"),
-    "sqrt": _function("sqrt"),
-    "maximum": _extremum("maximum"),
-    "minimum": _extremum("minimum"),
+    "log": _function(LOG),
+    "sqrt": _function(SQRT),
+    "maximum": _extremum(MAXIMUM),
+    "minimum": _extremum(MINIMUM),
     "clamp": _clamp,
     "select": _select,
     "compare": _compare,

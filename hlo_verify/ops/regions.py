@@ -26,6 +26,7 @@ from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.doubts import UNDEFINED
+from hlo_verify.terms.functions import EXTREMA, INFINITY
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
@@ -145,7 +146,7 @@ def combine(kind: str, a: Poly, b: Poly, dtype: str) -> Poly:
         return product(a, b, "i1")
     if kind == "or":
         return disjunction(a, b)
-    return apply({"max": "maximum", "min": "minimum"}[kind], (a, b))
+    return apply(EXTREMA[kind], (a, b))
 
 
 def reduce_terms(kind: str, bound: Sequence[Any], term: Poly) -> Poly:
@@ -170,7 +171,7 @@ def neutral(kind: str, dtype: str) -> Poly:
     """What a recognised monoid leaves everything as it is with; infinities where no finite number does."""
     if kind in ("max", "min"):
         if is_float(dtype):
-            return algebra.scale(apply("infinity", ()), -1 if kind == "max" else 1)
+            return algebra.scale(apply(INFINITY, ()), -1 if kind == "max" else 1)
         return number(integer_range(dtype)[0 if kind == "max" else 1])
     return ZERO if kind in ("sum", "or") else ONE
 

@@ -29,6 +29,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, rotations, sums
 from hlo_verify.terms.finite import if_unknown_may_be
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
 
@@ -134,15 +135,13 @@ class Closing:
             ends[k] = self._end(k, written)
             return False
         atom = term.atom
-        if not is_float(kind) or not (
-            isinstance(atom, Apply) and atom.function == "maximum" and state.term in atom.args
-        ):
+        if not is_float(kind) or not (isinstance(atom, Apply) and atom.function == MAXIMUM and state.term in atom.args):
             return False
-        seen = apply("maximum", tuple(arg for arg in atom.args if arg is not state.term))
+        seen = apply(MAXIMUM, tuple(arg for arg in atom.args if arg is not state.term))
         if self.before in seen.free:
             return False
         greatest = extrema.reduce_extremum("max", [self.t], seen)
-        ends[k] = self._end(k, apply("maximum", (self.initial[k].term, greatest)))
+        ends[k] = self._end(k, apply(MAXIMUM, (self.initial[k].term, greatest)))
         self.seen[k] = seen
         return True
 
@@ -182,7 +181,7 @@ class Closing:
         if where is None or not is_float(state[k].type.dtype):
             return False
         unit, next_unit, last_unit, first_unit = (
-            apply("exponential", (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
+            apply(EXPONENTIAL, (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
         )
         grown = algebra.expanded(opening.opened(after[k].term), next_unit)
         added = algebra.difference(grown, algebra.expanded(state[k].term, unit))
@@ -200,9 +199,9 @@ class Closing:
         infinity in either case: as a factor, a positive number passes through sums of infinities as through others.
         """
         first = self.initial[m].term
-        if "infinity" in opening.ingredients(first) and initial is not ZERO:
+        if INFINITY in opening.ingredients(first) and initial is not ZERO:
             return False
-        if "infinity" not in opening.ingredients(end.term):
+        if INFINITY not in opening.ingredients(end.term):
             return True
         seen = self.seen[m]
         at_first = algebra.substitute(seen, {self.t: expr.constant(0)})

@@ -35,6 +35,7 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.definitions import define
+from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly
 
@@ -90,7 +91,7 @@ def landing(op: Op, operand: Value, indices: Value, updates: tuple[int, ...]) ->
         if width > 1:
             fits = algebra.multiply(fits, guards.interval(e, 0, shape[k] - width))
     if fits is not ONE:
-        partly = algebra.multiply(algebra.logical_not(fits), apply("positive:partial_windows_land", ()))
+        partly = algebra.multiply(algebra.logical_not(fits), apply(WINDOWS_LAND, ()))
         lands = algebra.multiply(lands, algebra.add(fits, partly))
     return Landing(tuple(bound.values()), tuple(at), lands, tuple(places))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +22,7 @@ from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import define, named, unfold
+from hlo_verify.terms.functions import EXTREMA, MAXIMUM, wrap
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
 
@@ -311,7 +311,7 @@ def exact_integer(value: Value) -> Poly:
     constant = value.term.constant
     if isinstance(constant, int):
         return number((constant - lo) % (hi - lo + 1) + lo)
-    return apply(f"wrap:{dtype}", (value.term,))
+    return apply(wrap(dtype), (value.term,))
 
 
 def within(p: Poly, lo: int, hi: int) -> bool:
@@ -377,14 +377,13 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
         polynomial = atom.tensor.kind in ("sum", "product", "term")
         return None if polynomial else INTEGER_RANGES.get(atom.tensor.dtype)
     if isinstance(atom, Apply):
-        if atom.function in ("maximum", "minimum"):
+        if atom.function in EXTREMA.values():
             parts = [bounds(arg) for arg in atom.args]
             if any(part is None for part in parts):
                 return None
-            pick = max if atom.function == "maximum" else min
+            pick = max if atom.function == MAXIMUM else min
             return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
-        named_type = re.fullmatch(r"(?:wrap|truncate):(\w+)|.*->(\w+)(?:,.*)?", atom.function)
-        return INTEGER_RANGES.get(named_type[1] or named_type[2]) if named_type else None
+        return INTEGER_RANGES.get(atom.function.gives)
     return 0, 1
 
 

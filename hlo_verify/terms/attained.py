@@ -13,10 +13,9 @@ from fractions import Fraction
 
 from hlo_verify.index.expr import Var
 from hlo_verify.terms.addition import difference, scale
+from hlo_verify.terms.functions import EXTREMA, IS_ZERO
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, of_atom
 from hlo_verify.terms.used import used
-
-FUNCTIONS = {"max": "maximum", "min": "minimum"}
 
 
 def counts_the_best(p: Poly) -> bool:
@@ -29,7 +28,7 @@ def counts_the_best(p: Poly) -> bool:
         if c > 0 and len(mono) == 1 and mono[0][1] == 1:
             for kind, best, element in _compared(mono[0][0]):
                 compared[kind, best].append(element)
-    found = any(apply(FUNCTIONS[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
+    found = any(apply(EXTREMA[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
     if found:
         used("one is the best")
     return found
@@ -47,7 +46,7 @@ def _compared(atom: Atom) -> Iterator[tuple[str, Poly, Poly]]:
         if inner is None:
             return
         bound, atom = (*bound, *more), inner
-    if not isinstance(atom, Apply) or atom.function != "zero" or atom.args[0].doubt:
+    if not isinstance(atom, Apply) or atom.function != IS_ZERO or atom.args[0].doubt:
         return
     for mono, c in atom.args[0].items:
         kind = _kind(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
@@ -60,5 +59,5 @@ def _compared(atom: Atom) -> Iterator[tuple[str, Poly, Poly]]:
 def _kind(atom: Atom) -> str | None:
     """Whether an atom is a greatest or a least value."""
     if isinstance(atom, Apply):
-        return next((kind for kind, function in FUNCTIONS.items() if atom.function == function), None)
-    return atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in FUNCTIONS else None
+        return next((kind for kind, function in EXTREMA.items() if atom.function == function), None)
+    return atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in EXTREMA else None

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hlo_verify.terms import signs
+from hlo_verify.terms.functions import Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ TOTAL = frozenset(
 )
 """Functions of real numbers that have a value for all of them."""
 
-INTEGRAL = re.compile(r"(?:wrap|truncate):.*|.*->u?i\d+(?:,.*)?")
-"""Functions whose value is an integer, whatever they are given."""
+INTEGRAL = re.compile(r"u?i\d+")
+"""The types of integers and of truth values."""
 
 WHOLES = frozenset({"term", "sum", "max", "min", "product", "sort", "top_k", "fft", "argmax", "argmin"})
 """Definitions that are numbers if what they are of are."""
@@ -48,7 +49,7 @@ def of_tensor(source: Tensor) -> int:
 
 
 def _found(source: Tensor) -> int:
-    if source.kind == "argument" or re.fullmatch(r"u?i\d+", source.dtype):
+    if source.kind == "argument" or INTEGRAL.fullmatch(source.dtype):
         return 0
     if source.kind == "constant":
         return 0
@@ -60,7 +61,7 @@ def _found(source: Tensor) -> int:
     return doubt
 
 
-def of_function(function: str, args: tuple[Poly, ...]) -> int:
+def of_function(function: Function, args: tuple[Poly, ...]) -> int:
     """What may keep a function of terms from being a number."""
     inherited = 0
     for arg in args:
@@ -85,16 +86,16 @@ Domain = Callable[[tuple["Poly", ...]], bool]
 
 
 @lru_cache(1 << 12)
-def _domain(function: str) -> Domain:
-    name = function.partition(":")[0].removeprefix("chlo.").removeprefix("mhlo.")
-    if name in signs.TRUTHS or INTEGRAL.fullmatch(function):
+def _domain(function: Function) -> Domain:
+    name = function.name
+    if name in signs.TRUTHS or INTEGRAL.fullmatch(function.gives):
         return _integral
     if name in TOTAL:
         return _everywhere
     return DOMAINS.get(name, _nowhere)
 
 
-def is_partial(function: str) -> bool:
+def is_partial(function: Function) -> bool:
     """Whether a function may be undefined for numbers."""
     domain = _domain(function)
     return domain is not _everywhere and domain is not _integral

@@ -12,12 +12,10 @@ from fractions import Fraction
 from hlo_verify.limits import allows
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, LOG, Function
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.products import add, expanded, multiply, subtract, times
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
-
-BY_NAME = "exponential:real->real"
-"""Of what may be infinite: no factor, which its inverse would cancel."""
 
 Arguments = tuple[Poly, ...]
 
@@ -52,7 +50,7 @@ def _infinite(p: Poly) -> Number:
 
 
 def _is_infinity(atom: Atom) -> bool:
-    return isinstance(atom, Apply) and atom.function == "infinity"
+    return isinstance(atom, Apply) and atom.function == INFINITY
 
 
 def _is_selected(p: Poly) -> bool:
@@ -60,7 +58,7 @@ def _is_selected(p: Poly) -> bool:
     return any(any(a.doubt for a, _ in mono) and any(a.boolean for a, _ in mono) for mono, _ in p.items)
 
 
-def of_minus_infinity(function: str, args: Arguments) -> Poly:
+def of_minus_infinity(function: Function, args: Arguments) -> Poly:
     """`exp(a - infinity)` is 0, where a is a number."""
     return zero_times(_less_infinity(args[0]))
 
@@ -69,20 +67,20 @@ def _less_infinity(p: Poly) -> Poly:
     return build({mono: c for mono, c in p.items if not any(_is_infinity(atom) for atom, _ in mono)})
 
 
-def product_of_exponentials(function: str, args: Arguments) -> Poly | None:
+def product_of_exponentials(function: Function, args: Arguments) -> Poly | None:
     """`exp(a + k*b)` as `exp(a) * exp(b)**k`."""
     p = args[0]
     if not allows("expanded_terms", len(p.items)):
         return None
     factors: dict[Apply, Number] = {}
     for mono, c in p.items:
-        atom = make_apply("exponential", (make_poly(((mono, 1),)),))
+        atom = make_apply(EXPONENTIAL, (make_poly(((mono, 1),)),))
         factors[atom] = c
     mono_out: Monomial = tuple(sorted(factors.items(), key=lambda item: item[0].uid))
     return make_poly(((mono_out, 1),))
 
 
-def by_cases(function: str, args: Arguments) -> Poly | None:
+def by_cases(function: Function, args: Arguments) -> Poly | None:
     """The exponential where a truth value holds that selects what may be no number, and where it does not."""
     from hlo_verify.terms.laws import apply  # whose table has this law
 
@@ -98,17 +96,17 @@ def by_cases(function: str, args: Arguments) -> Poly | None:
         rest = tuple(item for item in mono if item[0] is not truth)
         holding[rest] = holding.get(rest, 0) + c
     return add(
-        multiply(on, apply("exponential", (build(holding),))),
-        multiply(subtract(ONE, on), apply("exponential", (off,))),
+        multiply(on, apply(EXPONENTIAL, (build(holding),))),
+        multiply(subtract(ONE, on), apply(EXPONENTIAL, (off,))),
     )
 
 
-def known_by_name(function: str, args: Arguments) -> Poly:
+def known_by_name(function: Function, args: Arguments) -> Poly:
     """The exponential that is no factor."""
-    return of_atom(make_apply(BY_NAME, args))
+    return of_atom(make_apply(INFINITE_EXPONENTIAL, args))
 
 
-def inverse_of_product(function: str, args: Arguments) -> Poly | None:
+def inverse_of_product(function: Function, args: Arguments) -> Poly | None:
     """`1/(k*a*exp(b))` as `1/k * 1/a * exp(-b)`; `1/a` stays a function, so that 0/0 never cancels."""
     p = args[0]
     if len(p.items) != 1:
@@ -116,16 +114,16 @@ def inverse_of_product(function: str, args: Arguments) -> Poly | None:
     mono, c = p.items[0]
     product = number(Fraction(1) / Fraction(c))
     for atom, n in mono:
-        if isinstance(atom, Apply) and atom.function == "exponential":
+        if isinstance(atom, Apply) and atom.function == EXPONENTIAL:
             factor: Atom = atom
             n = plain(-Fraction(n))
         else:
-            factor = make_apply("inverse", (of_atom(atom),))
+            factor = make_apply(INVERSE, (of_atom(atom),))
         product = multiply(product, make_poly(((((factor, n),), 1),)))
-    return None if product is of_atom(make_apply("inverse", args)) else product
+    return None if product is of_atom(make_apply(INVERSE, args)) else product
 
 
-def inverse_of_common(function: str, args: Arguments) -> Poly | None:
+def inverse_of_common(function: Function, args: Arguments) -> Poly | None:
     """`1/(a*exp(c) + b*exp(c))` as `exp(-c) * 1/(a + b)`."""
     from hlo_verify.terms.laws import apply  # whose table has this law
 
@@ -134,31 +132,31 @@ def inverse_of_common(function: str, args: Arguments) -> Poly | None:
     if not common:
         return None
     rest = expanded(p, _product(common, -1))
-    return times(apply("inverse", (rest,)), _product(common, -1))
+    return times(apply(INVERSE, (rest,)), _product(common, -1))
 
 
-def logarithm_of_exponentials(function: str, args: Arguments) -> Poly | None:
+def logarithm_of_exponentials(function: Function, args: Arguments) -> Poly | None:
     """`log(exp(a) * b)` as `a + log(b)`."""
     from hlo_verify.terms.laws import apply  # whose table has this law
 
     p = args[0]
     if len(p.items) == 1:
         mono, _ = p.items[0]
-        common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
+        common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL}
     else:
         common = _common(p)
     if not common:
         return None
     out = add(*(scale(a.args[0], n) for a, n in common.items()))
     rest = expanded(p, _product(common, -1))
-    return add(out, apply("log", (rest,)))
+    return add(out, apply(LOG, (rest,)))
 
 
 def _common(p: Poly) -> dict[Apply, Number]:
     """Exponentials, with powers, that divide every monomial."""
     common: dict[Apply, Number] | None = None
     for mono, _ in p.items:
-        here = {a: n for a, n in mono if isinstance(a, Apply) and a.function == "exponential"}
+        here = {a: n for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL}
         common = here if common is None else {a: n for a, n in common.items() if here.get(a) == n}
         if not common:
             return {}

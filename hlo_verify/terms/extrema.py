@@ -13,13 +13,12 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.functions import EXTREMA, POWER
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 from hlo_verify.terms.used import used
-
-EXTREMA = {"max": "maximum", "min": "minimum"}
 
 
 def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
@@ -84,7 +83,7 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
             used("product of one factor")
             count *= v.size
     if count > 64:
-        return apply("power", (reduce_product(live, p), algebra.scale(ONE, count)))
+        return apply(POWER, (reduce_product(live, p), algebra.scale(ONE, count)))
     if not live:
         return algebra.power(p, count)
     atom = p.atom

@@ -10,6 +10,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import doubts
 from hlo_verify.terms.addition import of_index
+from hlo_verify.terms.functions import INFINITY, MAXIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
@@ -24,15 +25,15 @@ INFINITE = "extremum with an infinity"
 NEUTRAL = "extremum with the other infinity"
 
 
-def extremum(function: str, args: tuple[Poly, ...]) -> Poly:
+def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     """The greatest or least of some terms: one list of them, whatever the nesting."""
     terms, constants = _listed(function, args)
     if constants:
-        terms = _with_number(function, terms, max(constants) if function == "maximum" else min(constants))
+        terms = _with_number(function, terms, max(constants) if function == MAXIMUM else min(constants))
     kept = _not_exceeded(function, terms)
     if len(kept) < len(terms):
         used(EXCEEDED)
-    best = [p for p in kept if _infinite(p) and (_infinite(p) > 0) == (function == "maximum")]
+    best = [p for p in kept if _infinite(p) and (_infinite(p) > 0) == (function == MAXIMUM)]
     others = [p for p in kept if not _infinite(p)]
     if best and not any(p.doubt & doubts.INFINITE for p in others):
         used(INFINITE)
@@ -44,7 +45,7 @@ def extremum(function: str, args: tuple[Poly, ...]) -> Poly:
     return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
 
 
-def _listed(function: str, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Number]]:
+def _listed(function: Function, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Number]]:
     """The terms that an extremum is of, each once, and the numbers, those in inner extrema too."""
     terms: dict[Poly, None] = {}
     constants: list[Number] = []
@@ -68,7 +69,7 @@ def _listed(function: str, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Num
     return list(terms), constants
 
 
-def _with_number(function: str, terms: list[Poly], k: Number) -> list[Poly]:
+def _with_number(function: Function, terms: list[Poly], k: Number) -> list[Poly]:
     """The terms with a number among them, which bounds the integers."""
     bounded = [_bounded(function, p, k) for p in terms]
     if all(integer is None for integer in bounded):
@@ -81,30 +82,30 @@ def _with_number(function: str, terms: list[Poly], k: Number) -> list[Poly]:
 def _infinite(p: Poly) -> Number:
     """The coefficient of a term that is a multiple of infinity; 0 of others."""
     atom = p.items[0][0][0][0] if len(p.items) == 1 and len(p.items[0][0]) == 1 else None
-    is_one = isinstance(atom, Apply) and atom.function == "infinity" and p.items[0][0][0][1] == 1
+    is_one = isinstance(atom, Apply) and atom.function == INFINITY and p.items[0][0][0][1] == 1
     return p.items[0][1] if is_one else 0
 
 
-def _not_exceeded(function: str, terms: list[Poly]) -> list[Poly]:
+def _not_exceeded(function: Function, terms: list[Poly]) -> list[Poly]:
     """The terms without integers that are never beyond another one, whatever their values are."""
     ranges = {p: e for p in terms if (e := _integer(p)) is not None}
     kept = list(terms)
     for p, e in ranges.items():
         others = [ranges[q] for q in kept if q is not p and q in ranges]
-        if any(other.lo >= e.hi if function == "maximum" else other.hi <= e.lo for other in others):
+        if any(other.lo >= e.hi if function == MAXIMUM else other.hi <= e.lo for other in others):
             kept.remove(p)
     return kept
 
 
-def _bounded(function: str, p: Poly, k: Number) -> Poly | None:
+def _bounded(function: Function, p: Poly, k: Number) -> Poly | None:
     """The extremum of an integer term and a constant; None where p is another term."""
     e = _integer(p)
     if e is None or not isinstance(k, int):
         return None
-    return of_index(expr.clamp(e, k, max(k, e.hi)) if function == "maximum" else expr.clamp(e, min(k, e.lo), k))
+    return of_index(expr.clamp(e, k, max(k, e.hi)) if function == MAXIMUM else expr.clamp(e, min(k, e.lo), k))
 
 
-def _unbounded(function: str, p: Poly) -> tuple[Poly, Poly] | None:
+def _unbounded(function: Function, p: Poly) -> tuple[Poly, Poly] | None:
     """What `_bounded` made p of: the constant, and the integer term. Not of a value that may have wrapped: outside of
     an index expression it is a polynomial, which equals it modulo 2^n alone."""
     atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
@@ -113,7 +114,7 @@ def _unbounded(function: str, p: Poly) -> tuple[Poly, Poly] | None:
     (inner,), (lo, hi) = atom.exprs, atom.args
     if not all(_is_whole(each) for each in _values(inner)):
         return None
-    if function == "maximum":
+    if function == MAXIMUM:
         return (number(lo), of_index(inner)) if hi == inner.hi else None
     return (number(hi), of_index(inner)) if lo == inner.lo else None
 

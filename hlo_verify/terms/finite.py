@@ -18,9 +18,8 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
-
-EXPONENTIALS = ("exponential", "exponential:real->real")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,9 @@ class Finite:
         if not self._may_be_infinite(atom):
             return True
         if isinstance(atom, Apply):
-            if atom.function == "maximum":
+            if atom.function == MAXIMUM:
                 return all(map(self.never_above, atom.args)) and any(map(self.surely, atom.args))
-            if atom.function in EXPONENTIALS:
+            if atom.function in (EXPONENTIAL, INFINITE_EXPONENTIAL):
                 return self.never_above(atom.args[0])
             return any(map(self._shows_one, atom.args)) and all(map(self.surely, atom.args))
         return isinstance(atom, Read) and bool(atom.tensor.bodies) and self._is_defined(atom)
@@ -106,11 +105,11 @@ class Finite:
         ((atom, n), *others) = infinite
         if others or n != 1 or any(a is not atom and not a.boolean for a, _ in mono):
             return False
-        if isinstance(atom, Apply) and atom.function == "infinity":
+        if isinstance(atom, Apply) and atom.function == INFINITY:
             return c < 0
         if c < 0:
             return False
-        if isinstance(atom, Apply) and atom.function == "maximum":
+        if isinstance(atom, Apply) and atom.function == MAXIMUM:
             return all(map(self.never_above, atom.args))
         return (
             isinstance(atom, Read) and atom.tensor.kind in ("term", "max") and self.never_above(atom.tensor.bodies[0])

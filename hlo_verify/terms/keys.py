@@ -48,7 +48,7 @@ class Keys:
                 found = mix(k, *(self.index(e, mix(k, n)) for n, e in enumerate(a.indices)))
             elif isinstance(a, Apply):
                 parts = [self.poly(p) for p in a.args]
-                found = mix(a.function, *(sorted(parts) if commutes(a.function) else parts))
+                found = mix(str(a.function), *(sorted(parts) if commutes(a.function) else parts))
             elif isinstance(a, Ix):
                 found = mix("ix", self.index(a.index, 1))
             else:

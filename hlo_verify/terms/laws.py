@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.exponential_laws import (
-    BY_NAME,
     by_cases,
     inverse_of_common,
     inverse_of_product,
@@ -23,18 +22,31 @@ from hlo_verify.terms.exponential_laws import (
     vanishes,
 )
 from hlo_verify.terms.extremum_laws import EXCEEDED, INFINITE, INTEGER, NESTED, NEUTRAL, NUMBERS, REPEATED, extremum
-from hlo_verify.terms.losses import ZERO_TIMES, zero_times
+from hlo_verify.terms.functions import (
+    EXPONENTIAL,
+    INFINITE_EXPONENTIAL,
+    INVERSE,
+    MAXIMUM,
+    MINIMUM,
+    MULTIPLY,
+    POSITIVE,
+    ZERO_TIMES,
+    Function,
+    real,
+    wrap,
+)
+from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.machine import FITS, WRAPPED, machine_integer
 from hlo_verify.terms.parity import EVEN, ODD
 from hlo_verify.terms.patterns import Arguments, Language, Law, Predicate
-from hlo_verify.terms.products import MULTIPLY, add, distributes, multiply, subtract, times
+from hlo_verify.terms.products import add, distributes, multiply, subtract, times
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, commutes, make_apply, of_atom
 from hlo_verify.terms.used import used
 
 
-def apply(function: str, args: Arguments) -> Poly:
+def apply(function: Function, args: Arguments) -> Poly:
     """`function(args)`, simplified by its laws if it has any.
 
     A function of a step function is the step function of its values: `f([c]*a + [not c]*b)` is
@@ -56,18 +68,18 @@ def apply(function: str, args: Arguments) -> Poly:
     return of_atom(make_apply(function, args))
 
 
-def _zero_times(function: str, args: Arguments) -> Poly | None:
+def _zero_times(function: Function, args: Arguments) -> Poly | None:
     atom = args[0].atom
     is_left = args[0].doubt and atom is not None and not (isinstance(atom, Apply) and atom.function == ZERO_TIMES)
     return None if is_left else zero_times(args[0])
 
 
 FUNCTIONS = {
-    "abs": "abs:real->real",
-    "exp": "exponential",
-    "exp_by_name": BY_NAME,
+    "abs": real("abs"),
+    "exp": EXPONENTIAL,
+    "exp_by_name": INFINITE_EXPONENTIAL,
     "multiply": MULTIPLY,
-    "power": "power:real->real",
+    "power": real("power"),
 }
 """What functions are called in terms, where it is not as in the table."""
 
@@ -79,9 +91,9 @@ CONDITIONS: dict[str, Predicate] = {
     "may_be_none": may_be_none,
 }
 
-REAL_EVEN, REAL_ODD = ([f"{name}:real->real" for name in names] for names in (EVEN, ODD))
-EXTREMA = ("maximum", "minimum")
-MACHINE = [f"wrap:{dtype}" for dtype in INTEGER_RANGES]
+REAL_EVEN, REAL_ODD = (tuple(map(real, names)) for names in (EVEN, ODD))
+EITHER = (MAXIMUM, MINIMUM)
+MACHINE = tuple(map(wrap, INTEGER_RANGES))
 
 TABLE = (
     Law("exponential of 0", "exp(0)", "1"),
@@ -110,13 +122,20 @@ TABLE = (
     Law("odd power", "power(-a, n)", "-power(a, n)", "n % 2 == 1"),
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),
     Law("0 times a number", "zero_times(a)", "0*a", by=_zero_times),
-    Law(NESTED, "f(a, f(b, c))", "f(a, b, c)", functions=EXTREMA, by=extremum),
-    Law(REPEATED, "f(a, a)", "a", functions=EXTREMA, by=extremum),
-    Law(NUMBERS, "f(k, m, a)", "f(f(k, m), a)", functions=EXTREMA, by=extremum),
-    Law(INTEGER, "f(n, m)", "clamp(n, m)", "is_integer(n) and is_constant(m)", functions=EXTREMA, by=extremum),
-    Law(EXCEEDED, "f(n, m)", "n", "is_beyond(n, m)", functions=EXTREMA, by=extremum),
-    Law(INFINITE, "f(a, best(f))", "best(f) + 0*a", "is_finite(a)", functions=EXTREMA, by=extremum),
-    Law(NEUTRAL, "f(a, -best(f))", "a", functions=EXTREMA, by=extremum),
+    Law(NESTED, "f(a, f(b, c))", "f(a, b, c)", functions=EITHER, by=extremum),
+    Law(REPEATED, "f(a, a)", "a", functions=EITHER, by=extremum),
+    Law(NUMBERS, "f(k, m, a)", "f(f(k, m), a)", functions=EITHER, by=extremum),
+    Law(
+        INTEGER,
+        "f(n, m)",
+        "clamp(n, m)",
+        "is_integer(n) and is_constant(m)",
+        functions=EITHER,
+        by=extremum,
+    ),
+    Law(EXCEEDED, "f(n, m)", "n", "is_beyond(n, m)", functions=EITHER, by=extremum),
+    Law(INFINITE, "f(a, best(f))", "best(f) + 0*a", "is_finite(a)", functions=EITHER, by=extremum),
+    Law(NEUTRAL, "f(a, -best(f))", "a", functions=EITHER, by=extremum),
     Law(WRAPPED, "f(k)", "k % size(f)", functions=MACHINE, by=machine_integer),
     Law(FITS, "f(n)", "n", "lies_in(n, f)", functions=MACHINE, by=machine_integer),
 )
@@ -130,9 +149,9 @@ SAID = {law.name: in_words(law.left, law.right, law.when) for law in (*TABLE, *R
 
 def divide(a: Poly, b: Poly) -> Poly:
     """`a / b`."""
-    return times(a, apply("inverse", (b,)))
+    return times(a, apply(INVERSE, (b,)))
 
 
 def greater(a: Poly, b: Poly) -> Poly:
     """`[a > b]` over the reals."""
-    return apply("positive", (subtract(a, b),))
+    return apply(POSITIVE, (subtract(a, b),))

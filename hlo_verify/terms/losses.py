@@ -21,6 +21,7 @@ from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.conditions import Case, Conditions, numbers_of
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.poles import are_implied
 from hlo_verify.terms.term import (
@@ -38,8 +39,6 @@ from hlo_verify.terms.term import (
     tensor,
 )
 from hlo_verify.terms.used import used
-
-ZERO_TIMES = "zero_times"
 
 
 def checked(result: Poly, *operands: Poly, added: bool = False) -> Poly:

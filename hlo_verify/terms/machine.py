@@ -6,6 +6,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build, of_index
+from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly, value_of
 from hlo_verify.terms.used import used
 
@@ -13,9 +14,9 @@ WRAPPED = "machine integer of a number"
 FITS = "machine integer that does not wrap"
 
 
-def machine_integer(function: str, args: tuple[Poly, ...]) -> Poly | None:
+def machine_integer(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     """The machine value of an index that surely lies in the type's range is the index."""
-    lo, hi = INTEGER_RANGES[function.partition(":")[2]]
+    lo, hi = INTEGER_RANGES[function.gives]
     e = as_index(args[0], lo, hi)
     if any(isinstance(a, Opaque) and a.kind == "value" for a, _ in e.items):
         return None

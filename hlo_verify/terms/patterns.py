@@ -30,6 +30,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.terms.addition import plain, scale
+from hlo_verify.terms.functions import Function
 from hlo_verify.terms.parity import direction
 from hlo_verify.terms.products import add, times
 from hlo_verify.terms.term import ONE, ZERO, Poly, monomial_skey, number
@@ -40,7 +41,7 @@ Found = dict[str, Any]
 """What the letters of a pattern stand for: terms, numbers, and the function `f`."""
 Reader = Callable[[Poly, Found], bool]
 Predicate = Callable[..., bool]
-Apply = Callable[[str, Arguments], Poly]
+Apply = Callable[[Function, Arguments], Poly]
 
 TERMS = frozenset("abc")
 NUMBERS = frozenset("kmn")
@@ -54,9 +55,9 @@ class Law:
     left: str
     right: str
     when: str = ""
-    functions: Sequence[str] = ()
+    functions: Sequence[Function] = ()
     """What `f` stands for."""
-    by: Callable[[str, Arguments], Poly | None] | None = None
+    by: Callable[[Function, Arguments], Poly | None] | None = None
     """What replaces the left side, from the function and its arguments."""
 
 
@@ -95,19 +96,22 @@ class Rule:
 class Language:
     """What the names mean that laws are written with."""
 
-    functions: Mapping[str, str]
-    """Names of functions as terms have them; others stand for themselves."""
+    functions: Mapping[str, Function]
+    """What functions are called in terms, where it is not as in the table."""
     conditions: Mapping[str, Predicate]
     apply: Apply
 
-    def rules(self, table: Sequence[Law]) -> dict[str, list[Rule]]:
+    def function(self, name: str) -> Function:
+        return self.functions.get(name) or Function(name)
+
+    def rules(self, table: Sequence[Law]) -> dict[Function, list[Rule]]:
         """The laws by the function that they are of, in the order of the table."""
-        found: dict[str, list[Rule]] = {}
+        found: dict[Function, list[Rule]] = {}
         shared = [by for by, n in Counter(law.by for law in table if law.by is not None).items() if n > 1]
         for law in table:
             left = parsed(law.left)
             assert isinstance(left, ast.Call) and isinstance(left.func, ast.Name), law
-            names = law.functions if left.func.id == "f" else (self.functions.get(left.func.id, left.func.id),)
+            names = law.functions if left.func.id == "f" else (self.function(left.func.id),)
             for function in names:
                 rules = found.setdefault(function, [])
                 if law.by in shared and any(rule.law.by is law.by for rule in rules):
@@ -115,7 +119,7 @@ class Language:
                 rules.append(self._rule(law, function, left, law.by in shared))
         return found
 
-    def _rule(self, law: Law, function: str, left: ast.Call, is_shared: bool) -> Rule:
+    def _rule(self, law: Law, function: Function, left: ast.Call, is_shared: bool) -> Rule:
         if law.by is None:
             holds = self._condition(law.when, {})
             return Rule(law, _finder(function, left), holds, self._term(parsed(law.right)))
@@ -149,12 +153,12 @@ class Language:
             return self._combined(node)
         assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name), ast.dump(node)
         head = node.func.id
-        name = self.functions.get(head, head)
+        function = self.function(head)
         arguments = [self._term(argument) for argument in node.args]
         apply = self.apply
         if head == "f":
             return lambda found: apply(found["f"], tuple([argument(found) for argument in arguments]))
-        return lambda found: apply(name, tuple([argument(found) for argument in arguments]))
+        return lambda found: apply(function, tuple([argument(found) for argument in arguments]))
 
     def _combined(self, node: ast.BinOp) -> Callable[[Found], Poly]:
         a, b = self._term(node.left), self._term(node.right)
@@ -172,7 +176,7 @@ def parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _finder(function: str, left: ast.Call) -> Callable[[Arguments], Found | None]:
+def _finder(function: Function, left: ast.Call) -> Callable[[Arguments], Found | None]:
     readers = [(n, _reader(argument)) for n, argument in enumerate(left.args)]
     readers.sort(key=lambda item: item[1] in (_negative, _multiple))  # what takes longest is asked last
 

@@ -13,6 +13,7 @@ from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER
 from hlo_verify.terms.idle import is_cut, needless, uncut
 from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.steps import steps
@@ -54,9 +55,6 @@ def times(a: Poly, b: Poly) -> Poly:
     if (a.doubt | b.doubt) & INFINITE and not distributes(a, b):
         return of_atom(make_apply(MULTIPLY, tuple(sorted((a, b), key=lambda p: p.uid))))
     return checked(expanded(a, b), a, b)
-
-
-MULTIPLY = "multiply:real,real->real"
 
 
 def distributes(a: Poly, b: Poly) -> bool:
@@ -302,9 +300,9 @@ def power_of(p: Poly, n: Number) -> Poly:
         return power(p, n)
     if len(p.items) == 1 and p.items[0][1] == 1:
         mono = p.items[0][0]
-        if all(isinstance(a, Apply) and a.function == "exponential" for a, _ in mono):
+        if all(isinstance(a, Apply) and a.function == EXPONENTIAL for a, _ in mono):
             return make_poly(((tuple((a, plain(k * n)) for a, k in mono), 1),))
     pieces = steps(p)
     if pieces:
         return add(*(multiply(on, power_of(piece, n)) for on, piece in pieces))
-    return of_atom(make_apply("power", (p, number(n))))
+    return of_atom(make_apply(POWER, (p, number(n))))

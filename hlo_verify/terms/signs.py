@@ -141,8 +141,8 @@ def _between(lo: int, hi: int) -> int:
 
 
 def _of_function(atom: Apply) -> int:
-    name, _, types = atom.function.partition(":")
-    if types and types.partition(",")[0] != "real->real":
+    name = atom.function.name
+    if not (atom.function.is_name or atom.function.is_real):
         return ANY
     if name in POSITIVES:
         return POSITIVE

@@ -23,6 +23,7 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 from hlo_verify.memory import per_session
 from hlo_verify.terms import doubts, signs
+from hlo_verify.terms.functions import Function
 
 Number = int | Fraction
 
@@ -77,10 +78,10 @@ class Read:
 
 
 class Apply:
-    """`function(args)`, known only by its name: equal arguments give equal results."""
+    """`function(args)`: equal arguments give equal results."""
 
     __slots__ = ("args", "boolean", "doubt", "free", "function", "skey", "uid", "weight")
-    function: str
+    function: Function
     args: tuple[Poly, ...]
     free: frozenset[Var]
     uid: int
@@ -276,13 +277,12 @@ COMMUTATIVE = frozenset({"maximum", "minimum", "multiply", "equal", "and", "or",
 """Functions whose arguments come in one order: of age where they are applied, of structure in definitions."""
 
 
-@lru_cache(NAMES)
-def commutes(function: str) -> bool:
-    """Whether a function, whatever types its name gives, is the same for its arguments in any order."""
-    return function.partition(":")[0] in COMMUTATIVE
+def commutes(function: Function) -> bool:
+    """Whether a function, whatever its types are, is the same for its arguments in any order."""
+    return function.name in COMMUTATIVE
 
 
-def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
+def make_apply(function: Function, args: tuple[Poly, ...]) -> Apply:
     """The interned application, with no law applied."""
     key = (function, args)
     found: Apply | None = (known := _interned()).get(key)
@@ -290,8 +290,8 @@ def make_apply(function: str, args: tuple[Poly, ...]) -> Apply:
         found = Apply()
         found.function, found.args, found.free = function, args, _union(args)
         keys = [a.skey for a in args]
-        found.uid, found.skey = next_uid(), mix(function, *(sorted(keys) if commutes(function) else keys))
-        found.boolean = function.split(":")[0] in signs.TRUTHS
+        found.uid, found.skey = next_uid(), mix(str(function), *(sorted(keys) if commutes(function) else keys))
+        found.boolean = function.name in signs.TRUTHS
         found.weight = 1 + sum(a.weight for a in args)
         found.doubt = doubts.of_function(function, args)
         known[key] = found

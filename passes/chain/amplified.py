@@ -48,8 +48,8 @@ from hlo_verify.terms.term import (
 MOST = 64
 """So many times its size a rounding may grow: in products of constants, and in sums smaller than their parts."""
 
-_COMPARISONS = ("less:", "equal:")
-"""How the names of functions begin that compare two terms."""
+_COMPARISONS = ("less", "equal")
+"""Functions that compare two terms."""
 
 _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "abs"})
 """Functions that make the rounding of a constant no larger."""
@@ -191,7 +191,7 @@ class _Looking:
         for mono, _ in p.items:
             for atom, _ in mono:
                 given = (*_of_indices(atom), *(atom.args if isinstance(atom, Apply) else ()))
-                tame = isinstance(atom, Apply) and atom.function.partition(":")[0] in _TAME
+                tame = isinstance(atom, Apply) and atom.function.name in _TAME
                 moves = not tame and not all(map(self._is_still, given))
                 if moves and all(exact.poly(q).constant is not None for q in given):
                     return True
@@ -222,7 +222,7 @@ def _parts(p: Poly) -> Iterator[Poly]:
         for atom, _ in mono:
             if isinstance(atom, Apply):
                 yield from atom.args
-                if atom.function.startswith(_COMPARISONS):
+                if atom.function.name in _COMPARISONS and not atom.function.is_name:
                     yield algebra.subtract(*atom.args)
             elif isinstance(atom, Read):
                 yield from atom.tensor.bodies

@@ -198,7 +198,7 @@ def _atoms(a: Atom, b: Atom, notation: Notation, depth: int) -> Difference:
     if isinstance(a, Apply) and isinstance(b, Apply) and a.function == b.function and len(a.args) == len(b.args):
         return _all((difference(x, y, notation, depth) for x, y in zip(a.args, b.args, strict=True)), 1)
     if isinstance(a, Apply) and isinstance(b, Apply) and a.args == b.args:
-        return _one(f"the function is {a.function.split(':')[0]} where {b.function.split(':')[0]} is expected", 2)
+        return _one(f"the function is {a.function.name} where {b.function.name} is expected", 2)
     if isinstance(a, Guard) and isinstance(b, Guard):
         kind = Mismatch.DIFFERS if a.form.items == b.form.items else Mismatch.WRONG_PLACE
         return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2, kind)

@@ -17,6 +17,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import INVERSE
 from hlo_verify.terms.term import (
     Apply,
     Atom,
@@ -122,7 +123,7 @@ class Notation:
         """Conditions come after what is computed, divisors last; else in the order of the alphabet."""
         above, below = [], []
         for a, n in mono:
-            if isinstance(a, Apply) and a.function == "inverse":
+            if isinstance(a, Apply) and a.function == INVERSE:
                 inner = f"({self._poly(a.args[0], names, depth)})"
                 below.append(inner if n == 1 else f"{inner}^{number(n)}")
             else:
@@ -134,7 +135,7 @@ class Notation:
         if isinstance(a, Read):
             text = self._read(a, names, depth)
         elif isinstance(a, Apply):
-            function = _FUNCTIONS.get(a.function.split(":")[0], a.function.split(":")[0])
+            function = _FUNCTIONS.get(a.function.name, a.function.name)
             text = f"{function}({', '.join(self._poly(arg, names, depth) for arg in a.args)})"
         elif isinstance(a, Ix):
             text = self._index(a.index, names)

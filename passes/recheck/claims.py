@@ -88,7 +88,7 @@ class Recorder:
                 continue  # the prover did not understand it, and claims nothing
             if 0 not in value.shape:
                 known = meaning
-                if isinstance(atom, Apply) and atom.function.startswith(f"{op.name}:"):
+                if isinstance(atom, Apply) and atom.function.name == op.name and not atom.function.is_name:
                     known = free_function  # the prover claims no more than that
                 build = partial(_meaning_of, known, op, n, operands, context)
                 wraps = any(map(_may_wrap, operands))
@@ -187,7 +187,7 @@ def _may_wrap(value: Value) -> bool:
                 atom = value_of(part).atom
                 if atom is None:
                     return True
-                if isinstance(atom, Apply) and atom.function in OF_ONE_TYPE:
+                if isinstance(atom, Apply) and str(atom.function) in OF_ONE_TYPE:
                     todo.extend(algebra.as_index(p, lo, hi) for p in atom.args)
     return False
 

@@ -31,7 +31,7 @@ from hlo_verify.passes.recheck.plain import (
     times,
     whole,
 )
-from hlo_verify.terms.losses import ZERO_TIMES
+from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
 
 BEST = frozenset({"argmax", "argmin"})
@@ -140,7 +140,7 @@ class _Scope:
         if a.function == ZERO_TIMES:  # a claim is checked where all that takes part is a number
             return ZERO
         args = tuple(self.poly(p) for p in a.args)
-        return args[0] if a.function.startswith("wrap:") else Call(a.function, args)
+        return args[0] if a.function.name == "wrap" else Call(str(a.function), args)
 
     def _read(self, a: Read) -> Expr:
         source = a.tensor

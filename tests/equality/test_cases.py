@@ -15,6 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.limits import Limits
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import POSITIVE, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
 from tests.support import recipes
@@ -192,7 +193,7 @@ def layers(factor: int) -> Poly:
     x = algebra.read(a, [expr.of_var(v)])
 
     def greatest(*terms: Poly) -> Poly:
-        return reduce_extremum("max", [v], apply("unknown", (algebra.add(x, *terms),)))
+        return reduce_extremum("max", [v], apply(Function("unknown"), (algebra.add(x, *terms),)))
 
     below = [greatest(algebra.scale(x, factor + n)) for n in range(3)]
     for _ in range(4):
@@ -232,5 +233,5 @@ def test_guards_that_come_back_are_not_decided_again() -> None:
         algebra.scale(guards.interval(thirds, None, 0), -96),
     )
     asked = Effort(Limits().comparison_steps)
-    assert not cases.equal(large, apply("positive", (steps,)), total=asked)
+    assert not cases.equal(large, apply(POSITIVE, (steps,)), total=asked)
     assert Limits().comparison_steps - asked.left < 100

@@ -14,6 +14,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import Function, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, number, tensor
@@ -33,7 +34,7 @@ def test_values_stay(draws: st.DataObject) -> None:
     inner = named(first.it)
     if kind != "term":
         inner = reduce_sum([bound], inner) if kind == "sum" else reduce_extremum("max", [bound], inner)
-    outer = reduce_sum([bound], algebra.multiply(named(apply("abs", (inner,))), second.it))
+    outer = reduce_sum([bound], algebra.multiply(named(apply(Function("abs"), (inner,))), second.it))
     at = draw(st.integers(0, fixed.size - 1))
     here = algebra.substitute(outer, {fixed: expr.constant(at)})
     values = first.values[..., at]
@@ -53,7 +54,7 @@ def staged(device: expr.Index, turns: int) -> Poly:
     for turn in range(turns):
         given = algebra.read(x, [expr.constant(turn), k])
         product = algebra.multiply(named(algebra.select(first, given, held)), algebra.read(w, [device, k, i]))
-        held = apply("tanh:real->real", (reduce_sum([expr.var("x", 1, 8)], product),))
+        held = apply(real("tanh"), (reduce_sum([expr.var("x", 1, 8)], product),))
         held = algebra.substitute(held, {expr.var("x", 0, 8): k})
     return held
 

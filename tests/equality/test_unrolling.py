@@ -12,6 +12,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
+from hlo_verify.terms.functions import real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Read, of_atom, tensor
 from tests.support.expressions import Space, data, evaluated, many, poly, space
@@ -38,7 +39,7 @@ def test_values_stay(draws: st.DataObject) -> None:
     bound = [expr.var("y", n, size) for n, size in enumerate(sizes)]
     known = data(draw)
     body = poly(draw, Space((*rest.variables, *bound)), known)
-    long = sum_of(bound, apply("tanh:real->real", (body.it,)))
+    long = sum_of(bound, apply(real("tanh"), (body.it,)))
     ways = list(unrolled([long, *(shorter(int(np.prod(sizes)) // turns) for _ in range(turns))], Session()))
     assert ways
     wanted = np.tanh(body.values.astype(float)).sum(axis=tuple(range(1, 1 + len(bound))))
@@ -69,7 +70,7 @@ def test_additions_instead_of_a_sum(draws: st.DataObject) -> None:
     bound = [expr.var("y", n, size) for n, size in enumerate(draw(st.sampled_from(((3,), (2, 3), (3, 12)))))]
     known = data(draw)
     body = poly(draw, Space((*rest.variables, *bound)), known)
-    total = of_atom(sum_of(bound, apply("tanh:real->real", (body.it,))))
+    total = of_atom(sum_of(bound, apply(real("tanh"), (body.it,))))
     added_up = written_out(total, Session())
     assert added_up is not None
     wanted = np.tanh(body.values.astype(float)).sum(axis=tuple(range(1, 1 + len(bound))))
@@ -81,7 +82,7 @@ def test_only_a_few_additions() -> None:
     assert written_out(of_atom(shorter(9)), Session()) is None
     sums = [of_atom(shorter(n)) for n in range(2, 9)]  # 35 additions
     assert written_out(algebra.add(*sums), Session()) is not None
-    other = sum_of([expr.var("z", k, 4) for k in range(2)], apply("tanh:real->real", (sums[0],)))
+    other = sum_of([expr.var("z", k, 4) for k in range(2)], apply(real("tanh"), (sums[0],)))
     session = Session()
     assert written_out(algebra.add(*sums, of_atom(other)), session) is None
     assert session.spent().limits == ("written_out_terms",)

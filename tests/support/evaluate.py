@@ -149,7 +149,7 @@ class _Scope:
             if isinstance(a, Read):
                 found = self._read(a)
             elif isinstance(a, Apply):
-                found = _each(lambda *args: call(a.function, args), *(self.poly(p) for p in a.args))
+                found = _each(lambda *args: call(str(a.function), args), *(self.poly(p) for p in a.args))
             elif isinstance(a, Ix):
                 found = self.index(a.index)
             else:

@@ -21,7 +21,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from tests.support.evaluate import Evaluator, objects
-from tests.support.functions import call
+from tests.support.functions import call, function
 
 Array = npt.NDArray[Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -229,7 +229,7 @@ def poly(draw: Draw, where: Space, known: Data, depth: int = 2) -> Numbered:
         )
     name = draw(st.sampled_from(FUNCTIONS))
     arguments = (a, b) if name in ("maximum", "minimum", "less", "equal") else (a,)
-    applied = apply(name, tuple(x.it for x in arguments))
+    applied = apply(function(name), tuple(x.it for x in arguments))
     return Numbered(applied, each(lambda *xs: call(name, xs), *(x.values for x in arguments)))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 
 from hlo_verify.program.element_types import DTYPES
+from hlo_verify.terms import functions
 
 Function = Callable[..., Any]
 
@@ -48,8 +49,15 @@ def bits_of(dtype: str) -> int:
     return 1 if dtype == "i1" else int(dtype.lstrip("ui"))
 
 
+def function(text: str) -> functions.Function:
+    """A function of terms from how it prints, without attributes: `maximum`, `tanh:real->real`, `wrap:i8`."""
+    name, _, rest = text.partition(":")
+    takes, arrow, gives = rest.partition("->")
+    return functions.Function(name, tuple(takes.split(",")), gives) if arrow else functions.Function(name, gives=rest)
+
+
 def call(name: str, args: tuple[Any, ...]) -> Any:
-    """The value of a function that a term applies."""
+    """The value of a function that a term applies, by how it prints."""
     return _resolve(name)(*args)
 
 

@@ -230,7 +230,7 @@ class Terms:
             x = self.index(atom.form)
             return ball(int((atom.lo is None or atom.lo <= x) and (atom.hi is None or x <= atom.hi)))
         args = [self.poly(arg) for arg in atom.args]
-        return Balls().call(atom.function, args)
+        return Balls().call(str(atom.function), args)
 
     def index(self, e: Index) -> int:
         return e.const + sum(c * self._part(part) for part, c in e.items)

@@ -20,6 +20,7 @@ from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
+from tests.support.functions import function
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Recipe = tuple[Any, ...]
@@ -211,7 +212,7 @@ class Builder:
         operands = [self.build(a, variables, way) for a in r[1:] if isinstance(a, tuple)]
         if kind == "apply":
             name = "tanh:real->real" if r[1] == "unknown" else r[1]
-            return apply(name, tuple(operands))
+            return apply(function(name), tuple(operands))
         if kind == "select":
             chosen, a, b = operands
             if way.random() < 0.5:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, renaming, space, truth
@@ -82,7 +83,7 @@ def test_inverse_powers_of_exponentials_that_fall_apart() -> None:
     tensors = [tensor("argument", f"t{n}", "f32", (40,)) for n in range(13)]
     guarded = (algebra.multiply(guards.interval(at, n, n + 9), algebra.read(t, [at])) for n, t in enumerate(tensors))
     held = [algebra.read(t, [expr.constant(5)]) for t in tensors[:6]]
-    sums = [apply("inverse", (apply("exponential", (algebra.add(*each),)),)) for each in (guarded, held)]
+    sums = [apply(INVERSE, (apply(EXPONENTIAL, (algebra.add(*each),)),)) for each in (guarded, held)]
     assert algebra.substitute(sums[0], {v: expr.constant(5)}) is sums[1]
 
 

@@ -11,6 +11,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
+from hlo_verify.terms.functions import real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, Read, tensor
 from tests.support.expressions import Space, assert_equal, data, evaluated, many, poly, renaming, space
@@ -91,7 +92,7 @@ def test_parts_that_differ_in_place_alone_are_numbered_by_what_is_at_the_places(
         return algebra.multiply(algebra.multiply(norm(q), norm(k)), algebra.read(scores, (q, k)))
 
     def norm(place: Index) -> Poly:
-        return apply("tanh:real->real", (algebra.read(norms, (place,)),))
+        return apply(real("tanh"), (algebra.read(norms, (place,)),))
 
     norm((q, k)[seen_first])
     found = [named(algebra.add(p, ONE)).atom for p in (scaled(q, k), scaled(k, q))]

@@ -9,6 +9,7 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, extrema, guards
 from hlo_verify.terms.finite import if_unknown_may_be
+from hlo_verify.terms.functions import INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
 
@@ -21,7 +22,7 @@ def score(key: int) -> Poly:
 
 
 def infinity(sign: int) -> Poly:
-    return algebra.scale(apply("infinity", ()), sign)
+    return algebra.scale(apply(INFINITY, ()), sign)
 
 
 def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
@@ -42,14 +43,14 @@ def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
         (lambda: infinity(1), False, False),
         (lambda: algebra.add(score(0), infinity(-1)), False, True),
         (lambda: algebra.multiply(score(0), infinity(-1)), False, False),
-        (lambda: apply("exponential:real->real", (algebra.multiply(score(0), infinity(1)),)), False, False),
+        (lambda: apply(INFINITE_EXPONENTIAL, (algebra.multiply(score(0), infinity(1)),)), False, False),
         (lambda: greatest(0, None, infinity(-1)), True, True),  # key 0 is never later
         (lambda: greatest(None, 0, infinity(-1)), True, True),  # nor is the last one ever earlier
         (lambda: greatest(1, None, infinity(-1)), False, True),  # query 0 has no earlier key
         (lambda: greatest(None, -1, infinity(-1)), False, True),
         (lambda: greatest(0, None, infinity(1)), False, False),
         (lambda: greatest(0, None, score(1)), True, True),
-        (lambda: apply("maximum", (greatest(1, None, infinity(-1)), score(0))), True, True),
+        (lambda: apply(MAXIMUM, (greatest(1, None, infinity(-1)), score(0))), True, True),
     ],
 )
 def test_what_is_known_of_a_term(make: Callable[[], Poly], finite: bool, not_above: bool) -> None:

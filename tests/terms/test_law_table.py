@@ -17,6 +17,7 @@ from hlo_verify.evaluate.balls import INFINITY, MINUS_INFINITY, NAN, precision
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.terms import algebra, extremum_laws, machine
+from hlo_verify.terms.functions import LOG
 from hlo_verify.terms.laws import FUNCTIONS, LAWS, TABLE, apply
 from hlo_verify.terms.parity import EVEN, ODD
 from hlo_verify.terms.patterns import Law
@@ -24,6 +25,7 @@ from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from hlo_verify.terms.used import counts
 from tests.support import law_meanings
 from tests.support.functions import bounds
+from tests.support.functions import function as function_of
 from tests.support.law_meanings import Balls, Reals, Terms, agree, ball, evaluated
 
 BY_NAME = {law.name: law for law in TABLE}
@@ -79,7 +81,7 @@ def functions(law: Law) -> list[str]:
     """The functions that a law is of."""
     left = ast.parse(law.left, mode="eval").body
     assert isinstance(left, ast.Call) and isinstance(left.func, ast.Name)
-    return list(law.functions) if left.func.id == "f" else [FUNCTIONS.get(left.func.id, left.func.id)]
+    return list(map(str, law.functions)) if left.func.id == "f" else [str(FUNCTIONS.get(left.func.id, left.func.id))]
 
 
 def letters(law: Law) -> list[str]:
@@ -240,17 +242,17 @@ class Draw:
 
     def undefined(self) -> Poly:
         """Something that may be no number. What 0 would do here is left open: its logarithm is undefined as well."""
-        return apply("log", (self.read("f32", self.of.choice([point for point in POINTS if point])),))
+        return apply(LOG, (self.read("f32", self.of.choice([point for point in POINTS if point])),))
 
     def infinite(self) -> Poly:
-        return algebra.scale(apply("infinity", ()), self.of.choice((-1, 1)))
+        return algebra.scale(apply(function_of("infinity"), ()), self.of.choice((-1, 1)))
 
     def minus_infinity(self) -> Poly:
         """Minus infinity, which the term does not tell."""
-        return apply("log", (number(0),))
+        return apply(LOG, (number(0),))
 
     def infinity(self) -> Poly:
-        return apply("infinity", ())
+        return apply(function_of("infinity"), ())
 
     def any(self) -> Poly:
         return getattr(self, self.of.choice(("real", "undefined", "infinite", "minus_infinity")))()  # type: ignore[no-any-return]
@@ -295,7 +297,7 @@ def _built(node: ast.expr, given: Mapping[str, Poly], function: str) -> Poly:
     if isinstance(node, ast.Constant):
         return number(node.value)
     if isinstance(node, ast.Name):
-        return apply("infinity", ()) if node.id == "infinity" else given[node.id]
+        return apply(function_of("infinity"), ()) if node.id == "infinity" else given[node.id]
     if isinstance(node, ast.UnaryOp):
         return algebra.scale(_built(node.operand, given, function), -1)
     if isinstance(node, ast.BinOp):
@@ -309,9 +311,9 @@ def _built(node: ast.expr, given: Mapping[str, Poly], function: str) -> Poly:
         return algebra.add(a, b) if isinstance(node.op, ast.Add) else algebra.subtract(a, b)
     assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     if node.func.id == "best":
-        return algebra.scale(apply("infinity", ()), 1 if function == "maximum" else -1)
+        return algebra.scale(apply(function_of("infinity"), ()), 1 if function == "maximum" else -1)
     name = function if node.func.id == "f" else FUNCTIONS.get(node.func.id, node.func.id)
-    return apply(name, tuple(_built(argument, given, function) for argument in node.args))
+    return apply(function_of(str(name)), tuple(_built(argument, given, function) for argument in node.args))
 
 
 def instances(law: Law, text: str, function: str, drawn: Mapping[str, str]) -> Iterator[tuple[bool, bool, Poly]]:
@@ -360,7 +362,7 @@ def test_a_condition_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> No
         text, drawn = WITHOUT[name]
         (function,) = functions(law)
         assert all(is_right for _, is_right, _ in instances(law, text, function, drawn))
-        (rule,) = (rule for rule in LAWS[function] if rule.law is law)
+        (rule,) = (rule for rule in LAWS[function_of(function)] if rule.law is law)
         monkeypatch.setattr(rule, "holds", None)
         seen.append(not all(is_right for _, is_right, _ in instances(law, text, function, drawn)))
     assert any(seen) != (name in TRUE_ANYWAY)

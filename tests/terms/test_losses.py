@@ -10,6 +10,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, signs, sums
 from hlo_verify.terms.attained import counts_the_best
 from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXIMUM, MINIMUM, real
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number, tensor
@@ -35,7 +36,7 @@ def first() -> Poly:
 
 
 def log(p: Poly) -> Poly:
-    return apply("log", (p,))
+    return apply(LOG, (p,))
 
 
 def test_numbers_vanish() -> None:
@@ -81,7 +82,7 @@ def test_what_is_implied_is_left_out() -> None:
 
 
 def test_infinities_are_added_with_their_signs() -> None:
-    inf = apply("infinity", ())
+    inf = apply(INFINITY, ())
     assert algebra.add(inf, inf) is algebra.scale(inf, 2)
     assert algebra.subtract(algebra.scale(inf, 3), inf) is not algebra.scale(inf, 2)
     assert algebra.times(algebra.add(at(A), at(B)), inf).atom is not None
@@ -100,14 +101,14 @@ def test_a_factor_stays_in_a_sum_of_selected_elements() -> None:
 @pytest.mark.parametrize(
     ("make", "is_number"),
     [
-        (lambda: divide(ONE, apply("exponential", (at(A),))), True),
+        (lambda: divide(ONE, apply(EXPONENTIAL, (at(A),))), True),
         (lambda: divide(ONE, at(A)), False),
         (lambda: divide(ONE, algebra.add(ONE, algebra.power(at(A), 2))), True),
         (lambda: divide(ONE, algebra.add(number(-1), algebra.power(at(A), 2))), False),
         (lambda: divide(ONE, ZERO), False),
-        (lambda: log(apply("maximum", (ONE, at(A)))), True),
-        (lambda: log(apply("minimum", (ONE, at(A)))), False),
-        (lambda: apply("rsqrt:real->real", (apply("logistic:real->real", (at(A),)),)), True),
+        (lambda: log(apply(MAXIMUM, (ONE, at(A)))), True),
+        (lambda: log(apply(MINIMUM, (ONE, at(A)))), False),
+        (lambda: apply(real("rsqrt"), (apply(real("logistic"), (at(A),)),)), True),
     ],
 )
 def test_domains(make: Callable[[], Poly], is_number: bool) -> None:
@@ -119,8 +120,8 @@ def test_one_element_is_the_best(kind: str) -> None:
     v = expr.fresh("v", SIZE)
     element = at(A, expr.of_var(v))
     best = reduce_extremum(kind, [v], element)
-    count = sums.reduce_sum([v], apply("zero", (algebra.subtract(element, best),)))
+    count = sums.reduce_sum([v], apply(IS_ZERO, (algebra.subtract(element, best),)))
     assert counts_the_best(count)
     assert signs.of(count) == signs.POSITIVE
-    other = sums.reduce_sum([v], apply("zero", (algebra.subtract(at(B, expr.of_var(v)), best),)))
+    other = sums.reduce_sum([v], apply(IS_ZERO, (algebra.subtract(at(B, expr.of_var(v)), best),)))
     assert signs.of(other) == signs.ZERO | signs.POSITIVE

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.parity import EVEN, ODD, direction
 from hlo_verify.terms.term import Poly, number, tensor
@@ -35,19 +36,19 @@ def test_of_an_argument_and_its_negative(kind: int) -> None:
     p = (x, algebra.add(x, at(X, 1)), algebra.add(algebra.scale(x, 2), y, number(-3)))[kind]
     negative = algebra.scale(p, -1)
     for name in EVEN:
-        assert apply(f"{name}:real->real", (negative,)) is apply(f"{name}:real->real", (p,))
+        assert apply(real(name), (negative,)) is apply(real(name), (p,))
     for name in ODD:
-        function = f"{name}:real->real"
+        function = real(name)
         assert apply(function, (negative,)) is algebra.scale(apply(function, (p,)), -1)
         assert apply(function, (negative,)) is not apply(function, (p,))
     for n in (-2, 5, 6):
-        power, of_negative = (apply("power:real->real", (x, number(n))) for x in (p, negative))
+        power, of_negative = (apply(real("power"), (x, number(n))) for x in (p, negative))
         assert of_negative is algebra.scale(power, -1 if n % 2 else 1)
 
 
 @pytest.mark.parametrize("name", ["exponential_minus_one", "logistic", "floor", "ceil", "rsqrt", "acos", "erfc"])
 def test_functions_that_are_neither(name: str) -> None:
-    function = f"{name}:real->real"
+    function = real(name)
     value, of_negative = (apply(function, (algebra.scale(at(X, 0), c),)) for c in (1, -1))
     assert of_negative is not value
     assert of_negative is not algebra.scale(value, -1)
@@ -56,7 +57,7 @@ def test_functions_that_are_neither(name: str) -> None:
 def test_a_difference_of_two_places_has_one_definition() -> None:
     """Which of the two was made first makes no difference."""
     one, other = (
-        named(algebra.add(apply("sine:real->real", (algebra.subtract(at(X, a), at(X, b)),)), at(Y, a)))
+        named(algebra.add(apply(real("sine"), (algebra.subtract(at(X, a), at(X, b)),)), at(Y, a)))
         for a, b in ((0, 1), (1, 0))
     )
     (first,), (second,) = ([a for mono, _ in p.items for a, _ in mono] for p in (one, other))

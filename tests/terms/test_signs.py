@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, guards, signs, sums
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, number, tensor
 from tests.support.expressions import data, evaluated, many, poly, space
@@ -34,7 +35,7 @@ def test_signs_of_values(draws: st.DataObject) -> None:
 
 def exponential_of_score() -> Poly:
     scores = algebra.read(tensor("argument", "scores", "f32", (SIZE, SIZE)), (ROW, expr.of_var(KEY)))
-    return apply("exponential", (scores,))
+    return apply(EXPONENTIAL, (scores,))
 
 
 def mask(make: Callable[[Index], Poly], there: Callable[[], Poly], elsewhere: Callable[[], Poly]) -> Poly:
@@ -52,7 +53,7 @@ def next_two(apart: Index) -> Poly:
 
 
 def nonnegative() -> Poly:
-    return apply("abs:real->real", (algebra.read(tensor("argument", "y", "f32", (SIZE,)), (expr.of_var(KEY),)),))
+    return apply(real("abs"), (algebra.read(tensor("argument", "y", "f32", (SIZE,)), (expr.of_var(KEY),)),))
 
 
 @pytest.mark.parametrize("condition", [before, next_two])
@@ -60,8 +61,8 @@ def nonnegative() -> Poly:
     ("elsewhere", "is_positive"),
     [
         (lambda: number(3), True),
-        (lambda: apply("exponential", (number(-(10**30)),)), True),
-        (lambda: apply("logistic:real->real", (nonnegative(),)), True),
+        (lambda: apply(EXPONENTIAL, (number(-(10**30)),)), True),
+        (lambda: apply(real("logistic"), (nonnegative(),)), True),
         (nonnegative, False),
         (lambda: number(-1), False),
         (lambda: ZERO, False),
@@ -74,7 +75,7 @@ def test_a_sum_is_positive_where_all_of_its_elements_are(
     p = mask(condition, exponential_of_score, elsewhere)
     assert len(p.items) > 1 or not is_positive  # neither part is positive by itself
     assert (signs.of(p) == signs.POSITIVE) is is_positive
-    assert (not apply("inverse", (p,)).doubt) is is_positive
+    assert (not apply(INVERSE, (p,)).doubt) is is_positive
 
 
 def test_conditions_that_leave_one_out() -> None:

@@ -25,6 +25,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import Memory
 from hlo_verify.terms import algebra, extrema, guards, laws, rotations, signs
 from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import EXPONENTIAL, IS_ZERO, LOG, MAXIMUM, POSITIVE, Function
 from hlo_verify.terms.laws import TABLE, apply
 from hlo_verify.terms.structure import REWRITINGS
 from hlo_verify.terms.sums import reduce_sum
@@ -91,7 +92,7 @@ def logarithm(case: Case) -> tuple[Poly, float]:
     source, _ = case.make()
     value = case.random.choice((-1, 1))
     case.known.tensors[source] = np.asarray(value, dtype=object)
-    return apply("log", (at(source),)), 0.0 if value > 0 else math.nan
+    return apply(LOG, (at(source),)), 0.0 if value > 0 else math.nan
 
 
 @instance("sum of terms")
@@ -150,7 +151,7 @@ def _selected_product(case: Case) -> tuple[Poly, Array]:
     (x, xs), v, w = case.make(2, dtype="positive"), bound(2), bound(3)
     case.known.tensors[x] = xs = xs * case.random.choice((1, -1))
     held = guards.interval(expr.subtract(expr.of_var(w), case.i), 0, None)
-    found = reduce_sum([v, w], algebra.multiply(held, apply("log", (at(x, v),))))
+    found = reduce_sum([v, w], algebra.multiply(held, apply(LOG, (at(x, v),))))
     total = sum(math.log(k) if k > 0 else math.nan for k in xs)
     return found, case.each(lambda i, j: (3 - i) * total if i < 3 else 0)
 
@@ -220,7 +221,7 @@ def _extrema(case: Case) -> tuple[Poly, Array]:
 @instance("extremum over elements of several")
 def _several(case: Case) -> tuple[Poly, Array]:
     (x, xs), (y, ys), v = case.make(4), case.make(4), bound(4)
-    found = extrema.reduce_extremum("max", [v], apply("maximum", (at(x, v), at(y, v))))
+    found = extrema.reduce_extremum("max", [v], apply(MAXIMUM, (at(x, v), at(y, v))))
     return found, case.each(lambda i, j: max(*xs, *ys))
 
 
@@ -323,7 +324,7 @@ def _vanishes(case: Case) -> tuple[Poly, Array]:
 def _function(case: Case) -> tuple[Poly, Array]:
     (x, xs), (y, ys) = case.make(6), case.make(6)
     parts = (guards.interval(case.i, None, 1), at(x, case.i)), (guards.interval(case.i, 2, None), at(y, case.i))
-    found = apply("abs", (algebra.add(*(algebra.multiply(on, p) for on, p in parts)),))
+    found = apply(Function("abs"), (algebra.add(*(algebra.multiply(on, p) for on, p in parts)),))
     return found, case.each(lambda i, j: abs(xs[i] if i <= 1 else ys[i]))
 
 
@@ -335,11 +336,11 @@ def _operands(case: Case) -> tuple[Poly, Array]:
     (x, xs), (y, ys) = case.make(6), case.make(6)
     name = case.random.choice(list(ORDERED))
     first, second = at(x, case.i), at(y, case.i)
-    return laws.apply(name, (second, first)), case.each(lambda i, j: ORDERED[name](ys[i], xs[i]))
+    return laws.apply(Function(name), (second, first)), case.each(lambda i, j: ORDERED[name](ys[i], xs[i]))
 
 
 def is_positive(p: Poly) -> Poly:
-    return number(1) if signs.of(p) == signs.POSITIVE else apply("positive", (p,))
+    return number(1) if signs.of(p) == signs.POSITIVE else apply(POSITIVE, (p,))
 
 
 @instance("one is the best")
@@ -348,7 +349,7 @@ def _best(case: Case) -> tuple[Poly, Array]:
     (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
     compared, values = case.random.choice(((x, xs), (y, ys)))
     best = extrema.reduce_extremum("max", [w], at(x, w))
-    count = reduce_sum([v], apply("zero", (algebra.subtract(best, at(compared, v)),)))
+    count = reduce_sum([v], apply(IS_ZERO, (algebra.subtract(best, at(compared, v)),)))
     return is_positive(count), case.each(lambda i, j: int(max(xs) in values))
 
 
@@ -358,8 +359,8 @@ def _together(case: Case) -> tuple[Poly, Array]:
     (x, _), (y, _), v, w = case.make(6), case.make(), bound(6), bound(6)
     gap = case.random.choice((0, 0, 3))
     lower, higher = (expr.subtract(expr.of_var(u), case.i) for u in (v, w))
-    chosen = algebra.multiply(guards.interval(lower, None, -1 - gap), apply("exponential", (at(x, v),)))
-    other = algebra.multiply(guards.interval(higher, gap, None), apply("exponential", (at(y),)))
+    chosen = algebra.multiply(guards.interval(lower, None, -1 - gap), apply(EXPONENTIAL, (at(x, v),)))
+    other = algebra.multiply(guards.interval(higher, gap, None), apply(EXPONENTIAL, (at(y),)))
     total = algebra.add(reduce_sum([v], chosen), reduce_sum([w], other))
     return is_positive(total), case.each(lambda i, j: int(i > gap or i + gap < 6))
 

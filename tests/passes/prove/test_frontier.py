@@ -22,6 +22,7 @@ from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
+from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, Read, tensor
 from tests.support.lowering import floats
@@ -132,7 +133,7 @@ def test_what_stands_for_a_definition_is_not_looked_into() -> None:
 
 def test_nothing_stands_for_what_may_be_infinite() -> None:
     x = algebra.read(tensor("argument", "x", "f32", (8,)), (X,))
-    read = _defined(algebra.add(x, apply("infinity", ())))
+    read = _defined(algebra.add(x, apply(INFINITY, ())))
     assert isinstance(read.atom, Read)
     frontier = Frontier()
     frontier.pass_by([read.atom.tensor])

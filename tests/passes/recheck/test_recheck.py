@@ -21,6 +21,7 @@ from hlo_verify.passes.recheck.shape_reduction import requirements
 from hlo_verify.report import Recheck
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, extrema, guards, laws
+from hlo_verify.terms.functions import EXPONENTIAL
 from hlo_verify.terms.term import Poly
 from tests.support.optimizer import assert_smallest
 from tests.support.pairs import on
@@ -151,7 +152,7 @@ def _exp_of_sum(args: tuple[Poly, ...]) -> Poly | None:
     if len(p.items) < 2:
         return None
     parts = [algebra.build({mono: c}) for mono, c in p.items]
-    return algebra.add(*(laws.apply("exponential", (part,)) for part in parts))
+    return algebra.add(*(laws.apply(EXPONENTIAL, (part,)) for part in parts))
 
 
 def _dropped(op: Any, args: list[Value], context: Context) -> list[Value]:
@@ -193,7 +194,7 @@ Seed = Callable[[pytest.MonkeyPatch], None]
 
 SEEDS: dict[str, tuple[Seed, str]] = {
     "dot_general twice": (lambda patch: patch.setitem(RULES, "dot_general", _twice), "dot_general"),
-    "exp of a sum": (lambda patch: patch.setitem(laws.LAWS, "exponential", [_exp_of_sum]), "exponential"),
+    "exp of a sum": (lambda patch: patch.setitem(laws.LAWS, EXPONENTIAL, [_exp_of_sum]), "exponential"),
     "all_reduce dropped": (lambda patch: patch.setitem(RULES, "all_reduce", _dropped), "all_reduce"),
     "pad without guards": (
         lambda patch: patch.setattr("hlo_verify.ops.movement.guarded_select", _no_guard),

@@ -1,0 +1,102 @@
+"""The functions that terms apply to terms: a name, and what tells a function from others of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that is known by its name and types: of equal arguments it gives equal results.
+
+    One of all real numbers is `tanh:real->real`, one of what a machine holds `popcnt:ui8->ui8`. What has laws of its
+    own has no types (`exponential`), or only the type of what it gives (`wrap:ui8`).
+    """
+
+    name: str = field(compare=False)
+    takes: tuple[str, ...] = field(default=(), compare=False)
+    """The types of its arguments: `real` for all floating-point formats."""
+    gives: str = field(default="", compare=False)
+    """The type of its value; empty where the name says it."""
+    attributes: tuple[tuple[str, int | str], ...] = field(default=(), compare=False)
+    """What else it depends on, by name: `mantissa_bits`."""
+    variant: str = field(default="", compare=False)
+    """Which of several functions of that name, where no types tell them apart: `less:total`."""
+    _text: str = field(init=False)
+    """The whole of it, which alone is compared."""
+
+    def __post_init__(self) -> None:
+        assert ":" not in self.name, f"{self.name} is more than a name"
+        text = self.name
+        if self.takes:
+            text += f":{','.join(self.takes)}->{self.gives}"
+        elif self.variant or self.gives:
+            text += f":{self.variant or self.gives}"
+        object.__setattr__(self, "_text", text + "".join(f",{k}={v}" for k, v in self.attributes))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is known by its name alone, as those are that have laws."""
+        return self._text == self.name
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a function of one real number, and gives one."""
+        return self.takes == ("real",) and self.gives == "real"
+
+
+def real(name: str, count: int = 1) -> Function:
+    """A function of so many real numbers that gives one, of which more than the name is not known."""
+    return Function(name, ("real",) * count, "real")
+
+
+def typed(name: str, takes: tuple[str, ...], gives: str, attributes: Mapping[str, int | str] | None = None) -> Function:
+    """A function of values of those types."""
+    return Function(name, takes, gives, tuple(sorted((attributes or {}).items())))
+
+
+INFINITY = Function("infinity")
+NAN = Function("nan")
+EXPONENTIAL = Function("exponential")
+INFINITE_EXPONENTIAL = real("exponential")
+"""Of what may be infinite: no factor, which its inverse would cancel."""
+LOG = Function("log")
+SQRT = Function("sqrt")
+INVERSE = Function("inverse")
+POWER = Function("power")
+MULTIPLY = real("multiply", 2)
+"""A product that is not multiplied out."""
+ZERO_TIMES = Function("zero_times")
+MAXIMUM = Function("maximum")
+MINIMUM = Function("minimum")
+POSITIVE = Function("positive")
+IS_ZERO = Function("zero")
+IS_FINITE = Function("is_finite")
+EQUAL = Function("equal", ("real", "real"), "i1")
+LESS_OR_EQUAL = Function("less_or_equal", ("real", "real"), "i1")
+EQUAL_COMPLEX = Function("equal", variant="complex")
+EQUAL_IN_TOTAL = Function("equal", variant="total")
+LESS_IN_TOTAL = Function("less", variant="total")
+"""In the total order of floating-point numbers."""
+WINDOWS_LAND = Function("positive", variant="partial_windows_land")
+"""Whether an implementation writes the part of an update that lies inside of the operand."""
+COMPLEX = Function("complex")
+EXTREMA: Mapping[str, Function] = {"max": MAXIMUM, "min": MINIMUM}
+"""By the kinds of definitions that are of the greatest or the least of many."""
+
+
+def wrap(dtype: str) -> Function:
+    """The value that an integer type holds of an integer."""
+    return Function("wrap", gives=dtype)
+
+
+def truncate(dtype: str) -> Function:
+    """The integer that a real number is converted to."""
+    return Function("truncate", gives=dtype)
