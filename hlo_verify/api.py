@@ -113,7 +113,9 @@ def verify(
         jobs if recheck else 0,
         Session.begin(limits or Limits.of(effort), time_limit, session),
     )
-    with as_said(asked.session.custom_calls):
+    from hlo_verify.passes.load.conversion import until
+
+    with as_said(asked.session.custom_calls), until(asked.session.deadline):
         if partitioned is None:
             if results is not None:
                 raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
@@ -305,7 +307,7 @@ def _decide(
         report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
     report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
-        report = _rechecked(report, rests_on, asked.jobs, progress)
+        report = _rechecked(report, rests_on, asked.jobs, session.deadline, progress)
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
     notes = (note for module in modules for note in module.notes)
     said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
@@ -348,12 +350,18 @@ def _interrupted(report: Report) -> Report:
     return replace(report, results=tuple(results))
 
 
-def _rechecked(report: Report, pairs: Sequence[tuple[Module, Module]], jobs: int, progress: Progress | None) -> Report:
-    """The report of a proof with a second check of it, in so many processes."""
+def _rechecked(
+    report: Report,
+    pairs: Sequence[tuple[Module, Module]],
+    jobs: int,
+    deadline: float | None,
+    progress: Progress | None,
+) -> Report:
+    """The report of a proof with a second check of it, in so many processes, as far as there is time."""
     from hlo_verify.passes.recheck.recheck import recheck
     from hlo_verify.report import together
 
-    found = together([recheck(*pair, jobs=jobs, progress=progress) for pair in pairs])
+    found = together([recheck(*pair, jobs=jobs, deadline=deadline, progress=progress) for pair in pairs])
     results = report.results
     if found.disagreements:  # nothing is proved by a prover that is wrong somewhere
         reason = "internal error: a second check of the proof disagrees with it"

@@ -54,6 +54,9 @@ class Limits:
     where a value is wrong, so is everything made of it."""
     vain_steps: int = 1000
     """See `vain_comparisons`."""
+    refusals: int = 10_000
+    """Comparisons in a row without success, however few steps they took: to see at a few points that two terms differ
+    takes none, but time."""
     vain_results: int = 4
     """Results in a row that are not equal after which the others are compared by construction alone: likewise."""
     loop_steps: int = 300
@@ -110,6 +113,10 @@ class Limits:
     """Inputs that are tried in each of those pairs."""
     repair_work: int = 900_000_000
     """Work of trying repairs at the inputs that were found."""
+    repair_steps: int = 500
+    """Steps of comparisons without success in one such proof: a right module takes few."""
+    repair_refusals: int = 12
+    """Comparisons in a row without success there: likewise."""
     repair_proofs: int = 4
     """Repairs that are put to the proof, of all faults together: each costs as much as proving the right module."""
     fault_proofs: int = 3

@@ -152,7 +152,7 @@ class Recheck:
     were shown again (`by_solver` by the solver, the others had the same formulas on both sides; `bounded` at an
     instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `partly` agree at
     the elements that were looked at, of more than can be. `questions` is how many steps differ from one another,
-    `interrupted` whether it ended early.
+    `ended` is why it ended early: interrupted, or the time was up.
     """
 
     steps: int
@@ -163,7 +163,7 @@ class Recheck:
     unchecked: tuple[tuple[str, int], ...]
     disagreements: tuple[Disagreement, ...]
     seconds: float
-    interrupted: bool = False
+    ended: str = ""
     partly: int = 0
 
 
@@ -181,7 +181,7 @@ def together(checks: Sequence[Recheck]) -> Recheck:
         tuple(unchecked.most_common()),
         tuple(wrong for check in checks for wrong in check.disagreements),
         sum(check.seconds for check in checks),
-        any(check.interrupted for check in checks),
+        next((check.ended for check in checks if check.ended), ""),
         sum(check.partly for check in checks),
     )
 

@@ -56,6 +56,8 @@ class _Worker:
     pipe: Connection
     errors: IO[bytes] | None
     deadline: float
+    seconds: float = STARTING
+    """How long it may take for what it does."""
     ready: bool = False
     done: int = 0
     task: int | None = None
@@ -98,13 +100,16 @@ class Pool(Generic[Task, Result]):
         """The ids of the processes at work."""
         return tuple(worker.process.pid for worker in self._workers)
 
-    def map(self, tasks: Sequence[Task]) -> list[Result | Lost]:
+    def map(self, tasks: Sequence[Task], seconds: float | None = None) -> list[Result | Lost]:
         """The answers, in the order of the tasks, whatever the number of jobs."""
-        found: dict[int, Result | Lost] = dict(self.answers(tasks))
+        found: dict[int, Result | Lost] = dict(self.answers(tasks, seconds))
         return [found[n] for n in range(len(tasks))]
 
-    def answers(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Result | Lost]]:
-        """The number of each task with its answer, as they come. Where no worker can be started, all are lost."""
+    def answers(self, tasks: Sequence[Task], seconds: float | None = None) -> Iterator[tuple[int, Result | Lost]]:
+        """The number of each task with its answer, as they come. Where no worker can be started, all are lost.
+
+        Each of these tasks has `seconds`, where that is less than what tasks of this pool have.
+        """
         waiting = deque(range(len(tasks)))
         while waiting or self._busy():
             while self._failed < STARTS and len(self._workers) < min(self.jobs, len(waiting) + self._busy()):
@@ -119,7 +124,7 @@ class Pool(Generic[Task, Result]):
                     except RecursionError:
                         yield number, Lost("could not be given something so deep")
                     else:
-                        self._give(worker, number, contents)
+                        self._give(worker, number, contents, min(self.seconds, seconds or self.seconds))
             self._watch()
             for worker in list(self._workers):
                 yield from self._hear(worker)
@@ -154,8 +159,8 @@ class Pool(Generic[Task, Result]):
             pipe.send((self.function, self.seconds, self.memory))
         return _Worker(process, pipe, errors, time.monotonic() + STARTING)
 
-    def _give(self, worker: _Worker, number: int, contents: bytes) -> None:
-        worker.task, worker.deadline = number, time.monotonic() + self.seconds
+    def _give(self, worker: _Worker, number: int, contents: bytes, seconds: float) -> None:
+        worker.task, worker.seconds, worker.deadline = number, seconds, time.monotonic() + seconds
         with contextlib.suppress(OSError):  # it has died, or does not listen; `_hear` finds out
             worker.pipe.send_bytes(contents)
 
@@ -209,7 +214,7 @@ class Pool(Generic[Task, Result]):
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
             return how + _last_words(worker.errors)
         if time.monotonic() >= worker.deadline:
-            return f"took more than {self.seconds:g} s" if worker.ready else f"took more than {STARTING:g} s"
+            return f"took more than {worker.seconds:g} s"
         return None
 
     def _end(self, worker: _Worker) -> None:

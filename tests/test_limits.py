@@ -37,6 +37,7 @@ TELLS_THE_TIME = {
     "execute_child.py": "a child process",
     "partition.py": "a child process",
     "workers.py": "a child process",
+    "conversion.py": "the user's time limit, in a child process",
     "z3_formulas.py": "a child process of the second check",
     "progress.py": "a progress bar",
 }

@@ -235,3 +235,16 @@ class Input(Code):
         A program that comes from the compilation cache is not compiled, so nothing is dumped.
         """,
     )
+
+    NOT_READ_IN_TIME = (
+        "HV418",
+        """a file is not read within the time limit
+
+        The time that the verification may take was over before its modules were read, so that nothing is known of them.
+
+        In practice: hundreds of megabytes of HLO text, or a damaged file on which jaxlib's parser goes on for ever.
+
+        What to do: give it more time (`--time-limit 3000`, or 0 for no limit). A serialized proto is read faster than
+        text: dump with `--xla_dump_hlo_as_proto`.
+        """,
+    )

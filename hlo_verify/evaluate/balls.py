@@ -119,6 +119,11 @@ def _is_infinite(x: Any) -> bool:
     return isinstance(x, arb) and x.is_exact() and not x.is_nan()
 
 
+def is_special(x: Any) -> bool:
+    """Whether an element is surely infinite, or no number."""
+    return isinstance(x, Special) or (_is_infinite(x) and not x.is_finite())
+
+
 def is_real(x: Any) -> bool:
     """Whether an element is floating point, and no integer or truth value."""
     return isinstance(x, arb | acb | Special)

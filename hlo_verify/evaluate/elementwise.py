@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,11 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
     if run.is_enclosed:
         has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
-        return undefined.apply(
-            op, kinds, values, lambda why: run.note(why, op), run.real, has_fixed_amount=has_fixed_amount
-        )
+        note = partial(run.note, op=op)
+        found = undefined.apply(op, kinds, values, note, run.real, has_fixed_amount=has_fixed_amount)
+        if run.has_domains and found.dtype == BALLS and not run.independent.issuperset(op.operands):
+            return undefined.within_domain(found, values, note)
+        return found
     return functions.apply(op, kinds, values, run.real)
 
 

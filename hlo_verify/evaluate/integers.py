@@ -65,6 +65,12 @@ def _shift(direction: str) -> Function:
     return shift
 
 
+def _high_half(kind: str, a: Array, b: Array) -> Array:
+    """The upper half of the product, which has twice as many bits."""
+    product = a.astype(object) * b.astype(object)  # Python's integers, which do not wrap
+    return np.asarray(product >> width(kind)).astype(a.dtype)
+
+
 def _leading_zeros(kind: str, a: Array) -> Array:
     plain, bits = unsigned(kind, a), width(kind)
     count = np.full(a.shape, bits)
@@ -84,6 +90,7 @@ INTEGER: dict[str, Function] = {
     "add": lambda kind, a, b: a + b,
     "subtract": lambda kind, a, b: a - b,
     "multiply": lambda kind, a, b: a * b,
+    "mulhi": _high_half,
     "negate": lambda kind, a: np.negative(a),
     "divide": _divide,
     "remainder": _remainder,

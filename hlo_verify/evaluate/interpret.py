@@ -29,7 +29,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.evaluate.uses import fixed
+from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, used
 from hlo_verify.program.op_families import BORDERS
 
@@ -85,6 +85,7 @@ def evaluate(
     real: type | np.dtype[Any] = np.float64,
     limits: Limits | None = None,
     literals: Literals = as_written,
+    has_domains: bool = False,
 ) -> Evaluation:
     """The results of a module for block-constant arguments, on all devices at once.
 
@@ -94,7 +95,8 @@ def evaluate(
     `intervals.INTERVALS` on those of floats, and there `literals` says how far off a constant may be. What cannot be
     evaluated exactly, or within the limits, is None, and so is what depends on it; nothing is raised for it. `watch`
     names values that are reported too (inside of a loop, those of its last turn). With `only`, nothing is evaluated but
-    what those results and the watched values need; the other results are None.
+    what those results and the watched values need; the other results are None. With `has_domains`, the value of a
+    function outside of its domain (`1/x` where x is 0) is not known, but where no argument takes part.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -103,6 +105,8 @@ def evaluate(
     if spmd:
         place = Place(count, devices // module.replicas, module.replicas)
     run = Run(_run, np.dtype(real), limits or Limits(), count, literals=literals, fixed=fixed(module.main))
+    if has_domains:
+        run.has_domains, run.independent = True, independent(module.main)
     watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
     main = module.main

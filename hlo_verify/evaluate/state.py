@@ -91,6 +91,10 @@ class Run:
     literals: Literals = as_written
     fixed: frozenset[Value] = frozenset()
     """Values that are the same for all arguments."""
+    has_domains: bool = False
+    """Whether nothing is known of a function of real numbers outside of its domain, and at its poles, but where these
+    numbers are `independent` of all arguments; of balls alone."""
+    independent: frozenset[Value] = frozenset()
     work: float = 0.0
     largest: int = 0
 

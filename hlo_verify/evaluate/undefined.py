@@ -7,14 +7,25 @@ integer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from flint import acb
+from flint import acb, arb
 
 from hlo_verify.evaluate import enclosures, functions, interval_functions
-from hlo_verify.evaluate.balls import BALLS, NAN, UNDEFINED, ZERO, is_unknown, missing, settled, without
+from hlo_verify.evaluate.balls import (
+    BALLS,
+    NAN,
+    UNDEFINED,
+    ZERO,
+    Special,
+    is_special,
+    is_unknown,
+    missing,
+    settled,
+    without,
+)
 from hlo_verify.evaluate.integers import INTEGER
 from hlo_verify.evaluate.intervals import INTERVALS, is_point
 from hlo_verify.evaluate.maps import Array
@@ -68,6 +79,22 @@ def apply(
         raise UnknownError(f"{op.name} of {kind}, which is not enclosed")
     found = function(*args)
     return settled(found, np.bool_) if result == "i1" else found
+
+
+OUTSIDE = "a function outside of its domain, or at a pole"
+
+
+def within_domain(found: Array, args: Sequence[Array], note: Note) -> Array:
+    """Nothing is known of what is infinite or no number though all that it was computed from is finite."""
+    leaves = np.frompyfunc(lambda y, *given: is_special(y) and all(map(_is_finite, given)), 1 + len(args), 1)
+    gap = np.asarray(leaves(found, *args), np.bool_)
+    if gap.any():
+        note(OUTSIDE)
+    return without(found, gap)
+
+
+def _is_finite(x: Any) -> bool:
+    return not isinstance(x, arb | Special) or bool(x.is_finite())
 
 
 def _of_truth(name: str, args: list[Array]) -> Array:

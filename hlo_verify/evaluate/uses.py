@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
 from hlo_verify.program.ir import Function, Module, Op, Value, operations, used
-from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES
+from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
 
 
 def index_limits(module: Module) -> tuple[int | None, ...]:
@@ -62,6 +62,15 @@ def fixed(function: Function) -> frozenset[Value]:
     found: set[Value] = set()
     for op in operations(function):
         if op.name == "constant" or (op.name in KEEPS_INDICES and op.operands and found.issuperset(op.operands)):
+            found.update(op.results)
+    return frozenset(found)
+
+
+def independent(function: Function) -> frozenset[Value]:
+    """The values of a function, outside of regions, that depend on none of its arguments."""
+    found: set[Value] = set()
+    for op in function.ops:
+        if found.issuperset(used(op)) and not is_new(op):
             found.update(op.results)
     return frozenset(found)
 

@@ -108,9 +108,10 @@ def is_one_expression(function: Function) -> bool:
 
 def is_new_each_time(function: Function) -> bool:
     """Whether what a function gives may depend on more than its arguments, for something in it is new each time."""
-    return any(map(_is_new, function.ops))
+    return any(map(is_new, function.ops))
 
 
-def _is_new(op: Op) -> bool:
+def is_new(op: Op) -> bool:
+    """The same of an operation."""
     known = family(op.name, op.attributes)
     return known is None or bool(known & Family.NEW) or any(map(is_new_each_time, op.regions))

@@ -224,6 +224,7 @@ ROWS: Mapping[str, Row] = {
     "chlo.erf_inv": Row("elementwise", "elementwise", "elementwise"),
     "chlo.erfc": Row("elementwise", "elementwise", "elementwise"),
     "chlo.lgamma": Row("elementwise", "elementwise", "elementwise"),
+    "chlo.mulhi": Row("elementwise", "elementwise", "elementwise"),
     "chlo.next_after": Row("elementwise", "elementwise", NONE),
     "chlo.polygamma": Row("elementwise", NONE, NONE),
     "chlo.sinh": Row("elementwise", "elementwise", NONE),

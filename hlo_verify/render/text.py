@@ -199,7 +199,7 @@ def _laws(report: Report, style: Style) -> Iterator[str]:
 
 def _recheck(found: Recheck, style: Style) -> Iterator[str]:
     unchecked = sum(count for _, count in found.unchecked)
-    early = ", interrupted" if found.interrupted else ""
+    early = f", {found.ended}" if found.ended else ""
     yield (
         f"Checked again: {found.agreed} of {_plural(found.steps, 'step')} agree "
         f"({found.by_solver} by the solver, {found.bounded} at sizes that could not all be made small), "

@@ -75,15 +75,19 @@ class Amplified:
         )
 
 
-def amplified(logical: Module, partitioned: Module, meant: Mapping[Name, Computed]) -> Amplified | None:
+def amplified(
+    logical: Module, partitioned: Module, meant: Mapping[Name, Computed], session: Session
+) -> Amplified | None:
     """Where the logical module of a pair amplifies the roundings of constants; None where it does nowhere.
 
-    `meant` are the values that stand for a constant. The partitioned module only says how arguments lie.
+    `meant` are the values that stand for a constant. The partitioned module only says how arguments lie. Raises
+    `TimeUpError` where the session's time is up; the terms that are made here are none of its own.
     """
     if not any(found.is_rounded for found in meant.values()):
         return None
-    with Session().on():
-        looking = _Looking(meant)
+    session.phase = "it was looked at whether a rounding stays one"
+    with Session(session.limits, session.deadline).on():
+        looking = _Looking(meant, session)
         both = begin(logical, partitioned, looking.run)
         looking.run(logical.main, both.wholes, both.plain)
         return looking.found
@@ -94,6 +98,7 @@ class _Looking:
     """One interpretation with factors on constants."""
 
     meant: Mapping[Name, Computed]
+    session: Session
     found: Amplified | None = None
     factors: dict[Key, Tensor] = field(default_factory=dict)
     roundings: dict[Tensor, int] = field(default_factory=dict)
@@ -106,6 +111,7 @@ class _Looking:
         environment = context.environment
         environment.update(zip(function.arguments, arguments, strict=True))
         for op in function.ops:
+            self.session.check()
             values = interpret(op, [environment[v] for v in op.operands], context)
             if self.found is None:
                 values = [self._seen_in(op, value) for value in values]

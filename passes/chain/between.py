@@ -166,7 +166,7 @@ def _proof_of_a_reading(
         )
         if proof is None:
             continue
-        found = amplified(*alone(reading.module), reading.meant)
+        found = amplified(*alone(reading.module), reading.meant, session)
         if found is None:
             said = (*proof.report.assumptions, *reading.said)
             return replace(proof, report=replace(proof.report, assumptions=said)), None

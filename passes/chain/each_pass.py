@@ -25,6 +25,7 @@ from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.chain.same_program import Programs
 from hlo_verify.passes.diagnose.examine import examine, prove
+from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.place.infer import infer
 from hlo_verify.passes.place.inferred import Inferred
@@ -153,7 +154,8 @@ class _Walk:
     def _step(self, dump: Dump) -> Found:
         self._session = session = self._begun()
         try:
-            module = load(dump.path, devices=self._devices)
+            with until(session.deadline):
+                module = load(dump.path, devices=self._devices)
             found = self._decide(module)
         except TimeUpError:
             return Found(Verdict.UNKNOWN, reason=f"the time was up while {session.phase}", code=Solver.TIME_UP.value)
@@ -195,7 +197,7 @@ class _Walk:
     def _is_covered(self, reading: Reading) -> bool:
         """Whether the roundings of constants that a reading allows stay roundings; if not, it is noted how far."""
         pair = self._pair(reading.module, reading.module) if reading.meant else None
-        far = None if pair is None else amplified(*pair, reading.meant)
+        far = None if pair is None else amplified(*pair, reading.meant, self._session)
         self._far = self._far or far
         return far is None
 

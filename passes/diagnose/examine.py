@@ -48,6 +48,23 @@ def prove(
     return examine(logical, partitioned, progress=progress, session=session).report
 
 
+def are_proved(logical: Module, partitioned: Module, results: Collection[int], session: Session) -> bool:
+    """Whether all of those results are proved, of modules that may well be wrong: the first that is not ends it, and
+    nobody asks why. Raises `InputError` where the modules are no pair."""
+    with session.on():
+        placed = result_placements(logical, partitioned, device_count(logical, partitioned))
+        try:
+            report = at_once(logical, partitioned, None, session)
+            left = [n for n in results if report.results[n].verdict is not Verdict.PROVED]
+            if not left or not session.limits.total_steps:
+                return not left
+            outcome = walk(logical, partitioned, True, None, session=session)
+            names = logical.result_names
+            return not any(open_obligations(n, names[n], outcome, placed[n], decide=True) for n in left)
+        except TimeUpError:
+            return False
+
+
 Differing = Callable[[Sequence[int]], Collection[int]]
 """Of results that are not equal by construction, those that are known to differ."""
 

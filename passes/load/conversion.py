@@ -12,6 +12,9 @@ import functools
 import os
 import re
 import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from hlo_verify.diagnostics import Input
@@ -30,6 +33,19 @@ TASKS = 10_000
 _BEGIN = 64
 _MLIR = (b"module", b"builtin", b"func", b"sdy.", b"#", b"!", b"//", b"{-#", b'"')
 """How MLIR text begins; a comment may begin HLO text as well."""
+
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+@contextlib.contextmanager
+def until(deadline: float | None) -> Iterator[None]:
+    """Convert no longer than that in this thread, as `time.monotonic` counts, where it is not None."""
+    token = _deadline.set(deadline)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
 
 _Task = tuple[str, bytes]
 _Answer = tuple[bytes, str]
@@ -83,9 +99,17 @@ def needed(path: Path) -> bool:
 
 
 def _convert(what: str, contents: bytes) -> bytes:
-    """Raises `ConversionError` for what jaxlib refuses, and `InputError` where it ends its process instead."""
+    """Raises `ConversionError` for what jaxlib refuses, and `InputError` where it ends its process instead, or where
+    the user's time is up."""
+    deadline = _deadline.get()
     with _ONE_AT_A_TIME:
-        (answer,) = _pool(os.getpid()).map([(what, contents)])
+        left = SECONDS if deadline is None else max(0.001, deadline - time.monotonic())
+        (answer,) = _pool(os.getpid()).map([(what, contents)], left)
+    if isinstance(answer, Lost) and deadline is not None and time.monotonic() > deadline:
+        raise InputError(
+            "not read within the time limit; give it more (--time-limit 3000, time_limit=3000), or 0 or None for none",
+            Input.NOT_READ_IN_TIME,
+        )
     if isinstance(answer, Lost):
         raise InputError(
             f"damaged: jaxlib gives no answer when it reads it, its process {answer.reason}; fetch or make it again",

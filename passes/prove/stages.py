@@ -77,8 +77,10 @@ class Stages:
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
     _shapes: set[int] = field(default_factory=set)
     _failures: int = 0
-    """Comparisons without success since the last one with; and the steps that they took."""
+    """Comparisons without success since the last one with, that took steps; and how many steps."""
     _wasted: int = 0
+    _refusals: int = 0
+    """All comparisons without success since then."""
     _refused: set[tuple[int, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -235,8 +237,9 @@ class Stages:
         for found, expected in views:
             if self._plausible(found, expected, where) and cases.equal(found, expected, where.inside, self.effort):
                 self.effort.left = left
-                self._failures = self._wasted = 0
+                self._failures = self._wasted = self._refusals = 0
                 return True
+        self._refusals += 1
         self._failures += self.effort.left < left
         self._wasted += left - self.effort.left
         return False
@@ -251,6 +254,9 @@ class Stages:
             return False
         if self._failures > most and self._wasted > wasted:
             self.session.reached("vain_comparisons")
+            return False
+        if self._refusals > limits.refusals:
+            self.session.reached("refusals")
             return False
         self.session.candidates += 1
         return True

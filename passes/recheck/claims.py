@@ -71,6 +71,8 @@ class Recorder:
 
     def note(self, op: Op, operands: list[Value], values: list[Value], context: Context) -> None:
         """The claims about the results of one operation."""
+        if all(0 in value.shape for value in values):
+            return  # nothing is claimed, nor were regions walked through
         walked = WALKED.get(op.name)
         if walked is not None:
             walked(self, op, operands, values, context)

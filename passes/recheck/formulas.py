@@ -203,6 +203,10 @@ class Graph(Nodes):
             number = self.value(args[0])
             if number is not None and low <= number <= high:
                 return self.number(trunc(number))
+        if function == "abs:real->real":
+            known = self.value(args[0])
+            if known is not None:
+                return self.number(known if known > 0 else -known)
         if function.partition(":")[0] in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]

@@ -26,7 +26,7 @@ from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import argument_shardings, is_global, result_placements
 from hlo_verify.report import Disagreement, Recheck
-from hlo_verify.session import Session
+from hlo_verify.session import Session, TimeUpError
 from hlo_verify.terms.term import Poly
 from hlo_verify.workers import Lost, Pool
 
@@ -100,15 +100,18 @@ def recheck(
     jobs: int = 1,
     seconds: float = 20.0,
     memory: int = 2 << 30,
+    deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recheck:
     """Check every step of the proof of a pair of modules with an engine that shares no rules with the prover.
 
     `jobs` worker processes have `seconds` and `memory` (bytes) for each question; a question that needs more counts as
-    not checked. The result does not depend on `jobs`. An interrupt ends the workers and gives what is known so far.
+    not checked. The result does not depend on `jobs`. An interrupt, and the `deadline` (as `time.monotonic` counts),
+    end the workers and give what is known so far.
     """
     with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
-        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress)
+        session = Session(deadline=deadline)
+        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress, session)
 
 
 def recheck_with(
@@ -117,12 +120,13 @@ def recheck_with(
     partitioned: Module,
     milliseconds: int,
     progress: Callable[[int, int], None] | None = None,
+    session: Session | None = None,
 ) -> Recheck:
     """As `recheck`, with something else than worker processes to answer questions.
 
     Z3 has so many milliseconds for each.
     """
-    with Session().on() as session:
+    with (session or Session()).on() as session:
         return _recheck(answers, logical, partitioned, milliseconds, progress, session)
 
 
@@ -138,14 +142,16 @@ def _recheck(
     recorder = Recorder()
     states: dict[str, _State] = {}
     lost: Counter[str] = Counter()
-    interrupted = False
+    ended = ""
     try:
         recorder = record(logical, partitioned, session)
         lost.update({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
-        _decide(recorder, states, lost, answers, milliseconds, progress)
+        _decide(recorder, states, lost, answers, milliseconds, progress, session)
     except KeyboardInterrupt:
-        interrupted = True
-    return _summary(recorder, states, lost, time.perf_counter() - started, interrupted)
+        ended = "interrupted"
+    except TimeUpError:
+        ended = "the time was up"
+    return _summary(recorder, states, lost, time.perf_counter() - started, ended)
 
 
 def _decide(
@@ -155,11 +161,13 @@ def _decide(
     answers: Answers,
     milliseconds: int,
     progress: Callable[[int, int], None] | None,
+    session: Session,
 ) -> None:
     """Pose every question, once; those that seem to differ again, a level of definitions deeper."""
     nesting = Nesting()
     tasks: list[Task] = []
     for claim in recorder.claims:
+        session.check()
         try:
             asked = question(claim, nesting)
             key = Names().text(asked.sides)
@@ -180,6 +188,7 @@ def _decide(
             todo[n].finding = (
                 Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
             )
+            session.check()
             if progress is not None:
                 progress(sum(state.finding is not None for state in states.values()), len(states))
         todo = [s for s in todo if s.finding and s.finding.outcome is Outcome.DIFFERENT and not s.final]
@@ -196,9 +205,7 @@ def _decide(
             tasks.append(Task(asked.sides, state.final, milliseconds))
 
 
-def _summary(
-    recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, interrupted: bool
-) -> Recheck:
+def _summary(recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, ended: str) -> Recheck:
     agreed = partly = by_solver = bounded = 0
     wrong = []
     unchecked = Counter(lost)
@@ -217,13 +224,13 @@ def _summary(
                 else:
                     wrong.append(Disagreement(claim.what, claim.location, found.why))
         else:
-            why = "interrupted" if found is None else found.why or "interrupted"
+            why = ended if found is None else found.why or ended
             for claim in state.claims:
                 unchecked[f"{claim.what.split()[0]}: {why}"] += 1
     steps = len(recorder.claims) + sum(recorder.unwritten.values())
     unasked = steps - agreed - partly - len(wrong) - sum(unchecked.values())
     if unasked:
-        unchecked["interrupted"] += unasked
+        unchecked[ended] += unasked
     return Recheck(
         steps,
         len(states),
@@ -233,6 +240,6 @@ def _summary(
         tuple(sorted(unchecked.items())),
         tuple(wrong),
         seconds,
-        interrupted,
+        ended,
         partly,
     )

@@ -8,8 +8,9 @@ look different and be equal; enclosures of equal numbers overlap at every precis
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,16 +72,22 @@ class Confirmer:
         """Whether some constant was taken for a rounded number."""
         return self._literals is not None and self._literals.is_used
 
-    def confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
-        """Where those results surely differ for such inputs, and why the others are open."""
+    def confirm(
+        self, inputs: Inputs, results: Collection[int], seen: Mapping[int, Difference] | None = None
+    ) -> Confirmed:
+        """Where those results surely differ for such inputs, and why the others are open. Where it is known how far
+        apart they are `seen` in floating point, what cannot be clear is not asked as if it could."""
         said = Confirmed()
         widths: dict[tuple[int, bool], float] = {}
+        faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, CLEARLY / 2)}
         for stage in STAGES:
-            left = [n for n in results if n not in said.differences and widths.get((n, True)) != STUCK]
-            faint = self._compare(inputs, left, stage, True, said, widths)
-            # What the narrow enclosures leave open, the wide ones do.
-            left = [n for n in faint if widths.get((n, False)) != STUCK]
-            self._compare(inputs, left, stage, False, said, widths)
+            left = [n for n in results if n not in said.differences]
+            narrow = [n for n in left if n not in faintly and widths.get((n, True)) != STUCK]
+            faint = self._compare(inputs, narrow, stage, True, said, widths)
+            # What the narrow enclosures leave open, the wide ones do; what is faint needs them in any case.
+            faint += [n for n in left if n in faintly]
+            wide = [n for n in faint if widths.get((n, False)) != STUCK]
+            self._compare(inputs, wide, stage, False, said, widths)
             if stage is FLOATS and said.open and said.largest > self.session.limits.enclosed_elements:
                 self._give_up(said, "enclosed_elements")
         return said
@@ -104,7 +111,7 @@ class Confirmer:
         said.work += whole.work + local.work
         faint = []
         for n, apart in found.items():
-            if apart is not None and (not is_strict or not self.assumes_rounded or _is_clear(apart)):
+            if apart is not None and (not is_strict or not self.assumes_rounded or _is_clear(apart, CLEARLY)):
                 said.differences[n] = apart
                 said.open.pop(n, None)
                 continue
@@ -133,12 +140,9 @@ class Confirmer:
         limits = Limits(elements, work, heed=self.session.check)
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
         held, devices = local_arguments(self.pair, given), 1 if self.pair.arguments is None else self.pair.devices
-        sides = (self.pair.logical, given, 1), (self.pair.partitioned, held, devices)
-        whole, local = (
-            evaluate(module, values, count, only=results, real=stage.real, limits=limits, literals=self._literals)
-            for module, values, count in sides
-        )
-        return whole, local
+        asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
+        # what makes the logical module divide by zero is no witness; what makes a device do so, is one
+        return asked(self.pair.logical, given, 1, has_domains=True), asked(self.pair.partitioned, held, devices)
 
     def _apart(self, whole: Evaluation, local: Evaluation, n: int) -> Difference | None:
         a, b = whole.results[n], local.results[n]
@@ -156,12 +160,12 @@ def _width(whole: Evaluation, local: Evaluation, n: int) -> float:
     return max((balls.radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
 
 
-def _is_clear(apart: Difference) -> bool:
-    """Whether values differ by far more than a rounding; integers may differ by one."""
+def _is_clear(apart: Difference, least: float) -> bool:
+    """Whether values differ by more than that fraction of them, and not as integers, which a rounding moves by one."""
     if not math.isfinite(apart.size):
         return True
     is_float = isinstance(apart.expected, np.inexact)
-    return is_float and apart.size > CLEARLY * max(abs(apart.expected), abs(apart.found))
+    return is_float and apart.size > least * max(abs(apart.expected), abs(apart.found))
 
 
 def _enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:

@@ -129,7 +129,7 @@ class Refuter:
         """Raises `DisagreementError` where a result that was proved differs for a counterexample's inputs."""
         proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
         seen, _ = trials.beyond_noise(found.trial, found.trial.differences(proved))
-        wrong = self.search.confirmer.confirm(found.trial.inputs, seen).differences if seen else {}
+        wrong = self.search.confirmer.confirm(found.trial.inputs, seen, seen).differences if seen else {}
         for n, apart in wrong.items():
             raise DisagreementError(
                 f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "

@@ -11,13 +11,12 @@ import numpy as np
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
-from hlo_verify.passes.diagnose.examine import prove
+from hlo_verify.passes.diagnose.examine import are_proved
 from hlo_verify.passes.diagnose.finding import Lead
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.repairs import Repair, Repairs
 from hlo_verify.passes.refute.trial import EVIDENT, Counterexample, Trial
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 
 
@@ -33,6 +32,12 @@ class Allowance:
     def of(cls, session: Session) -> Allowance:
         """What a session allows for."""
         return cls(session, session.limits.repair_work, session.limits.repair_proofs)
+
+    def of_one_proof(self) -> Session:
+        """What the proof of one repair may take; what it runs into is no matter of the report's."""
+        limits = self.session.limits
+        steps, refusals = min(limits.total_steps, limits.repair_steps), min(limits.refusals, limits.repair_refusals)
+        return replace(self.session, limits=replace(limits, total_steps=steps, refusals=refusals), _reached={})
 
     @property
     def is_left(self) -> bool:
@@ -60,8 +65,7 @@ def suggest(
             continue
         proofs += 1
         allowance.proofs -= 1
-        report = prove(found.trial.pair.logical, repair.module, session=allowance.session)
-        if all(report.results[n].verdict is Verdict.PROVED for n in results):
+        if are_proved(found.trial.pair.logical, repair.module, results, allowance.of_one_proof()):
             return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
     return None
 
@@ -69,7 +73,7 @@ def suggest(
 def _agrees(found: Counterexample, repair: Repair, results: Collection[int], allowance: Allowance) -> bool:
     """Whether the repaired module's results are right for the counterexample's inputs."""
     pair = replace(found.trial.pair, partitioned=repair.module)
-    trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole)
+    trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole, only=results)
     allowance.work -= trial.local.work
     known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
     return known and not trial.differences(results)

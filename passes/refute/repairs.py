@@ -33,6 +33,9 @@ from hlo_verify.program.pair import Pair
 LARGE = 64
 """A factor of at least 1 has no larger denominator."""
 
+ROUNDING = 1e-6
+"""What a factor of two values is off by, at the most, where both were rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -195,12 +198,18 @@ def _factors(groups: Groups, hint: float | None) -> Iterator[tuple[Fraction, str
         if size > 1:
             sizes.setdefault(size, f"{size} (the size of {axes})")
     found = [Fraction(size) for size in sizes]
-    if hint is not None and np.isfinite(hint) and hint > 0:
-        near = Fraction(max(hint, 1 / hint)).limit_denominator(LARGE)
-        found = [near, *found] if near != 1 else found
+    near = None if hint is None or not np.isfinite(hint) or hint <= 0 else simplest(max(hint, 1 / hint))
+    if near is not None and near != 1:
+        found = [near, *found]
     for number in dict.fromkeys(found):
         said = sizes.get(int(number), str(number)) if number.denominator == 1 else str(number)
         yield from ((1 / number, said), (number, said))
+
+
+def simplest(hint: float) -> Fraction | None:
+    """The fraction of the least denominator that a measured factor is, but for its rounding; None of an odd number."""
+    near = (Fraction(round(hint * below), below) for below in range(1, LARGE + 1))
+    return next((each for each in near if abs(float(each) - hint) <= ROUNDING * hint), None)
 
 
 # Operations to insert

@@ -7,7 +7,7 @@ all their devices; nothing is assumed of values in between. A search that ends w
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -238,9 +238,10 @@ class Search:
         said = self._confirm(trial.inputs, seen)
         if said.is_too_large:
             end = self._spent + self.session.limits.shrinking_work
-            trial = self._shrunk(Counterexample(trial, seen), end, is_certain=False).trial
+            simpler = self._shrunk(Counterexample(trial, seen), end, is_certain=False)
+            trial = simpler.trial
             if max(trial.whole.largest, trial.local.largest) < size:
-                said = self._confirm(trial.inputs, seen)
+                said = self._confirm(trial.inputs, simpler.differences)
             self._too_large = size if said.is_too_large else self._too_large
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
@@ -248,8 +249,8 @@ class Search:
             if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
 
-    def _confirm(self, inputs: Inputs, results: Collection[int]) -> Confirmed:
-        said = self.confirmer.confirm(inputs, results)
+    def _confirm(self, inputs: Inputs, seen: Mapping[int, Difference]) -> Confirmed:
+        said = self.confirmer.confirm(inputs, seen, seen)
         self._spent += said.work
         return said
 
@@ -322,7 +323,7 @@ class Search:
         trial = self._run(inputs, limits)
         still = Counterexample(trial, trial.differences(found.differences))
         if is_certain and _is_as_good(still, found):
-            still = Counterexample(trial, self._confirm(inputs, found.differences).differences)
+            still = Counterexample(trial, self._confirm(inputs, still.differences).differences)
         return still if _is_as_good(still, found) else None
 
     def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:

@@ -33,7 +33,7 @@ NOT_KNOWN = frozenset(
     chlo.broadcast_next_after chlo.broadcast_or chlo.broadcast_polygamma chlo.broadcast_power chlo.broadcast_remainder
     chlo.broadcast_select chlo.broadcast_shift_left chlo.broadcast_shift_right_arithmetic
     chlo.broadcast_shift_right_logical chlo.broadcast_subtract chlo.broadcast_xor chlo.broadcast_zeta chlo.conj
-    chlo.constant chlo.constant_like chlo.is_inf chlo.is_neg_inf chlo.is_pos_inf chlo.mulhi chlo.ragged_dot chlo.scan
+    chlo.constant chlo.constant_like chlo.is_inf chlo.is_neg_inf chlo.is_pos_inf chlo.ragged_dot chlo.scan
 
     mhlo.add_dependency mhlo.bitcast mhlo.exp2 mhlo.log2 mhlo.minimum_broadcast_shapes mhlo.mulhi mhlo.ragged_dot
     mhlo.stochastic_convert mhlo.trace

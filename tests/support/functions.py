@@ -136,6 +136,7 @@ INTEGER: dict[str, Function] = {
     "abs": lambda t, a: abs(a),
     "sign": lambda t, a: (a > 0) - (a < 0),
     "square": lambda t, a: a * a,
+    "mulhi": lambda t, a, b: a * b >> bits_of(t),
     "popcnt": lambda t, a: _unsigned(t, a).bit_count(),
     "count_leading_zeros": lambda t, a: bits_of(t) - _unsigned(t, a).bit_length(),
     "shift_left": lambda t, a, b: 0 if _shift(t, b) else a << b,

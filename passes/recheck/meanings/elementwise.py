@@ -199,7 +199,7 @@ def _truth(meaning: Callable[..., Expr]) -> Meaning:
 FUNCTIONS = (
     "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
     "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
-    "chlo.lgamma mhlo.erf mhlo.tan chlo.tan"
+    "chlo.lgamma chlo.mulhi mhlo.erf mhlo.tan chlo.tan"
 ).split()
 
 MEANINGS: dict[str, Meaning] = {

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.special
 from hypothesis import strategies as st
 
+from hlo_verify.program.element_types import DTYPES
 from tests.ops.cases.drawing import COMPLEX, FLOATS, INTEGERS, SIGNED, Case, Draw, cases, operand, shapes, values
 from tests.support.functions import is_integer
 from tests.support.modules import Program
@@ -109,6 +110,17 @@ def shift(draw: Draw, name: str) -> Case:
     left = operand(draw, program, shape, dtype)
     by = operand(draw, program, shape, dtype, (0, 20) if draw(st.booleans()) else None)
     return Case(program.returns(program.op(name, [left, by], [(shape, dtype)])))
+
+
+@cases
+def high_half(draw: Draw) -> Case:
+    program = Program()
+    shape, dtype = draw(shapes()), draw(st.sampled_from(INTEGERS))
+    args = [operand(draw, program, shape, dtype) for _ in range(2)]
+    a, b = (known.astype(object) for known in reference(program.returns(args)))
+    bits = np.dtype(DTYPES[dtype]).itemsize * 8
+    expected = np.asarray(a * b >> bits).astype(DTYPES[dtype])
+    return Case(program.returns(program.op("chlo.mulhi", args, [(shape, dtype)])), [expected])
 
 
 @cases
@@ -294,6 +306,7 @@ CASES: dict[str, Strategy] = {
     "chlo.erf_inv": science("chlo.erf_inv", scipy.special.erfinv, UNIT),
     "chlo.lgamma": science("chlo.lgamma", scipy.special.gammaln, POSITIVE),
     "chlo.digamma": science("chlo.digamma", scipy.special.digamma, POSITIVE),
+    "chlo.mulhi": high_half(),
     "chlo.square": science("chlo.square", np.square),
     "chlo.tan": science("chlo.tan", np.tan, UNIT),
     "mhlo.tan": science("mhlo.tan", np.tan, UNIT),

@@ -16,6 +16,7 @@ from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
 from hlo_verify.report import Verdict
+from hlo_verify.session import Session, TimeUpError
 
 EPSILON = float(np.finfo(np.float32).eps) / 2
 
@@ -63,8 +64,19 @@ def judged(before: Module, after: Module) -> tuple[bool, str]:
     return False, ""
 
 
-def far(reading: Reading) -> object:
-    return amplified(*pair_of_wholes(reading.module, reading.module), reading.meant)
+def far(reading: Reading, session: Session | None = None) -> object:
+    return amplified(*pair_of_wholes(reading.module, reading.module), reading.meant, session or Session())
+
+
+def test_it_takes_no_longer_than_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = both(lambda p, c: p.apply("multiply", c, p.constant(3.0)))
+    (reading, *_) = (each for each in Folded().readings(before, after) if each.meant)
+    session = Session()
+    far(reading, session)
+    monkeypatch.setattr(Session, "is_over", property(lambda _: True))
+    with pytest.raises(TimeUpError):
+        far(reading, session)
+    assert session.phase == "it was looked at whether a rounding stays one"
 
 
 def both(build: object) -> tuple[Module, Module]:

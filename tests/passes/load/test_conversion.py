@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hlo_verify import cli
+import hlo_verify
+from hlo_verify import Verdict, cli
+from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_hlo import hlo_text_to_proto
 from hlo_verify.passes.load import conversion
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.read import proto_edits
+from hlo_verify.workers import Pool
 
 PAIR = """HloModule m
 
@@ -117,3 +121,20 @@ def test_the_process_is_started_for_files_that_need_it(contents: bytes, needed: 
     path.write_bytes(contents)
     assert conversion.needed(path) is needed
     assert not conversion.needed(tmp_path / "nowhere")
+
+
+def test_reading_ends_with_the_time_that_the_user_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parser that goes on for ever is ended, and the next file is read."""
+    file = tmp_path / "m.hlo"
+    file.write_text(PAIR)
+    monkeypatch.setattr(conversion, "_pool", lambda process: forever)
+    with Pool(_go_on, jobs=1, seconds=conversion.SECONDS, memory=conversion.MEMORY) as forever:
+        with pytest.raises(InputError, match="not read within the time limit") as caught:
+            hlo_verify.verify(file, file, devices=1, time_limit=0.2)
+        assert caught.value.code is Input.NOT_READ_IN_TIME
+    monkeypatch.undo()
+    assert hlo_verify.verify(file, file, devices=1, time_limit=None).verdict is Verdict.PROVED
+
+
+def _go_on(_: object) -> None:
+    threading.Event().wait()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -246,8 +247,18 @@ def test_an_interrupt_gives_what_is_known() -> None:
             yield n, answer(task)
 
     found = recheck_with(interrupted, load(LOGICAL), load(PARTITIONED), 5000)
-    assert found.interrupted
+    assert found.ended == "interrupted"
     assert 5 <= found.agreed < found.steps
+    assert found.agreed + found.partly + sum(n for _, n in found.unchecked) == found.steps
+
+
+@pytest.mark.parametrize("checks", [0, 20, 45])
+def test_time_that_is_up_leaves_what_is_known(checks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = itertools.count()
+    monkeypatch.setattr(Session, "is_over", property(lambda _: next(counter) > checks))
+    found = _checked()
+    assert found.ended == "the time was up"
+    assert found.agreed < 30 and not found.disagreements  # there are more (`test_agrees_with_a_sound_prover`)
     assert found.agreed + found.partly + sum(n for _, n in found.unchecked) == found.steps
 
 
@@ -258,6 +269,6 @@ def test_an_interrupt_before_any_answer(where: str, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(f"hlo_verify.passes.recheck.recheck.{where}", interrupted)
     found = _checked()
-    assert found.interrupted
+    assert found.ended == "interrupted"
     assert (found.agreed, sum(n for _, n in found.unchecked)) == (0, found.steps)
     assert (found.steps > 30) == (where == "question")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,10 @@ from hlo_verify.diagnostics import Internal
 from hlo_verify.evaluate import Blocks, dense, of_dense
 from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.confirm import Confirmer
+from hlo_verify.passes.refute.confirm import Confirmer, Stage
 from hlo_verify.passes.refute.literals import ASSUMPTION, Literals, is_plain
 from hlo_verify.passes.refute.search import Search
-from hlo_verify.passes.refute.trial import run
+from hlo_verify.passes.refute.trial import Inputs, run
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
@@ -321,6 +323,25 @@ def test_what_is_too_large_for_balls_is_confirmed_on_intervals() -> None:
     assert not said.differences and said.is_too_large and "interval_work" in few.spent().limits
 
 
+@pytest.mark.parametrize(("addend", "expected"), [(2.0**-20, [False]), (0.5, [True])], ids=["faint", "clear"])
+def test_constants_are_narrow_only_for_what_is_clear(
+    addend: float, expected: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each pass over both modules is dear, and narrow enclosures show nothing that is hardly more than a rounding."""
+    passes: list[bool] = []
+    both = Confirmer._both
+
+    def counted(self: Confirmer, inputs: Inputs, results: Collection[int], stage: Stage, is_strict: bool) -> Any:
+        passes.append(is_strict)
+        return both(self, inputs, results, stage, is_strict)
+
+    monkeypatch.setattr(Confirmer, "_both", counted)
+    lines = "%m = multiply %x, %c", "%y = add %m, %d"
+    wrong = pair("f32", body(*lines, c=0.1, d=0.0), body(*lines, c=0.1, d=addend))
+    assert Search(wrong).find([0], draws=1) == {0}
+    assert passes == expected
+
+
 # What means nothing
 
 
@@ -451,9 +472,53 @@ def test_xla_confirms_nan() -> None:
     assert result.witness is not None and "by XLA" in result.witness.replayed
 
 
-@pytest.mark.parametrize("name", [name for name in NAN if name != "one by zero"])
+@pytest.mark.parametrize("name", NAN)
 def test_nan_in_the_logical_result_is_no_witness(name: str) -> None:
     assert not Search(pair("f32", NAN[name], body("%y = sine %x"))).find([0])
+
+
+POLES = {
+    "logarithm": "%p = log %x",
+    "logarithm of one and a number": "%o = subtract %x, %c\n    %p = log_plus_one %o",
+    "quotient": "%p = divide %c, %x",
+    "inverse root": "%p = rsqrt %x",
+    "power": "%p = power %x, %n",
+    "gamma function": "%p = chlo.lgamma %x",
+    "inverse hyperbolic tangent": "%o = subtract %c, %x\n    %p = chlo.atanh %o",
+}
+"""Functions of which each has a pole where %x is 0."""
+
+BEYOND_POLES = {
+    "compared": ("%y = maximum %p, %n", "%y = maximum %p, %b"),
+    "inverted": ("%y = divide %c, %p", "%q = divide %c, %p\n    %y = add %q, %c"),
+    "saturated": ("%y = tanh %p", "%t = tanh %p\n    %y = add %t, %c"),
+    "given": ("%y = multiply %p, %c", "%y = multiply %p, %n"),
+}
+
+
+@pytest.mark.parametrize("beyond", BEYOND_POLES)
+@pytest.mark.parametrize("pole", POLES)
+def test_poles_of_the_logical_module_are_no_witnesses(pole: str, beyond: str) -> None:
+    """The results differ for 0, but there the logical module steps outside of a domain on the way."""
+    logical, partitioned = (
+        body(*POLES[pole].split("\n    "), *each.split("\n    "), b=100.0, c=1.0, n=-1.0)
+        for each in BEYOND_POLES[beyond]
+    )
+    search = Confirmer(pair("f32", logical, partitioned))
+    shape = search.pair.logical.main.argument_types[0].shape
+    nothing, something = (of_dense(np.full(shape, number)) for number in (0.0, 0.5))
+    said = search.confirm((nothing,), [0])
+    assert not said.differences and "outside of its domain" in said.open[0]
+    assert search.confirm((something,), [0]).differences.keys() == {0}
+
+
+def test_poles_of_constants_are_numbers_of_the_program() -> None:
+    """Minus infinity, as a mask is made of the logarithm of 0 and 1, is no step outside of a domain."""
+    mask = "%i = multiply %z, %c", "%m = log %i"
+    logical, partitioned = (
+        body(*mask, "%p = add %x, %m", f"%y = maximum %p, %{bound}", z=0.0, c=1.0, n=-1.0) for bound in "nc"
+    )
+    assert Search(pair("f32", logical, partitioned)).find([0]) == {0}
 
 
 def test_an_overflow_of_floating_point_is_no_nan() -> None:

@@ -71,6 +71,12 @@ def _round_away(a: Array) -> Array:
     return np.sign(a) * np.floor(np.abs(a) + 0.5)
 
 
+def _high_half(a: Array, b: Array) -> Array:
+    """The upper half of a product of integers without an end."""
+    product: Array = np.multiply(a, b, dtype=object)
+    return np.floor_divide(product, 2 ** (8 * a.dtype.itemsize)).astype(a.dtype)
+
+
 _SAME: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -88,6 +94,7 @@ INTEGER: dict[str, Callable[..., Any]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
     "not": np.invert,
+    "mulhi": _high_half,
     "popcnt": lambda a: _bits(a).sum(-1),
     "count_leading_zeros": lambda a: np.where(_bits(a).any(-1), _bits(a).argmax(-1), _bits(a).shape[-1]),
 }

@@ -91,7 +91,7 @@ def _twice(function: Function, block: Block, node: Node, rng: random.Random) -> 
 
 
 SIMILAR = [
-    "add subtract multiply maximum minimum and or xor".split(), "divide remainder".split(),
+    "add subtract multiply maximum minimum and or xor mulhi".split(), "divide remainder".split(),
     "shift_right_logical shift_right_arithmetic shift_left".split(), "negate abs not sign".split(),
     "popcnt count_leading_zeros".split(),
 ]  # fmt: skip
@@ -103,7 +103,7 @@ def _function(function: Function, block: Block, node: Node, rng: random.Random) 
     if kind.dtype == "i1":
         names = [name for name in names if name in ("and", "or", "xor")]
     elif not kind.is_integer:
-        names = [name for name in names if name not in ("and", "or", "xor", "not")]
+        names = [name for name in names if name not in ("and", "or", "xor", "not", "mulhi")]
     elif kind.dtype[0] == "u":
         names = [name for name in names if name not in ("abs", "sign")]
     others = [name for name in names if name != node.op]

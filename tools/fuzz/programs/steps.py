@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tools.fuzz.programs.maker import DIRECTIONS, Maker
 from tools.fuzz.programs.program import INTEGERS, Kind
 
-BINARY = "add subtract multiply maximum minimum and or xor".split()
+BINARY = "add subtract multiply maximum minimum and or xor mulhi".split()
 UNARY = "negate abs not sign popcnt count_leading_zeros".split()
 REAL_BINARY = "add subtract multiply maximum minimum".split()
 REAL_UNARY = """negate abs tanh exponential logistic sine floor sign cosine ceil round_nearest_afz round_nearest_even

@@ -108,7 +108,7 @@ def _node(function: Function, node: Node, depth: int) -> list[str]:
     return lines
 
 
-NAMES = {"manual": "sdy.manual_computation", "call": "func.call"}
+NAMES = {"manual": "sdy.manual_computation", "call": "func.call", "mulhi": "chlo.mulhi"}
 
 
 def _together(kinds: Sequence[str]) -> str:
