@@ -11,8 +11,9 @@ proof holds for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -200,58 +201,94 @@ def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     return bool(columns) and len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The dimensions of the operand along which an update is its own row: only updates of one row land there.
+
+    In `x.at[arange(4), columns].set(updates)`, update u lands at [u, columns[u]]: what becomes of row 2 depends on
+    update 2 alone. There `fixed` is (0,), u is `[row]` at the element [row, column], and `inside` says that there is
+    such an update: row < 4.
+    """
+
+    fixed: tuple[int, ...]
+    of: dict[Var, Index]
+    """For each variable of the updates that goes with such a dimension, its value at an element of the result."""
+    inside: Poly
+
+    @classmethod
+    def among(cls, place: Landing, numbers: Mapping[str, Any], shape: tuple[int, ...]) -> _Rows:
+        rows: dict[Var, Index] = {}
+        fixed: list[int] = []
+        inside = ONE
+        for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True):
+            own = [v for v in place.bound if v in e.free]
+            if k not in numbers["inserted_window_dims"] or len(own) != 1 or own[0] in rows:
+                continue
+            rest = expr.subtract(e, expr.of_var(own[0]))
+            if own[0] not in rest.free:
+                rows[own[0]] = expr.subtract(position(k, shape[k]), rest)
+                fixed.append(k)
+                inside = algebra.multiply(inside, guards.interval(rows[own[0]], 0, own[0].size - 1))
+        return cls(tuple(fixed), rows, inside)
+
+
+class _Scattered(NamedTuple):
+    """What tells functions of rows apart, besides their arguments."""
+
+    region: Any
+    dimension_numbers: tuple[tuple[str, Any], ...]
+    unique_indices: bool
+    fixed: tuple[int, ...]
+    operands: tuple[tuple[str, tuple[int, ...]], ...]
+    """Their types: element type and sizes, but for the rows."""
+    others: tuple[str, ...]
+    """The element types of the indices and the updates."""
+    update_sizes: tuple[int, ...]
+    """The sizes of the updates, but for those that are rows."""
+
+
 def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Context) -> list[Value]:
     """A scatter that overwrites in no known order, or whose reducer is not recognised: a function, at every element, of
     the updates that may land there, of their places, and of what was there.
 
     Where an update goes along a dimension may be its own place there (an iota that is part of the index): then only
-    updates from one place can land on an element. What becomes of it depends on those alone, in their order.
+    updates from one place can land on an element (`_Rows`). What becomes of it depends on those alone, in their order.
     """
     numbers = op.attributes["scatter_dimension_numbers"]
     updated = op.types[0].shape
-    rows: dict[Var, Index] = {}
-    fixed: list[int] = []
-    inside = ONE
-    for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True):
-        own = [v for v in place.bound if v in e.free]
-        if k not in numbers["inserted_window_dims"] or len(own) != 1 or own[0] in rows:
-            continue
-        rest = expr.subtract(e, expr.of_var(own[0]))
-        if own[0] not in rest.free:
-            rows[own[0]] = expr.subtract(position(k, updated[k]), rest)
-            fixed.append(k)
-            inside = algebra.multiply(inside, guards.interval(rows[own[0]], 0, own[0].size - 1))
-    key = (
+    rows = _Rows.among(place, numbers, updated)
+    operands, updates = args[: len(op.types)], args[len(op.types) + 1 :]
+    key = _Scattered(
         region_terms(op.regions[0], context),
         tuple(sorted((k, v) for k, v in numbers.items())),
         bool(op.attributes.get("unique_indices")),
-        tuple(fixed),
-        tuple((v.type.dtype, tuple(n for k, n in enumerate(v.shape) if k not in fixed)) for v in args[: len(op.types)]),
+        rows.fixed,
+        tuple((v.type.dtype, tuple(n for k, n in enumerate(v.shape) if k not in rows.fixed)) for v in operands),
         tuple(v.type.dtype for v in args[len(op.types) :]),
-        tuple(n for n, e in zip(args[-1].shape, place.at, strict=True) if e.free.isdisjoint(rows)),
+        tuple(n for n, e in zip(args[-1].shape, place.at, strict=True) if e.free.isdisjoint(rows.of)),
     )
-    own_dims = [k for k in range(len(updated)) if k not in fixed]
+    own_dims = [k for k in range(len(updated)) if k not in rows.fixed]
     elements = [expr.fresh("f", updated[k]) for k in own_dims]
     others = {position_var(k, updated[k]): expr.of_var(v) for k, v in zip(own_dims, elements, strict=True)}
-    bound = [v for v in place.bound if v not in rows]
-    substitution = algebra.Substitution({**rows, **others})
+    bound = [v for v in place.bound if v not in rows.of]
+    substitution = algebra.Substitution({**rows.of, **others})
     ways = [
         algebra.of_index(substitution.index(e))
         for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True)
-        if k not in fixed
+        if k not in rows.fixed
     ]
     bodies = (
-        *(substitution.poly(v.term) for v in args[: len(op.types)]),
+        *(substitution.poly(v.term) for v in operands),
         *ways,
-        *(substitution.poly(remap(v.term, v.shape, place.at)) for v in args[len(op.types) + 1 :]),
+        *(substitution.poly(remap(v.term, v.shape, place.at)) for v in updates),
     )
     at = tuple(position(k, updated[k]) for k in own_dims)
     results = []
-    for n, (kind, operand) in enumerate(zip(op.types, args, strict=False)):
+    for n, (kind, operand) in enumerate(zip(op.types, operands, strict=True)):
         landed = define(
             "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=kind.dtype
         )
-        results.append(Value(kind, algebra.select(inside, landed, operand.term)))
+        results.append(Value(kind, algebra.select(rows.inside, landed, operand.term)))
     return results
 
 

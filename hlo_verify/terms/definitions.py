@@ -45,6 +45,20 @@ _definitions: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("definit
 class _Rebuild:
     """Rebuilds a term in canonical order, with parameters for its free index expressions.
 
+    x[i] * y[2*i + 1] becomes x[s1] * y[s0], and s0 stands for 2*i + 1, s1 for i. That of another place, x[j + 3] *
+    y[2*j + 7], becomes the same:
+
+    >>> from hlo_verify.terms.term import tensor
+    >>> x, y = (tensor("argument", name, "f32", (16,)) for name in "xy")
+    >>> i, j = (expr.of_var(expr.var(name, "", 4)) for name in "ij")
+    >>> def product(e):
+    ...     return algebra.multiply(algebra.read(x, [e]), algebra.read(y, [expr.shift(expr.scale(e, 2), 1)]))
+    >>> here, there = named(product(i)), named(product(expr.shift(j, 3)))
+    >>> here.atom.tensor.bodies
+    (x[s1]*y[s0],)
+    >>> here.atom.tensor is there.atom.tensor, there.atom.indices
+    (True, (2*j+7, j+3))
+
     Parameters are numbered in that order, so that it must not depend on the expressions themselves: what `keys` do not
     tell apart (`tied`) is in the order of `finer` ones, and of age where these do not either.
     """
@@ -186,14 +200,7 @@ def define(
         keys = Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
     order = list(bound) if ordered else _ordered(bound, bodies, keys)
     rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
-    rebuild = _Rebuild(keys, rename, {})
-    canonical = tuple(rebuild.poly(body) for body in bodies)
-    if rebuild.tied:
-        rebuild = _Rebuild(keys, rename, {}, Placed(keys.colors, bodies))
-        canonical = tuple(rebuild.poly(body) for body in bodies)
-    if any(rebuild.least.values()):  # the same function elsewhere may have other constants: parameters begin at them
-        rebuild = _Rebuild(keys, rename, rebuild.least, rebuild.finer)
-        canonical = tuple(rebuild.poly(body) for body in bodies)
+    rebuild, canonical = _rebuilt(keys, rename, bodies)
     sizes = tuple(v.size for v in order)
     key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
     known = _definitions()
@@ -207,6 +214,25 @@ def define(
         found.own = len(at)
         known[key] = found
     return read(found, (*rebuild.places, *at))
+
+
+def _rebuilt(keys: Keys, rename: Mapping[Var, Index], bodies: tuple[Poly, ...]) -> tuple[_Rebuild, tuple[Poly, ...]]:
+    """The bodies in canonical order, and what rebuilt them.
+
+    They are built up to three times, as what one needs is only known after another. The first shows whether the keys
+    tell all parts apart; if not, finer ones are made, which take longer. Either shows the least constant beside each
+    free expression: parameters begin there, since the same function elsewhere may have other constants. So of
+    x[i + 3] * x[i + 4], the parameter stands for i + 3, and of x[j] * x[j + 1] for j.
+    """
+    rebuild = _Rebuild(keys, rename, {})
+    canonical = tuple(rebuild.poly(body) for body in bodies)
+    if rebuild.tied:
+        rebuild = _Rebuild(keys, rename, {}, Placed(keys.colors, bodies))
+        canonical = tuple(rebuild.poly(body) for body in bodies)
+    if any(rebuild.least.values()):
+        rebuild = _Rebuild(keys, rename, rebuild.least, rebuild.finer)
+        canonical = tuple(rebuild.poly(body) for body in bodies)
+    return rebuild, canonical
 
 
 def read(source: Tensor, indices: Sequence[Index]) -> Poly:

@@ -11,9 +11,9 @@ The new variables take the same values together as the old ones, each as often, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from math import gcd
+from math import gcd, prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -21,38 +21,71 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read, value_of
 from hlo_verify.terms.used import used
 
+Piece = tuple[Var, int]
+"""A bound variable and a cut of it: the part of its values from there to the next cut. `(v, 1)` and `(v, 4)` are
+`v mod 4` and `v div 4` where a variable is cut at 4."""
 
-def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[list[Var], tuple[Poly, ...]] | None:
+Uses = dict[Piece, set[tuple[int, int]]]
+"""Where each piece occurs: the index expressions, by number, with the coefficient that it has there."""
+
+Merged = tuple[list[Var], tuple[Poly, ...]]
+"""The new variables, and the bodies in them."""
+
+
+def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> Merged | None:
     """Split bound variables at the digits that occur and join those that only occur together; turn them forwards.
 
     None if nothing changes; else the new variables and the bodies. They take the same values together, in whatever
     order.
+
+    >>> from hlo_verify.terms.term import tensor
+    >>> x = tensor("argument", "x", "f32", (12,))
+    >>> a, b, k = expr.var("a", "", 4), expr.var("b", "", 3), expr.var("k", "", 12)
+
+    In x[a + 4*b], b begins where a ends, and there is no other place where one is without the other: one variable of
+    12 values takes their place.
+
+    >>> place = expr.add(expr.of_var(a), expr.scale(expr.of_var(b), 4))
+    >>> variables, (body,) = merge_in([a, b], (algebra.read(x, (place,)),))
+    >>> [v.size for v in variables], body.free == set(variables)
+    ([12], True)
+
+    In x[k mod 4], only a part of k occurs: the variable is split there, and the other part is one of 3 values that
+    nothing depends on.
+
+    >>> variables, (body,) = merge_in([k], (algebra.read(x, (expr.modulo(expr.of_var(k), 4),)),))
+    >>> [v.size for v in variables], [v.size for v in body.free]
+    ([4, 3], [4])
     """
     variables = frozenset(bound)
     found: dict[int, Index] = {}
     for body in bodies:
         _indices(body, variables, found)
-    pieces: dict[Var, set[tuple[int, int]]] = {v: set() for v in bound}
-    uses: dict[tuple[Var, int], set[tuple[int, int]]] = {}
-    for e in found.values():
-        for atom, _ in e.items:
-            if isinstance(atom, Digit) and atom.var in variables:
-                end = atom.var.size if atom.top else atom.low * atom.radix
-                pieces[atom.var].add((atom.low, end))
-    cuts = {v: _cuts(v, spans) for v, spans in pieces.items()}
-    for e in found.values():
-        for atom, c in e.items:
-            if isinstance(atom, Digit) and atom.var in variables:
-                end = atom.var.size if atom.top else atom.low * atom.radix
-                for low in cuts[atom.var]:
-                    if atom.low <= low < end:
-                        uses.setdefault((atom.var, low), set()).add((e.uid, c * (low // atom.low)))
+    spans: dict[Var, set[tuple[int, int]]] = {v: set() for v in bound}
+    for digit, _, _ in _digits(found, variables):
+        spans[digit.var].add((digit.low, _end(digit)))
+    cuts = {v: _cuts(v, own) for v, own in spans.items()}
+    uses: Uses = {}
+    for digit, e, c in _digits(found, variables):
+        for low in cuts[digit.var]:
+            if digit.low <= low < _end(digit):
+                uses.setdefault((digit.var, low), set()).add((e.uid, c * (low // digit.low)))
     return _join(bound, bodies, cuts, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
 
 
-def _forwards(
-    bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]
-) -> tuple[list[Var], tuple[Poly, ...]] | None:
+def _digits(found: dict[int, Index], variables: frozenset[Var]) -> Iterator[tuple[Digit, Index, int]]:
+    """The digits of bound variables, each with the index expression that it is in and its coefficient there."""
+    for e in found.values():
+        for atom, c in e.items:
+            if isinstance(atom, Digit) and atom.var in variables:
+                yield atom, e, c
+
+
+def _end(digit: Digit) -> int:
+    return digit.var.size if digit.top else digit.low * digit.radix
+
+
+def _forwards(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]) -> Merged | None:
     """Count a bound variable from its other end where most places of tensors are counted down by it."""
     for v in bound:
         form = expr.of_var(v)
@@ -117,9 +150,7 @@ def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -
                 _indices(value_of(atom), bound, found)
 
 
-def _unrotated(
-    bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]
-) -> tuple[list[Var], tuple[Poly, ...]] | None:
+def _unrotated(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]) -> Merged | None:
     """Make a bound variable the shard that a full rotation reaches, not the steps that it takes there.
 
     `(e + c*v) mod n` takes every value once as v does, if v has n of them and c no divisor in common with n: another
@@ -167,25 +198,15 @@ def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:
     return points[:-1] if len(points) > 1 else [1]
 
 
-def _join(
-    bound: Sequence[Var],
-    bodies: tuple[Poly, ...],
-    cuts: dict[Var, list[int]],
-    uses: dict[tuple[Var, int], set[tuple[int, int]]],
-) -> tuple[list[Var], tuple[Poly, ...]] | None:
-    sizes: dict[tuple[Var, int], int] = {}
-    for v in bound:
-        ends = [*cuts[v][1:], v.size]
-        for low, end in zip(cuts[v], ends, strict=True):
-            sizes[v, low] = end // low
-    by_use = {frozenset(u): piece for piece, u in uses.items()}
-    above: dict[tuple[Var, int], tuple[Var, int]] = {}
-    for piece, u in uses.items():
-        n = sizes[piece]
-        nxt = by_use.get(frozenset((e, c * n) for e, c in u))
-        if nxt is not None and nxt != piece and uses[nxt] != u:
-            above[piece] = nxt
-    chains = _chains(list(uses), above)
+def _join(bound: Sequence[Var], bodies: tuple[Poly, ...], cuts: dict[Var, list[int]], uses: Uses) -> Merged | None:
+    """The bodies with a new variable for each chain of pieces that always lie side by side.
+
+    In x[a + 4*b] with a < 4, the uses of a are {(x's index, 1)} and those of b {(x's index, 4)}: b is used wherever a
+    is, with 4 times its coefficient, and 4 is how many values a has. So b lies directly above a, and the chain a, b
+    becomes one variable k: a is `k mod 4`, b is `k div 4`.
+    """
+    sizes = {(v, low): end // low for v in bound for low, end in zip(cuts[v], [*cuts[v][1:], v.size], strict=True)}
+    chains = _chains(list(uses), _above(uses, sizes))
     if all(len(chain) == 1 for chain in chains) and all(len(c) == 1 for c in cuts.values()):
         return None
     if all(_same(chain, cuts) for chain in chains):
@@ -193,16 +214,13 @@ def _join(
     parts: dict[Var, list[Index]] = {v: [] for v in bound}
     new_bound: list[Var] = []
     for chain in chains:
-        total = 1
-        for piece in chain:
-            total *= sizes[piece]
-        merged = expr.fresh("f", total)
+        merged = expr.fresh("f", prod(sizes[piece] for piece in chain))
         new_bound.append(merged)
         low = 1
-        for piece in chain:
-            digit = expr.digit_of(expr.of_var(merged), low, sizes[piece])
-            parts[piece[0]].append(expr.scale(digit, piece[1]))
-            low *= sizes[piece]
+        for v, cut in chain:
+            digit = expr.digit_of(expr.of_var(merged), low, sizes[v, cut])
+            parts[v].append(expr.scale(digit, cut))
+            low *= sizes[v, cut]
     mapping = {v: expr.add(*ps) for v, ps in parts.items() if ps}
     for v in bound:
         if v not in mapping:
@@ -214,9 +232,21 @@ def _join(
     return new_bound, tuple(substitution.poly(body) for body in bodies)
 
 
-def _chains(
-    pieces: list[tuple[Var, int]], above: dict[tuple[Var, int], tuple[Var, int]]
-) -> list[list[tuple[Var, int]]]:
+def _above(uses: Uses, sizes: dict[Piece, int]) -> dict[Piece, Piece]:
+    """For each piece the one that lies directly above it: in the same places, with so many times its coefficient as it
+    has values."""
+    by_use = {frozenset(places): piece for piece, places in uses.items()}
+    above: dict[Piece, Piece] = {}
+    for piece, places in uses.items():
+        n = sizes[piece]
+        other = by_use.get(frozenset((e, c * n) for e, c in places))
+        if other is not None and other != piece and uses[other] != places:
+            above[piece] = other
+    return above
+
+
+def _chains(pieces: list[Piece], above: dict[Piece, Piece]) -> list[list[Piece]]:
+    """The pieces, each in one list together with those that lie above it, lowest first."""
     below = {b: a for a, b in above.items()}
     chains = []
     for piece in pieces:
@@ -230,7 +260,7 @@ def _chains(
     return chains + [[piece] for piece in pieces if piece not in covered]
 
 
-def _same(chain: list[tuple[Var, int]], cuts: dict[Var, list[int]]) -> bool:
+def _same(chain: list[Piece], cuts: dict[Var, list[int]]) -> bool:
     """Whether a chain is one whole variable again."""
     v = chain[0][0]
     return [(v, low) for low in cuts[v]] == chain

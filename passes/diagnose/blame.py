@@ -62,34 +62,58 @@ class Blame:
         return self._faults[name]
 
     def _fault(self, name: Name, lost: list[Name]) -> Fault:
-        handed_on = self.loops.handed_on(name)
-        if handed_on is not None:
-            return handed_on
-        offset = self.values.shards.odd_offset(self.values.flow.value(name).term)
-        if offset is not None:
-            return Fault(name, self.values.flow.line(name), offset=offset)
-        partial = self.values.shards.open_sum(self.values.flow.value(name))
-        if partial is not None:
-            return self._unfinished(name, partial, lost)
+        """The fault at a lost value whose operands all have a meaning. The first rule that knows one decides:
+
+            1. what a loop hands on     nothing is lost in its iterations, but they hand on another value
+            2. a wrong offset           the value lies where no shard begins
+            3. a part of a sum          it is right so far: a collective is still to come, or is missing
+            4. seems left out           the logical operation before it is there after all: that one is wrong
+            5. left out                 no operation computes what the logical one before it does
+            6. the operation itself     or an operand of it that is another logical value than was meant
+
+        A rule relies on those before it: a part of a sum, and what lies elsewhere, are made from other operands than
+        the logical value too, and would seem to have an operation left out.
+        """
+        found = self.loops.handed_on(name) or self._displaced(name) or self._partial(name, lost)
+        if found is not None:
+            return found
         left_out = self.omissions.left_out(name)
-        missing = left_out[0] if left_out is not None else None
-        if left_out is not None:
-            instead = self.omissions.computed(*left_out)
-            if instead is not None:
-                before = [at for source in self.values.flow.sources(instead) for at in self.values.lost_before(source)]
-                return (
-                    self.fault(before) if before else Fault(instead, self.values.flow.line(instead), meant=left_out[0])
-                )
-        if missing is not None and any(self.operands.computes(value.term) for value in missing.values):
-            missing = None
-        if missing is not None and self.omissions.has_line(missing):
+        if left_out is None:
+            return self._itself(name, lost, None)
+        missing = left_out[0]
+        there = self.omissions.computed(*left_out)
+        if there is not None:
+            return self._there(there, missing)
+        if any(self.operands.computes(value.term) for value in missing.values):
+            return self._itself(name, lost, None)
+        if self.omissions.has_line(missing):
             return Fault(name, missing.op.location, missing=missing, meant=self.omissions.counterpart(name))
+        return self._itself(name, lost, missing)
+
+    def _displaced(self, name: Name) -> Fault | None:
+        """A value that is read at an offset at which no shard begins."""
+        offset = self.values.shards.odd_offset(self.values.flow.value(name).term)
+        return None if offset is None else Fault(name, self.values.flow.line(name), offset=offset)
+
+    def _partial(self, name: Name, lost: list[Name]) -> Fault | None:
+        """A sum over a part of what it is to be over."""
+        partial = self.values.shards.open_sum(self.values.flow.value(name))
+        return None if partial is None else self._unfinished(name, partial, lost)
+
+    def _there(self, name: Name, meant: Step) -> Fault:
+        """What the operation computes that only seems left out; or what is lost before it."""
+        before = [at for source in self.values.flow.sources(name) for at in self.values.lost_before(source)]
+        return self.fault(before) if before else Fault(name, self.values.flow.line(name), meant=meant)
+
+    def _itself(self, name: Name, lost: list[Name], missing: Step | None) -> Fault:
+        """The operation that computes the value. Where that is a piece of what the logical operation of its line
+        computes, the last piece."""
         location = self.values.flow.line(name)
         while next(self.values.candidates(name, self.values.flow.value(name)), None) is None:
             users = [user for user in lost if name in self.values.flow.sources(user)]
             if not users or self.values.flow.op(users[0]).location.frames not in ((), location.frames):
                 break
-            name = users[0]  # a piece of what the logical operation of that line computes
+            name = users[0]
         masked = self._masked(name, lost)
         if masked is not None:
             name, location = masked, self.values.flow.line(masked)

@@ -42,8 +42,26 @@ class ByHand:
                 self._shared.update(step.op.location.frames)
 
     def aim(self, fault: Fault, lost: list[Name], logical: Name) -> Fault:
-        """The fault to report, for one found among lost values; `logical` is what the last of them should be."""
-        rules = (
+        """The fault to report, for one found among lost values; `logical` is what the last of them should be.
+
+        Each rule knows one mistake, and says where it rather is. Several may know something of one fault: a wrong
+        offset also makes what is looked up like no logical value. So they are asked in this order, from a mistake that
+        is told by itself to what may have many causes, and the first that knows one decides:
+
+            exchanged           the right operands, in another order
+            miscounted, chosen  an offset or a choice that the device computes by its number
+            other scale         all is right in the end, but for a factor
+            summed after        something complete is added to a part, which is then summed over devices
+            scattered           a part that is completed later lies elsewhere then
+            left unreduced      of two addends one is summed over devices, and the other is not
+            other constant      a value with a meaning is multiplied by a wrong constant
+            unexplained         like no logical value, and the next collective does not make it one
+            moved               only its shape is other than that of what a collective moved
+            constant instead    a constant where the logical module computes something
+            other offset        an index that is some shards off; else the fault as it was found
+        """
+        found = self.alike.exchanged(fault, lost, logical)
+        for rule in (
             self.offsets.miscounted,
             self.offsets.chosen,
             self._other_scale,
@@ -53,9 +71,7 @@ class ByHand:
             self._other_constant,
             self._unexplained,
             self._moved,
-        )
-        found = self.alike.exchanged(fault, lost, logical)
-        for rule in rules:
+        ):
             found = found or rule(fault, lost)
         found = found or self.alike.constant_instead(lost, logical) or self.offsets.other_offset(fault, lost)
         return self._at_own_line(self._inside(found))
