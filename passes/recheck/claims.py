@@ -19,6 +19,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import MAXIMUM, MINIMUM
 from hlo_verify.terms.term import Apply, Poly, Read, value_of
 
 Side = Callable[[Opening], Expr]
@@ -165,7 +166,7 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
     return chosen
 
 
-OF_ONE_TYPE = ("maximum", "minimum", "abs")
+OF_ONE_TYPE = (MAXIMUM, MINIMUM)
 """Functions of integers whose operands are of the type of the result."""
 
 
@@ -189,7 +190,7 @@ def _may_wrap(value: Value) -> bool:
                 atom = value_of(part).atom
                 if atom is None:
                     return True
-                if isinstance(atom, Apply) and str(atom.function) in OF_ONE_TYPE:
+                if isinstance(atom, Apply) and atom.function in OF_ONE_TYPE:
                     todo.extend(algebra.as_index(p, lo, hi) for p in atom.args)
     return False
 

@@ -66,7 +66,7 @@ class Names:
             return f"({node.kind} {' '.join(map(self._variable, node.bound))} {inside})"
         if isinstance(node, Row):
             return f"({node.function!r} {' '.join(map(self._variable, node.bound))} {inside})"
-        label = node.function if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""
+        label = str(node.function) if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""
         return f"({type(node).__name__}{label} {inside})"
 
     def _variable(self, v: Var) -> str:

@@ -13,6 +13,7 @@ from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.passes.recheck.z3_terms import operands
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms.functions import INVERSE, LOG
 
 TOLERANCE = 1e-7
 
@@ -123,9 +124,9 @@ class Guess:
         if name in ("argmax", "argmin"):
             sign = 1 if name == "argmax" else -1
             return max(zip(args[::2], args[1::2], strict=True), key=lambda pair: (sign * pair[0], -pair[1]))[1]
-        if name == "inverse":
+        if name == str(INVERSE):
             return 1 / args[0]
-        if name == "log" and args[0] > 0:
+        if name == str(LOG) and args[0] > 0:
             return 16 * math.log(args[0])
         k = self._noise(name) + 0.5
         return 1.3 + math.sin(k + sum((k + 0.3 * n) * a / (1 + abs(a) / 8) for n, a in enumerate(args)))

@@ -13,6 +13,18 @@ from math import gcd, lcm, trunc
 from hlo_verify.passes.recheck.graph import Node, Nodes
 from hlo_verify.passes.recheck.plain import BudgetError
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms.functions import (
+    EXPONENTIAL,
+    EXTREMA,
+    INFINITY,
+    INVERSE,
+    IS_ZERO,
+    LOG,
+    POSITIVE,
+    SQRT,
+    Function,
+    real,
+)
 from hlo_verify.terms.term import Number
 
 Monomial = tuple[tuple[Node, int], ...]
@@ -171,43 +183,44 @@ class Graph(Nodes):
         """The sum of products, in one order."""
         return self.add((self._product(dict(mono)), c) for mono, c in p.items())
 
-    def call(self, function: str, args: Sequence[Node]) -> Node:
+    def call(self, function: Function, args: Sequence[Node]) -> Node:
         """A function of terms, by its law if it has one; of a choice, the choice of its values."""
         for k, n in enumerate(args):
             node = self.nodes[n]
             if node[0] == "choose":
                 a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
                 return self.choose(node[1], self.call(function, a), self.call(function, b))
-        if function == "exponential":
+        if function == EXPONENTIAL:
             return self._exponential(args[0])
-        if function == "inverse":
+        if function == INVERSE:
             return self._inverse(args[0])
-        if function == "log":
+        if function == LOG:
             return self._log(args[0])
-        if function == "infinity":
+        if function == INFINITY:
             return self.infinity
-        if function == "sqrt" and args[0] in (self.zero, self.one):
+        if function == SQRT and args[0] in (self.zero, self.one):
             return args[0]
-        if function in ("maximum", "minimum"):
-            return self.extremum(function[:3], args)
-        if function == "positive":
+        for kind, extremum in EXTREMA.items():
+            if function == extremum:
+                return self.extremum(kind, args)
+        if function == POSITIVE:
             return self.positive(args[0])
-        if function == "zero":
+        if function == IS_ZERO:
             return self.is_zero(args[0])
-        if function.startswith("power:real"):
+        if function.name == "power" and function.is_real:
             exponent = self.value(args[1])
             if exponent is not None and exponent in range(POWERS + 1):
                 return self.multiply([args[0]] * int(exponent))
-        if function.startswith("truncate:"):
-            low, high = INTEGER_RANGES[function.partition(":")[2]]
+        if function.name == "truncate":
+            low, high = INTEGER_RANGES[function.gives]
             number = self.value(args[0])
             if number is not None and low <= number <= high:
                 return self.number(trunc(number))
-        if function == "abs:real->real":
+        if function == real("abs"):
             known = self.value(args[0])
             if known is not None:
                 return self.number(known if known > 0 else -known)
-        if function.partition(":")[0] in COMMUTATIVE:
+        if function.name in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]
         plain = [n if p is None else self.of_monomials(p) for n, p in zip(args, expanded, strict=True)]
@@ -217,10 +230,10 @@ class Graph(Nodes):
         turned = self._node(("call", function, (self._scaled(plain[0], -1), *plain[1:])))
         return self._scaled(turned, -1) if odd else turned
 
-    def _is_odd(self, function: str, args: Sequence[Node]) -> bool | None:
+    def _is_odd(self, function: Function, args: Sequence[Node]) -> bool | None:
         """Whether `f(-x) = -f(x)`; False if it is `f(x)`, None if it is neither."""
-        name, _, kinds = function.partition(":")
-        if kinds != "real->real":
+        name = function.name
+        if not function.is_real or function.attributes:
             return None
         exponent = self.value(args[1]) if name == "power" else None
         if exponent is not None and exponent.denominator == 1:
@@ -241,18 +254,18 @@ class Graph(Nodes):
         # 1/(c * a * exp(b)) = (1/c) * (1/a) * exp(-b), of a sum what all its terms have in common
         p = self.expand(n)
         if p is None or not p:
-            return self._node(("call", "inverse", (n,)))
+            return self._node(("call", INVERSE, (n,)))
         common = self._common(p)
         rest = self.expand(self.multiply([n, *(self.power(e, -1) for e in common)])) if common else p
         assert rest is not None
         factors = [self.power(e, -1) for e in common]
         if len(rest) == 1:
             ((mono, c),) = rest.items()
-            factors += [self._node(("call", "inverse", (m,))) for m, k in mono for _ in range(k)]
+            factors += [self._node(("call", INVERSE, (m,))) for m, k in mono for _ in range(k)]
         else:
             c = rest[min(rest)]
             factors.append(
-                self._node(("call", "inverse", (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),)))
+                self._node(("call", INVERSE, (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),)))
             )
         return self.multiply([self.number(Fraction(1) / c), *factors])
 
@@ -268,10 +281,10 @@ class Graph(Nodes):
             return self.zero
         common = self._common(p) if p else []
         if not common:
-            return self._node(("call", "log", (n if p is None else self.of_monomials(p),)))
+            return self._node(("call", LOG, (n if p is None else self.of_monomials(p),)))
         rest = self.multiply([n, *(self.power(e, -1) for e in common)])
         parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
-        return self.add([*parts, (self.call("log", [rest]), 1)])
+        return self.add([*parts, (self.call(LOG, [rest]), 1)])
 
 
 def common_measure(values: Iterable[Fraction]) -> Fraction:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.terms.functions import POWER, Function
 from hlo_verify.terms.signs import TRUTHS
 from hlo_verify.terms.term import Number
 
@@ -111,7 +112,7 @@ class Nodes:
     def is_boolean(self, n: Node) -> bool:
         """Whether a node is 0 or 1."""
         node = self.nodes[n]
-        if node[0] == "call" and str(node[1]).partition(":")[0] in TRUTHS:
+        if node[0] == "call" and isinstance(node[1], Function) and node[1].name in TRUTHS:
             return True
         return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
 
@@ -253,4 +254,4 @@ class Nodes:
             return self.multiply([self._node(("exp", node[1], node[2] * Fraction(exponent)))])
         if node[0] == "product" and all(self.nodes[m][0] == "exp" for m, _ in node[1]):
             return self.multiply([self.power(m, Fraction(exponent) * k) for m, k in node[1]])
-        return self._node(("call", "power", (n, self.number(exponent))))
+        return self._node(("call", POWER, (n, self.number(exponent))))

@@ -35,6 +35,7 @@ from hlo_verify.passes.recheck.plain import (
     indices,
 )
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms.functions import EXPONENTIAL, NAN
 
 STEPS = 200_000
 """The most terms looked at for one question."""
@@ -150,9 +151,9 @@ class Expansion:
     def _power(self, node: Power, env: Env) -> Node:
         n = node.exponent
         natural = isinstance(n, int) and n >= 0
-        if isinstance(node.base, Call) and node.base.function == "exponential" and not natural:
+        if isinstance(node.base, Call) and node.base.function == EXPONENTIAL and not natural:
             inner = self.term(node.base.args[0], env)
-            return self.graph.call("exponential", [self.graph.add([(inner, n)])])
+            return self.graph.call(EXPONENTIAL, [self.graph.add([(inner, n)])])
         return self.graph.power(self.term(node.base, env), n)
 
     def _gate(self, node: Gate, env: Env) -> Node:
@@ -171,7 +172,7 @@ class Expansion:
             return self.graph.number(int(value))
         x = float(value)
         if math.isnan(x):
-            return self.graph.call("nan", [])
+            return self.graph.call(NAN, [])
         if math.isinf(x):
             return self.graph.add([(self.graph.infinity, 1 if x > 0 else -1)])
         return self.graph.number(Fraction(x))

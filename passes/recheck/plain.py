@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.index.expr import UNBOUNDED, Var
+from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Number
 
 
@@ -119,7 +120,7 @@ class Power:
 class Call:
     """A function of terms."""
 
-    function: str
+    function: Function
     args: tuple[Expr, ...]
 
 

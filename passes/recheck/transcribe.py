@@ -140,7 +140,7 @@ class _Scope:
         if a.function == ZERO_TIMES:  # a claim is checked where all that takes part is a number
             return ZERO
         args = tuple(self.poly(p) for p in a.args)
-        return args[0] if a.function.name == "wrap" else Call(str(a.function), args)
+        return args[0] if a.function.name == "wrap" else Call(a.function, args)
 
     def _read(self, a: Read) -> Expr:
         source = a.tensor

@@ -127,7 +127,6 @@ APART = {
     "passes.recheck.meanings.elementwise.FUNCTIONS": "a table of meanings",
     "passes.recheck.meanings.ordering": "a meaning, of comparators",
     "passes.recheck.formulas": REDUCERS,
-    "passes.recheck.claims": REDUCERS,
     "passes.chain.amplified": REDUCERS,
     "terms": REDUCERS,
     "evaluate.reductions": REDUCERS,

@@ -25,6 +25,20 @@ from hlo_verify.passes.recheck.plain import (
     sum_of,
     times,
 )
+from hlo_verify.terms.functions import (
+    EXPONENTIAL,
+    INVERSE,
+    IS_FINITE,
+    IS_ZERO,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    POSITIVE,
+    SQRT,
+    Function,
+    truncate,
+    typed,
+)
 
 
 def is_integral(dtype: str) -> bool:
@@ -78,7 +92,7 @@ def _negate(site: Site) -> Expr:
 
 def _divide(site: Site) -> Expr:
     if not is_integral(site.kind.dtype):
-        return times(_at(site, 0), Call("inverse", (_at(site, 1),)))
+        return times(_at(site, 0), Call(INVERSE, (_at(site, 1),)))
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
     if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
         raise UnwrittenError("division of integers that are no index, or by what is no positive constant")
@@ -111,36 +125,34 @@ def free_function(site: Site) -> Expr:
     """A function known by its name, attributes and types."""
     name = site.op.name.removeprefix("chlo.").removeprefix("mhlo.")
     real = all(is_real(kind.dtype) for kind in site.operands) and name != "next_after"
-    source = "real" if real else ",".join(kind.dtype for kind in site.operands)
+    source = ("real",) if real else tuple(kind.dtype for kind in site.operands)
     target = "real" if is_real(site.kind.dtype) and name != "next_after" else site.kind.dtype
-    extra = "".join(
-        f",{k}={site.op.attributes[k]}" for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes
-    )
-    return Call(f"{name}:{source}->{target}{extra}", tuple(_at(site, n) for n in range(len(site.operands))))
+    extra = {k: site.op.attributes[k] for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes}
+    return Call(typed(name, source, target, extra), tuple(_at(site, n) for n in range(len(site.operands))))
 
 
-def _named(name: str) -> Meaning:
+def _named(function: Function) -> Meaning:
     def meaning(site: Site) -> Expr:
         if not is_real(site.kind.dtype):
             return free_function(site)
-        return Call(name, tuple(_at(site, n) for n in range(len(site.operands))))
+        return Call(function, tuple(_at(site, n) for n in range(len(site.operands))))
 
     return meaning
 
 
 def _maximum(site: Site) -> Expr:
     a, b = _at(site, 0), _at(site, 1)
-    return _either(a, b) if site.kind.dtype == "i1" else Call("maximum", (a, b))
+    return _either(a, b) if site.kind.dtype == "i1" else Call(MAXIMUM, (a, b))
 
 
 def _minimum(site: Site) -> Expr:
     a, b = _at(site, 0), _at(site, 1)
-    return times(a, b) if site.kind.dtype == "i1" else Call("minimum", (a, b))
+    return times(a, b) if site.kind.dtype == "i1" else Call(MINIMUM, (a, b))
 
 
 def _clamp(site: Site) -> Expr:
     low, x, high = (_at(site, n) for n in range(3))
-    return Call("minimum", (Call("maximum", (x, low)), high))
+    return Call(MINIMUM, (Call(MAXIMUM, (x, low)), high))
 
 
 def _select(site: Site) -> Expr:
@@ -158,7 +170,7 @@ def _compare(site: Site) -> Expr:
     elif is_real(dtype) and site.op.attributes.get("compare_type") != "TOTALORDER":
         if direction in ("LT", "GE"):
             a, b = b, a
-        test = Call("zero" if direction in ("EQ", "NE") else "positive", (minus(a, b),))
+        test = Call(IS_ZERO if direction in ("EQ", "NE") else POSITIVE, (minus(a, b),))
         if direction in ("LE", "GE"):
             test = minus(ONE, test)
     else:
@@ -171,9 +183,9 @@ def _convert(site: Site) -> Expr:
     if "complex" in old + new:
         raise UnwrittenError("convert of complex numbers")
     if new == "i1" and old != "i1":
-        return minus(ONE, Gate(as_affine(x), 0, 0) if is_integral(old) else Call("zero", (x,)))
+        return minus(ONE, Gate(as_affine(x), 0, 0) if is_integral(old) else Call(IS_ZERO, (x,)))
     if is_integral(new) and not is_integral(old):
-        return Call(f"truncate:{new}", (x,))
+        return Call(truncate(new), (x,))
     return x
 
 
@@ -184,7 +196,7 @@ def _power(site: Site) -> Expr:
 
 
 def _is_finite(site: Site) -> Expr:
-    return Call("is_finite", (_at(site, 0),))
+    return Call(IS_FINITE, (_at(site, 0),))
 
 
 def _truth(meaning: Callable[..., Expr]) -> Meaning:
@@ -213,9 +225,9 @@ MEANINGS: dict[str, Meaning] = {
     "remainder": _remainder,
     "sign": _sign,
     "chlo.square": _square,
-    "exponential": _named("exponential"),
-    "log": _named("log"),
-    "sqrt": _named("sqrt"),
+    "exponential": _named(EXPONENTIAL),
+    "log": _named(LOG),
+    "sqrt": _named(SQRT),
     "maximum": _maximum,
     "minimum": _minimum,
     "clamp": _clamp,

@@ -24,6 +24,7 @@ from hlo_verify.passes.recheck.plain import (
     whole,
 )
 from hlo_verify.program.ir import Function
+from hlo_verify.terms.functions import EXTREMA, WINDOWS_LAND
 
 
 def _dot_general(site: Site) -> Expr:
@@ -114,7 +115,7 @@ def combined(kind: str, *terms: Expr) -> Expr:
     """What a reducer makes of some terms."""
     if kind == "sum":
         return add(*terms)
-    return times(*terms) if kind == "product" else Call({"max": "maximum", "min": "minimum"}[kind], terms)
+    return times(*terms) if kind == "product" else Call(EXTREMA[kind], terms)
 
 
 def _reduce(site: Site) -> Expr:
@@ -193,7 +194,7 @@ def _scatter(site: Site) -> Expr:
             inside.append(Gate(start[k], 0, size - width))
     if inside:
         fits = times(*inside)
-        tests.append(add(fits, times(minus(ONE, fits), Call("positive:partial_windows_land", ()))))
+        tests.append(add(fits, times(minus(ONE, fits), Call(WINDOWS_LAND, ()))))
     if kind != "sum":
         raise UnwrittenError(f"scatter whose reducer is {kind}")
     return add(site.read(0, site.where), Reduce("sum", bound, times(*tests, site.read(2, at))))
