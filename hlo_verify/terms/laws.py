@@ -40,7 +40,8 @@ from hlo_verify.terms.machine import FITS, WRAPPED, machine_integer
 from hlo_verify.terms.parity import EVEN, ODD
 from hlo_verify.terms.patterns import Arguments, Language, Law, Predicate
 from hlo_verify.terms.products import add, distributes, multiply, subtract, times
-from hlo_verify.terms.steps import steps
+from hlo_verify.terms.restriction import where
+from hlo_verify.terms.steps import Piece, forms, pieces
 from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, commutes, make_apply, of_atom
 from hlo_verify.terms.used import used
@@ -53,10 +54,10 @@ def apply(function: Function, args: Arguments) -> Poly:
     `[c]*f(a) + [not c]*f(b)`.
     """
     for n, arg in enumerate(args):
-        pieces = steps(arg)
-        if pieces:
+        split = pieces(arg)
+        if split:
             used("function of a choice")
-            return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in pieces))
+            return add(*(multiply(piece.on, apply(function, _where(args, n, piece))) for piece in split))
     if commutes(function):
         given, args = args, tuple(sorted(args, key=lambda p: p.uid))
         if given != args:
@@ -66,6 +67,15 @@ def apply(function: Function, args: Arguments) -> Poly:
         if result is not None:
             return result
     return of_atom(make_apply(function, args))
+
+
+def _where(args: Arguments, n: int, piece: Piece) -> Arguments:
+    """Arguments where a piece of the n-th one is: the conditions that hold there are none of the others' either.
+
+    No argument has guards on more forms than before, so that taking pieces of pieces ends.
+    """
+    there = [piece.term if k == n else where(p, piece.form, piece.lo, piece.hi) for k, p in enumerate(args)]
+    return tuple(now if len(forms(now)) <= len(forms(p)) else p for now, p in zip(there, args, strict=True))
 
 
 def _zero_times(function: Function, args: Arguments) -> Poly | None:

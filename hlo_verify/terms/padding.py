@@ -7,7 +7,8 @@ term gets a name, each of its parts does, so that the part inside is a read of w
 from __future__ import annotations
 
 from hlo_verify.limits import allows
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import guards
+from hlo_verify.terms.restriction import where
 from hlo_verify.terms.term import Guard, Monomial, Poly, Read, Tensor, tensor
 
 KIND = "padding"
@@ -25,26 +26,8 @@ def parts(p: Poly) -> list[tuple[Poly, Poly]]:
         return []
     guard = held[0]
     pieces = [(guard.lo, guard.hi), *guards.complement(guard)]
-    return [(guards.interval(guard.form, lo, hi), _where(p, guard, lo, hi)) for lo, hi in pieces]
+    return [(guards.interval(guard.form, lo, hi), where(p, guard.form, lo, hi)) for lo, hi in pieces]
 
 
 def _is_padded(mono: Monomial) -> bool:
     return any(isinstance(a, Read) and a.tensor.kind == KIND for a, _ in mono)
-
-
-def _where(p: Poly, guard: Guard, lo: int | None, hi: int | None) -> Poly:
-    """The term where a form lies in an interval, without the conditions on it that then hold."""
-    result = []
-    for mono, c in p.items:
-        own = next((g for g, _ in mono if isinstance(g, Guard) and g.form is guard.form), None)
-        if own is None:
-            result.append(algebra.build({mono: c}))
-            continue
-        # a bound that the interval does not reach is idle, and is left out
-        low = own.lo if own.lo is not None and (lo is None or own.lo > lo) else None
-        high = own.hi if own.hi is not None and (hi is None or own.hi < hi) else None
-        if (low is not None and hi is not None and low > hi) or (high is not None and lo is not None and high < lo):
-            continue
-        rest = algebra.build({tuple(item for item in mono if item[0] is not own): c})
-        result.append(algebra.multiply(guards.interval(guard.form, low, high), rest))
-    return algebra.add(*result)

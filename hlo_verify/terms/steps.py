@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from hlo_verify.index.expr import Index, Var
@@ -15,15 +16,34 @@ from hlo_verify.terms.guards import interval, order
 from hlo_verify.terms.term import Guard, Monomial, Number, Poly
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a term is where a form lies in an interval; an end that is None is open."""
+
+    form: Index
+    lo: int | None
+    hi: int | None
+    term: Poly
+
+    @property
+    def on(self) -> Poly:
+        return interval(self.form, self.lo, self.hi)
+
+
 def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
-    """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds.
+    """A guarded term as disjoint, exhaustive guards on one form, each with the term where it holds; see `pieces`."""
+    return [(piece.on, piece.term) for piece in pieces(p, bound)]
+
+
+def pieces(p: Poly, bound: Sequence[Var] = ()) -> list[Piece]:
+    """A guarded term as pieces whose intervals are disjoint and exhaustive.
 
     The form is free of the bound variables; empty if no guard has such a form. Every piece has guards on fewer forms
     than the term, so that taking pieces of pieces ends: merging what is left of a sum can bring back a form.
     """
     held = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     guard = min((g for g in held if g.free.isdisjoint(bound)), key=order, default=None)
-    count = len(_forms(p))
+    count = len(forms(p))
     if guard is None or not allows("step_forms", count) or len(p.items) > 3 * limit_of("step_pieces"):
         return []
     form = guard.form
@@ -37,20 +57,21 @@ def steps(p: Poly, bound: Sequence[Var] = ()) -> list[tuple[Poly, Poly]]:
     if not allows("step_pieces", len(cuts) + 1):
         return []
     edges = [None, *sorted(cuts), None]
-    pieces = []
+    found = []
     for start, end in pairwise(edges):
         last = None if end is None else end - 1
         here: dict[Monomial, Number] = {}
         for lo, hi, mono, c in parts:
             if _covers(lo, hi, start, last):
                 here[mono] = here.get(mono, 0) + c
-        pieces.append((interval(form, start, last), build(here)))
-    if any(len(_forms(term)) >= count for _, term in pieces):
+        found.append(Piece(form, start, last, build(here)))
+    if any(len(forms(piece.term)) >= count for piece in found):
         return []
-    return [(on, term) for on, term in pieces if on.items]
+    return [piece for piece in found if piece.on.items]
 
 
-def _forms(p: Poly) -> set[Index]:
+def forms(p: Poly) -> set[Index]:
+    """The index expressions that the guards of a term are about."""
     return {a.form for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)}
 
 

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, LOG, MAXIMUM, MINIMUM
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, LOG, MAXIMUM, MINIMUM, typed
 from hlo_verify.terms.laws import LAWS, apply, divide, greater
 from hlo_verify.terms.products import MULTIPLY
-from hlo_verify.terms.term import Guard, Ix, number, reads, tensor
+from hlo_verify.terms.term import Guard, Ix, Poly, number, reads, tensor
 from tests.support.expressions import (
     Data,
     Draw,
@@ -215,3 +216,23 @@ def test_a_function_of_steps_on_many_forms_is_one_term() -> None:
     assert len(apply(INVERSE, (many,)).items) == 1
     few = algebra.add(number(1), *(algebra.scale(step, n + 2) for n, step in enumerate(steps[:2])))
     assert len(apply(INVERSE, (few,)).items) > 1
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_step_functions_of_the_same_places_are_taken_apart_together(shift: int) -> None:
+    """81 places, not 81 for each argument: all that is built on the way is in the result, or nearly so."""
+    with Session().on() as session:
+        x = tensor("argument", "x", "i8", (4,))
+        places = [expr.of_var(expr.var("i", n, 9)) for n in range(4)]
+
+        def steps(first: int) -> Poly:
+            held = (guards.interval(e, 3, 5) for e in places)
+            return algebra.add(
+                *(algebra.multiply(on, algebra.read(x, (expr.constant((n + first) % 4),))) for n, on in enumerate(held))
+            )
+
+        arguments = steps(0), steps(shift)
+        before = len(session.memory.values["terms"])
+        found = apply(typed("and", ("i8", "i8"), "i8"), arguments)
+        assert len(found.items) == 81
+        assert len(session.memory.values["terms"]) - before < 3 * 81
