@@ -92,7 +92,7 @@ class Limits:
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3
     """The same of such as are less than 1e-5 of a result's largest element: most of them are roundings."""
-    shrinking_work: int = 450_000_000
+    shrinking_work: int = 200_000_000
     """Work of making inputs that were found readable."""
     cutting_work: int = 300_000_000
     """Work of inputs that turn out to be too large, on top of as much as was of use."""
@@ -111,7 +111,7 @@ class Limits:
     stand for all other placements."""
     placement_inputs: int = 4
     """Inputs that are tried in each of those pairs."""
-    repair_work: int = 900_000_000
+    repair_work: int = 300_000_000
     """Work of trying repairs at the inputs that were found."""
     repair_steps: int = 500
     """Steps of comparisons without success in one such proof: a right module takes few."""

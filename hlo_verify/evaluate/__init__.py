@@ -14,6 +14,7 @@ from hlo_verify.evaluate.placement import Difference, difference, shards
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.evaluate.uses import index_limits, positive_arguments, reaches
+from hlo_verify.evaluate.zeros import Zeros
 
 __all__ = [
     "Blocks",
@@ -22,6 +23,7 @@ __all__ = [
     "Kind",
     "Limits",
     "UnknownError",
+    "Zeros",
     "default_scale",
     "dense",
     "difference",

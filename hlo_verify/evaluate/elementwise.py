@@ -12,6 +12,7 @@ import numpy as np
 from hlo_verify.evaluate import balls, functions, intervals, numbers, undefined
 from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
@@ -33,10 +34,23 @@ def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:
 def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
     """An elementwise operation."""
     shape = op.types[0].shape
-    classes, values = aligned([broadcast(a, shape, run.maps) for a in args], run.maps)
+    args = [broadcast(a, shape, run.maps) for a in args]
+    if op.name == "multiply" and len(args) == 2 and (_is_lost(*args) or _is_lost(*args[::-1])):
+        return scalar(0, shape, storage(op.types[0].dtype, run.real), args[0].devices, run.maps)
+    classes, values = aligned(args, run.maps)
     wide = max(storage(op.types[0].dtype, run.real).itemsize, *(v.itemsize if v.size > 1 else 1 for v in values), 1)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))) * wide / 8)
     return Blocks(classes, filled(_applied(op, kinds, values, run), len(classes)))
+
+
+def _is_lost(zero: Blocks, other: Blocks) -> bool:
+    """Whether the product with an operand that is 0 everywhere is 0: nothing of the other is infinite, or no number."""
+    if zero.values.size != 1 or zero.values.dtype == object or other.values.dtype == object:
+        return False
+    if zero.values.dtype == INTERVALS:
+        bounds = [each[side] for each in (zero.values, other.values) for side in ("low", "high")]
+        return not any(bound.any() for bound in bounds[:2]) and all(np.isfinite(bound).all() for bound in bounds[2:])
+    return not zero.values.any() and bool(np.isfinite(other.values).all())
 
 
 def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:

@@ -28,7 +28,7 @@ from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
-from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, used
 from hlo_verify.program.op_families import BORDERS
@@ -54,7 +54,8 @@ KEEPS_CLASSES = frozenset(
 )
 """Operations after which no more slices are equal than before, or hardly ever."""
 ARITHMETIC = frozenset("add subtract multiply divide maximum minimum power dot_general".split())
-"""Operations after which some may be, by chance or by zeros: large results are not looked through for it."""
+"""Operations after which some may be, by chance or by zeros: large results are not looked through for it, nor are those
+of a select by as large a mask, whose slices differ as the mask's do."""
 LARGE = 1 << 20
 
 
@@ -71,6 +72,8 @@ class Evaluation:
     """Elements of the values of the largest tensor."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
+    refused: frozenset[Value] = frozenset()
+    """The results of such operations."""
     undefined: tuple[str, ...] = ()
     """What has no defined value for these arguments, with locations; found in evaluations of enclosures alone."""
 
@@ -124,6 +127,7 @@ def evaluate(
         run.work,
         run.largest,
         run.exceeded,
+        frozenset(run.refused),
         tuple(run.undefined),
     )
 
@@ -218,8 +222,9 @@ def _last_uses(function: Function, run: Run) -> dict[int, list[Value]]:
     return found
 
 
-def _compacted(name: str, result: Blocks, run: Run) -> Blocks:
-    if name in KEEPS_CLASSES or (name in ARITHMETIC and result.values.size > LARGE):
+def _compacted(name: str, result: Blocks, args: Sequence[Blocks], run: Run) -> Blocks:
+    is_masked = name == "select" and args[0].values.size == result.values.size
+    if name in KEEPS_CLASSES or ((name in ARITHMETIC or is_masked) and result.values.size > LARGE):
         return result
     return compact(result, run.maps)
 
@@ -245,8 +250,10 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         results = rule(op, known, run, manual.place_of(op, run, place))
         for result in results:
             run.largest = max(run.largest, result.values.size)
-        return [_compacted(op.name, result, run) for result in results]
+        return [_compacted(op.name, result, known, run) for result in results]
     except UnknownError as error:
+        if isinstance(error, TooLargeError):
+            run.refused.update(dict.fromkeys(op.results))
         return _unknown(op, str(error), run)
     except Exception as error:  # attributes that no rule foresaw: what it would give is not known either
         return _unknown(op, f"{type(error).__name__}: {error}", run)

@@ -15,7 +15,7 @@ from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import is_complex
-from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.unknown import TooLargeError
 from hlo_verify.program.ir import Function, Op, TensorType, Value
 
 WEIGHTS = {BALLS: 64, INTERVALS: 4}
@@ -86,6 +86,8 @@ class Run:
     unknown: dict[str, None] = field(default_factory=dict)
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
+    refused: dict[Value, None] = field(default_factory=dict)
+    """The results of such operations."""
     undefined: dict[str, None] = field(default_factory=dict)
     """What has no defined value in this evaluation, with locations; of enclosures alone."""
     literals: Literals = as_written
@@ -113,18 +115,18 @@ class Run:
         self.undefined[f"{why} at {op.location}"] = None
 
     def spend(self, elements: float) -> None:
-        """Account for an array of so many elements that is about to be made. Raises `UnknownError`."""
+        """Account for an array of so many elements that is about to be made. Raises `TooLargeError`."""
         if elements > self.limits.elements:
             self.exceeded = max(self.exceeded, math.ceil(elements))
-            raise UnknownError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
+            raise TooLargeError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
         self.toil(elements)
 
     def toil(self, work: float) -> None:
-        """Account for so much work. Raises `UnknownError`."""
+        """Account for so much work. Raises `TooLargeError`."""
         self.work += work * self.weight
         if self.work > self.limits.work:
             self.exceeded = max(self.exceeded, self.limits.elements + 1)
-            raise UnknownError(f"more work than {self.limits.work:.2g} elements")
+            raise TooLargeError(f"more work than {self.limits.work:.2g} elements")
 
 
 Rule = Callable[[Op, list[Blocks], Run, Place], list[Blocks]]

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class UnknownError(Exception):
     """An operation that cannot be evaluated exactly, or not within the limits: its results are unknown."""
+
+
+class TooLargeError(UnknownError):
+    """One that takes more memory or work than there may be."""

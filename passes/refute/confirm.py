@@ -41,6 +41,9 @@ FEWEST = 64
 STAGES = (FLOATS, *(Stage(BALLS, bits, ("enclosed_elements", "enclosed_work")) for bits in (FEWEST, 256, 1024)))
 """The enclosures, one after the other."""
 
+NEARLY = 0.99
+"""What floating point makes of a difference is off by less than that leaves, or it is noise."""
+
 STUCK = -1.0
 """Stands for the width of a result that more bits do not make narrower."""
 
@@ -57,6 +60,8 @@ class Confirmed:
     """Elements of the largest tensor."""
     is_too_large: bool = False
     """Whether the modules take too much to be evaluated on enclosures for these inputs."""
+    is_dear: bool = False
+    """Whether even the first of them could not be had."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,7 @@ class Confirmer:
         apart they are `seen` in floating point, what cannot be clear is not asked as if it could."""
         said = Confirmed()
         widths: dict[tuple[int, bool], float] = {}
-        faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, CLEARLY / 2)}
+        faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, NEARLY * CLEARLY)}
         for stage in STAGES:
             left = [n for n in results if n not in said.differences]
             narrow = [n for n in left if n not in faintly and widths.get((n, True)) != STUCK]
@@ -122,6 +127,7 @@ class Confirmer:
                 widths[n, is_strict] = STUCK if stage.bits > FEWEST and now >= before / 2 else now
         said.largest = max(said.largest, whole.largest, local.largest)
         if said.open and max(whole.exceeded, local.exceeded):
+            said.is_dear = said.is_dear or stage is FLOATS
             self._give_up(said, stage.limits[1])
         return faint
 

@@ -40,6 +40,8 @@ class Cuts:
     """Work that may be wasted on cuts which are too large, and no more than as much again as was of use."""
     elements: int = field(default_factory=lambda: CHEAP)
     """The most values of one tensor that are cheap now."""
+    sparse: int = field(default_factory=lambda: CHEAP // 2)
+    """The most where arguments are 0 to keep them few: as many as 2048 positions have scores."""
     _large: dict[Cut, int] = field(default_factory=dict)
     """Those that were tried and too large, and at least how many values of one tensor they take."""
     _fitting: Cut | None = None
@@ -83,6 +85,11 @@ class Cuts:
         plain = [] if self._fitting is None else sorted(self._fitting.plain)
         halves = [generator.permutation(len(plain))[: len(plain) // 2] for _ in range(FINE if plain else 0)]
         return [*(frozenset(plain[n] for n in half) for half in halves), *wanted]
+
+    def smallest(self) -> frozenset[Kind]:
+        """The kinds of the smallest dimensions: batches and heads, along which programs hardly ever differ."""
+        least = min((size for size, _ in self.kinds), default=0)
+        return frozenset(kind for kind in self.kinds if kind[0] == least)
 
     def note(self, cut: Cut, need: int, work: float) -> None:
         """What a cut was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""

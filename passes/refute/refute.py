@@ -128,7 +128,11 @@ class Refuter:
     def _check_proofs(self, found: Counterexample, report: Report) -> None:
         """Raises `DisagreementError` where a result that was proved differs for a counterexample's inputs."""
         proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
-        seen, _ = trials.beyond_noise(found.trial, found.trial.differences(proved))
+        if not proved:
+            return
+        limits = Limits(work=self.search.session.limits.evaluation_work)
+        trial = trials.run(self.search.pair, found.trial.inputs, only=proved, limits=limits)
+        seen, _ = trials.beyond_noise(trial, trial.differences(proved))
         wrong = self.search.confirmer.confirm(found.trial.inputs, seen, seen).differences if seen else {}
         for n, apart in wrong.items():
             raise DisagreementError(

@@ -17,6 +17,7 @@ from hlo_verify.evaluate import (
     Difference,
     Kind,
     Limits,
+    Zeros,
     default_scale,
     index_limits,
     positive_arguments,
@@ -26,7 +27,7 @@ from hlo_verify.evaluate import (
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
-from hlo_verify.passes.refute.granularity import Cuts
+from hlo_verify.passes.refute.granularity import Cut, Cuts
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.pair import Pair
@@ -81,6 +82,21 @@ DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
 """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
 once more with as many values as an evaluation may have (`Limits`)."""
 
+TABLE = 16
+"""In so many classes a table is cut finely."""
+
+WITHOUT_ZEROS = 2
+"""The number of the choice of inputs with few different elements in which no arguments are 0: the last."""
+
+SEEDS = (0, 1, 3)
+"""The seeds of those choices."""
+
+STRONG = Draw(4.0, 2, 8)
+"""The last choice: of few different elements, those should tell as much as they can."""
+
+CLEARER = 10
+"""How much farther apart values have to be than those that intervals left open, with inputs as large."""
+
 FAINT = 4
 """Arguments are taken for a state where so many times fewer results depend on them than on another."""
 
@@ -131,8 +147,14 @@ class Search:
     """How many differences that floating point showed were none for certain: faint ones, and evident ones."""
     _too_large: float = math.inf
     """The values of the largest tensor of what could not be evaluated on enclosures."""
+    _left_open: float = 0.0
+    """How far apart values were there, where enclosures had an answer, but were too wide: what is no clearer is not
+    looked at again."""
     _known: _Known | None = None
     _cuts: Cuts = field(init=False)
+    _zeros: Zeros | None = None
+    _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
+    """Choices of inputs of which there are few different elements, that were not tried yet."""
 
     def __post_init__(self) -> None:
         self.confirmer = Confirmer(self.pair, self.session)
@@ -142,14 +164,15 @@ class Search:
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
 
-        Once some do, the others are searched for with no more work than it took to draw the first, and `further_work`.
+        Once some do, the others are searched for with no more work than it took to draw the first, and `further_work`;
+        what takes as much as the hardest draw before has to fit in there.
         """
         bounds = self.session.limits
         begun, work = self._spent, bounds.search_work if work is None else work
-        while self._tried < draws and not self._is_enough(results):
+        while (self._spared or self._tried < draws) and not self._is_enough(results):
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if not self._best.keys().isdisjoint(results):
-                end = min(end, self._found_after + self._drawn_before + bounds.further_work)
+                end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
             if self._tried >= len(DRAWS) and self._cuts.all_fit:
                 break
             if self._spent > end or (self._hardest > bounds.single_work and not self._best):
@@ -157,8 +180,10 @@ class Search:
                 break
             before, is_first = self._spent, not self._best
             limits = self._limits(end - self._spent)
-            trial = self._trial(self._tried, results, limits, end)
-            self._tried += 1
+            trial = self._sparse(results, limits) if self._spared else None
+            if trial is None:
+                trial = self._trial(self._tried, results, limits, end)
+                self._tried += 1
             self._note(trial, results)
             if is_first and self._best:
                 self._found_after, self._drawn_before = self._spent, self._drawn
@@ -176,8 +201,10 @@ class Search:
         bounds = self.session.limits
         return Limits(bounds.evaluation_elements, max(left, bounds.evaluation_work), heed=self.session.check)
 
-    def _run(self, inputs: Inputs, limits: Limits, needed: Collection[int] | None = None) -> Trial:
-        trial = trials.run(self.pair, inputs, limits=limits, needed=needed)
+    def _run(self, inputs: Inputs, limits: Limits, results: Collection[int], *, is_cheap: bool = False) -> Trial:
+        """Both modules, as far as those results need; a cheap attempt ends where none of them can be had."""
+        needed = results if is_cheap else None
+        trial = trials.run(self.pair, inputs, limits=limits, needed=needed, only=results)
         self._spent += trial.work
         self._drawn += trial.work
         self.session.inputs += 1
@@ -200,7 +227,7 @@ class Search:
             for cut in self._cuts.choices(number, draw.detail):
                 before = self._spent
                 inputs = self.draw(replace(draw, detail=cut.detail), number, cut.plain)
-                trial = self._run(inputs, cheap, results)
+                trial = self._run(inputs, cheap, results, is_cheap=True)
                 need = max(trial.whole.exceeded, trial.local.exceeded)
                 self._cuts.note(cut, need, self._spent - before)
                 if not need or self._spent > end:
@@ -209,7 +236,40 @@ class Search:
                 if self._is_enough(results):
                     return trial
             self._cuts.relax()
-        return self._run(self.draw(draw, number), limits)
+        return self._run(self.draw(draw, number), limits, results)
+
+    def _sparse(self, results: Collection[int], limits: Limits) -> Trial | None:
+        """Both modules for inputs that have few different elements; where they have few in any case, for the first
+        draw. None where that is not enough.
+
+        By the first choice, arguments are 0 that make as little else 0 as can be; by the second, others; by the third,
+        the smallest dimensions are not cut, and tables are cut finely.
+        """
+        choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Kind]()
+        most = self._cuts.sparse if choice < WITHOUT_ZEROS else self._cuts.elements
+        limits = replace(limits, elements=min(limits.elements, most))
+        draw = DRAWS[choice % len(DRAWS)]
+        if choice == WITHOUT_ZEROS:
+            draw, plain = STRONG, self._cuts.smallest()
+        while True:
+            before = self._spent
+            trial = self._run(
+                self.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain)),
+                limits,
+                results,
+                is_cheap=True,
+            )
+            need = max(trial.whole.exceeded, trial.local.exceeded)
+            if not need:
+                if not zero and not plain:
+                    self._cuts.note(Cut(draw.detail), 0, self._spent - before)
+                    self._spared, self._tried = [], 1
+                return trial
+            self._zeros = self._zeros or Zeros(self.pair.logical)
+            more = zero | self._zeros.sparing(trial.whole.refused, choice)
+            if more == zero or plain:
+                return None
+            zero = more
 
     def _kinds(self) -> list[tuple[Kind, ...]]:
         """The kinds of the dimensions of every argument."""
@@ -228,7 +288,8 @@ class Search:
         seen = trial.differences(unclear, trials.NOTICED)
         seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
         is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
-        if not seen or size >= self._too_large or self._is_vain(is_evident):
+        far = max((apart.relative for apart in seen.values()), default=0.0)
+        if not seen or (size >= self._too_large and far <= CLEARER * self._left_open) or self._is_vain(is_evident):
             return
         if not is_small:
             seen, work = trials.beyond_noise(trial, seen)
@@ -242,7 +303,8 @@ class Search:
             trial = simpler.trial
             if max(trial.whole.largest, trial.local.largest) < size:
                 said = self._confirm(trial.inputs, simpler.differences)
-            self._too_large = size if said.is_too_large else self._too_large
+            if said.is_too_large:
+                self._too_large, self._left_open = size, math.inf if said.is_dear else far
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
         for n, apart in said.differences.items():
@@ -263,8 +325,13 @@ class Search:
         return True
 
     def _is_enough(self, results: Collection[int]) -> bool:
-        """Whether every result differs clearly, or after a few draws at all."""
-        return all(n in self._best and (trials.is_clear(self._best[n][0]) or self._tried >= FEW) for n in results)
+        """Whether every result differs clearly, or after a few draws at all, or for inputs too large to be replaced."""
+        return all(n in self._best and (self._tried >= FEW or not self._is_unclear(n)) for n in results)
+
+    def _is_unclear(self, n: int) -> bool:
+        """Whether a difference is small, of inputs that are small too."""
+        apart, trial = self._best[n]
+        return not trials.is_clear(apart) and max(trial.whole.largest, trial.local.largest) <= SMALL
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
         """What was found for those results, of as few different inputs as can be, as plain as can be."""
@@ -275,14 +342,24 @@ class Search:
                 by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
         return [self._shrunk(each, end) for each in by_trial.values()]
 
-    def draw(self, draw: Draw, seed: int, plain: Collection[Kind] = ()) -> Inputs:
-        """Inputs; dimensions of the `plain` kinds are not cut."""
+    def draw(
+        self,
+        draw: Draw,
+        seed: int,
+        plain: Collection[Kind] = (),
+        *,
+        zero: Collection[int] = frozenset(),
+        is_table_fine: bool = False,
+    ) -> Inputs:
+        """Inputs; dimensions of the `plain` kinds are not cut, those arguments are 0, and dimensions that others index
+        are cut finely if asked: few indices hardly ever meet two of few classes."""
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
         self._known = known = self._known or _known(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
         cut = [[tiles for _, tiles in each] for each in self._kinds()]
-        return tuple(
+        fine = {below for below in known.below if below is not None and is_table_fine}
+        drawn = (
             random_argument(
                 kind.shape,
                 kind.dtype,
@@ -290,7 +367,7 @@ class Search:
                 tiles=tiles,
                 scale=draw.scale * default_scale(kind.shape) * factors[n],
                 integers=known.below[n] or draw.integers,
-                detail=draw.detail,
+                detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in kind.shape],
                 positive=draw.positive or (n in known.positive and not draw.anything),
                 outside=draw.anything,
                 edges=draw.edges and known.below[n] is None,
@@ -298,6 +375,7 @@ class Search:
             )
             for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
         )
+        return tuple(_filled(blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
 
     def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
@@ -320,7 +398,7 @@ class Search:
 
     def _still(self, found: Counterexample, inputs: Inputs, limits: Limits, is_certain: bool) -> Counterexample | None:
         """The counterexample with other inputs, if it is still as clear a one."""
-        trial = self._run(inputs, limits)
+        trial = self._run(inputs, limits, found.differences)
         still = Counterexample(trial, trial.differences(found.differences))
         if is_certain and _is_as_good(still, found):
             still = Counterexample(trial, self._confirm(inputs, still.differences).differences)

@@ -93,11 +93,12 @@ def test_a_function_of_two_holds_what_arb_finds(name: str) -> None:
     assert known(found) > 0.3
 
 
+@pytest.mark.parametrize("points", [POINTS, np.abs(POINTS)], ids=["any", "none negative"])
 @pytest.mark.parametrize("name", BINARY)
-def test_a_function_of_two_intervals_holds_what_it_is_at_points_within(name: str) -> None:
+def test_a_function_of_two_intervals_holds_what_it_is_at_points_within(name: str, points: Array) -> None:
     bounds = []
     for _ in range(2):
-        ends = GENERATOR.choice(POINTS, (2, 3000))
+        ends = GENERATOR.choice(points, (2, 3000))
         near = ends[0] + np.abs(ends[0]) * GENERATOR.choice([0.0, 1e-15, 1e-3], 3000)
         ends[1] = np.where(GENERATOR.random(3000) < 0.5, near, ends[1])
         bounds.append((ends.min(axis=0), ends.max(axis=0)))
@@ -118,6 +119,24 @@ def test_what_is_exact_stays_exact() -> None:
     assert intervals.is_point(intervals.weighted_sum(counts, np.arange(40))).all()
     assert intervals.is_point(intervals.matrix_product(counts[None], counts.T[None])).all()
     assert functions.REAL["exponential"](intervals.exact(np.array([-np.inf])))["high"] == 0
+
+
+def test_a_product_with_zero_is_zero_where_the_other_factor_is_a_number() -> None:
+    """Of numbers that are not negative too, and where the whole product is left out."""
+    zero, any_ = interval([0.0], [0.0]), interval([0.0, 1.0, 5e-324, 1e300], [0.0, 2.0, 1e-310, 1e300])
+    assert np.array_equal(functions.REAL["multiply"](zero, any_), interval(np.zeros(4), np.zeros(4)))
+    module = load("""module @lost { func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+      %r = stablehlo.multiply %x, %y : tensor<8xf32>
+      return %r : tensor<8xf32> }}""")
+    for real in (np.dtype(np.float64), INTERVALS):
+        for worst, is_lost in ((3.0, True), (np.inf, False), (np.nan, False)):
+            factors = np.append(np.arange(7.0), worst)
+            given = [of_dense(np.zeros(8)), of_dense(factors)]
+            given = [Blocks(b.classes, intervals.exact(b.values)) if real == INTERVALS else b for b in given]
+            (found,) = evaluate(module, given, 1, real=real).results
+            assert found is not None and (found.values.size == 1) is is_lost
+            ends = found.values["low"] if real == INTERVALS else found.values
+            assert np.isnan(ends).sum() == (not is_lost)
 
 
 def test_squares_are_not_negative_where_products_may_be() -> None:

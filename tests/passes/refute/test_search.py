@@ -112,6 +112,39 @@ def test_fewer_classes_are_tried_before_dimensions_are_left_alone(monkeypatch: p
     assert counterexample.trial.inputs[0].values.shape == (1, 2, 2, 2, 2)
 
 
+SCORES = """
+    %q = stablehlo.dot_general %x, %v, contracting_dims = [1] x [0] : (TYPE, TYPE) -> TYPE
+    %k = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (TYPE, TYPE) -> TYPE
+    %i = stablehlo.iota dim = 0 : TYPE
+    %m = stablehlo.multiply %q, %i : TYPE
+    %s = stablehlo.dot_general %m, %k, contracting_dims = [1] x [1] : (TYPE, TYPE) -> TYPE
+    %p = stablehlo.tanh %s : TYPE
+    %o = stablehlo.dot_general %p, %x, contracting_dims = [1] x [0] : (TYPE, TYPE) -> TYPE
+    %c = stablehlo.constant dense<2.0> : TYPE
+    %a = stablehlo.add %o, %x : TYPE
+    %y = stablehlo.multiply %a, %c : TYPE
+"""
+
+
+def test_arguments_are_zero_where_that_keeps_elements_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are all different by their numbers, and so are their scores, unless the weights of one side are 0."""
+    modules = pair("tensor<64x64xf32>", "xvw", "y", SCORES, "dense<2.0>", "dense<3.0>")
+    monkeypatch.setattr(granularity, "CHEAP", 1 << 9)
+    found = Search(modules)
+    assert found.find([0], draws=0) == {0}
+    (inputs,) = (each.trial.inputs for each in found.counterexamples([0]))
+    assert not inputs[1].values.any() and inputs[0].values.any()
+    assert found._best[0][1].whole.largest <= 1 << 8
+
+
+def test_only_what_results_need_is_evaluated() -> None:
+    modules = pair("tensor<64xf32>", "xy", "xr", RATIO, "0.01", "0.011")
+    found = Search(modules)
+    assert found.find([1]) == {1}
+    (trial,) = {id(each): each for _, each in found._best.values()}.values()
+    assert trial.whole.results[0] is None and trial.local.results[0] is None
+
+
 KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
 
 
