@@ -19,17 +19,15 @@ from hlo_verify.evaluate import (
     Limits,
     Zeros,
     default_scale,
-    index_limits,
-    positive_arguments,
     random_argument,
-    reaches,
 )
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
+from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
 from hlo_verify.passes.refute.granularity import Cut, Cuts
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
-from hlo_verify.program.ir import Module, TensorType
+from hlo_verify.program.ir import TensorType
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session, TimeUpError
 
@@ -39,89 +37,8 @@ SMALL = 1 << 14
 FEW = 2
 """After so many draws, a difference need not be clear."""
 
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
-    `integers`; dimensions are cut in up to `detail` classes. What a square root or a logarithm takes is positive in any
-    case, and integers are in their range, unless `anything` goes."""
-
-    scale: float
-    detail: int
-    integers: int
-    positive: bool = False
-    anything: bool = False
-    uneven: bool = False
-    """Whether arguments are of different scales, up to 64 times more or less."""
-    faint: bool = False
-    """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
-    edges: bool = False
-    """Whether numbers are such as wrap, or are halves, but for integers that index something."""
-
-
-EVEN = (
-    Draw(1.0, 2, 8, faint=True),
-    Draw(1.0, 2, 40, positive=True),
-    Draw(16.0, 2, 1000, uneven=True, faint=True),
-    Draw(1e-2, 4, 8),
-    Draw(4.0, 4, 3, anything=True),
-    Draw(1e-3, 4, 40, positive=True),
-    Draw(16.0, 3, 2, positive=True),
-    Draw(1.0, 4, 1000, uneven=True, faint=True),
-    Draw(1e-4, 8, 8, anything=True),
-    Draw(1.0, 8, 1000),
-    Draw(1.0, 32, 8),
-    Draw(8.0, 32, 40),
-    Draw(1.0, 128, 8),
-    Draw(1.0, 8, 8, edges=True),
-)
-"""Small values tell the constants apart that are added to a variance, large ones what saturates, those at the edges of
-a type what wraps or is rounded."""
-
-DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
-"""Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
-once more with as many values as an evaluation may have (`Limits`)."""
-
-TABLE = 16
-"""In so many classes a table is cut finely."""
-
-WITHOUT_ZEROS = 2
-"""The number of the choice of inputs with few different elements in which no arguments are 0: the last."""
-
-SEEDS = (0, 1, 3)
-"""The seeds of those choices."""
-
-STRONG = Draw(4.0, 2, 8)
-"""The last choice: of few different elements, those should tell as much as they can."""
-
 CLEARER = 10
 """How much farther apart values have to be than those that intervals left open, with inputs as large."""
-
-FAINT = 4
-"""Arguments are taken for a state where so many times fewer results depend on them than on another."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What a module's operations say of the values to draw for its arguments."""
-
-    below: tuple[int | None, ...]
-    """What each argument of integers is below, where that is known."""
-    positive: frozenset[int]
-    faint: tuple[bool, ...]
-    """Whether few results depend on an argument."""
-
-    def factors(self, draw: Draw, generator: np.random.Generator) -> list[float]:
-        """What the scale of every argument is times that of others."""
-        rough, tiny = generator.integers(-6, 7, len(self.faint)), generator.integers(-28, -11, len(self.faint))
-        exponents = np.where(self.faint, tiny if draw.faint else 0, rough if draw.uneven else 0)
-        return [float(2.0**n) for n in exponents]
-
-
-def _known(logical: Module) -> _Known:
-    counts = reaches(logical)
-    faint = tuple(FAINT * count <= max(counts) for count in counts)
-    return _Known(index_limits(logical), positive_arguments(logical), faint)
 
 
 @dataclass(slots=True)
@@ -150,7 +67,7 @@ class Search:
     _left_open: float = 0.0
     """How far apart values were there, where enclosures had an answer, but were too wide: what is no clearer is not
     looked at again."""
-    _known: _Known | None = None
+    _known: Known | None = None
     _cuts: Cuts = field(init=False)
     _zeros: Zeros | None = None
     _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
@@ -355,7 +272,7 @@ class Search:
         are cut finely if asked: few indices hardly ever meet two of few classes."""
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
-        self._known = known = self._known or _known(logical)
+        self._known = known = self._known or known_of(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
         cut = [[tiles for _, tiles in each] for each in self._kinds()]
         fine = {below for below in known.below if below is not None and is_table_fine}

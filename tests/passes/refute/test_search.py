@@ -7,8 +7,9 @@ import pytest
 from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute import granularity, search
+from hlo_verify.passes.refute.draws import Draw
 from hlo_verify.passes.refute.granularity import Cut, Cuts
-from hlo_verify.passes.refute.search import Draw, Search
+from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.session import Session
 from tests.support.pairs import REPLICATED, module, on
