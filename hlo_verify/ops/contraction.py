@@ -22,18 +22,20 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, make_poly
 
 
 def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     """A term that is made of a few others, each in its own place, as a concatenation is, with one monomial for each.
 
-    None if it is not, or its places are not told by those variables alone.
+    None if it is not, or its places are not told by those variables alone. Two windows that are heavy together have one
+    name: it is what the name stands for that is in pieces.
     """
     named: dict[Monomial, dict[Monomial, Number]] = {}
-    for mono, c in term.items:
+    for mono, c in _without_name(term).items:
         where = tuple(item for item in mono if _is_place(item[0]) and item[0].free <= places)
         if not where:
             return None
@@ -42,6 +44,15 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
         return None
     pieces = (algebra.multiply(make_poly(((on, 1),)), factor(algebra.build(p), dtype)) for on, p in named.items())
     return algebra.add(*pieces)
+
+
+def _without_name(term: Poly) -> Poly:
+    """What a multiple of a name is; another term is itself."""
+    if len(term.items) != 1:
+        return term
+    mono, c = term.items[0]
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
+    return algebra.scale(unfold(atom)[1][0], c) if isinstance(atom, Read) and atom.tensor.kind == "term" else term
 
 
 def _is_place(atom: Atom) -> bool:

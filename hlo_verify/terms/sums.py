@@ -2,7 +2,7 @@
 
     sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
-    sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule
+    sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule: a name stays one
     sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
@@ -77,6 +77,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]
         if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
+            read_elsewhere = _eliminate(bound, items) if atom.tensor.kind == "term" else None
+            if read_elsewhere is not None:
+                return read_elsewhere
             used("sum of a sum")
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)

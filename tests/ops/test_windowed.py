@@ -34,6 +34,18 @@ def test_what_goes_round_may_be_no_number(form: Callable[..., Any], function: An
     assert report.verdict is Verdict.PROVED
 
 
+def long(x: jax.Array) -> jax.Array:
+    """So long that two windows of it together have a name, and it alone has none."""
+    return x * jnp.sin(x) * jnp.cos(x) + x * jnp.tanh(x)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_windows_are_seen_in_what_has_a_name(form: Callable[..., Any]) -> None:
+    assert hlo_verify.verify(*texts(form, 8, of=(long, long)), refute=False).verdict is Verdict.PROVED
+    wrong = hlo_verify.verify(*texts(form, 8, of=(long, long), off=1), refute=False)
+    assert wrong.verdict is Verdict.UNKNOWN
+
+
 SPOILED = {
     "0 * log x": lambda x: x + 0 * jnp.log(x),
     "log x - log x": lambda x: x + jnp.log(x) - jnp.log(x),

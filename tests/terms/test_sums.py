@@ -276,3 +276,15 @@ def test_a_name_of_what_is_zero_at_the_places_read() -> None:
     zero = algebra.substitute(name, dict.fromkeys((i, j), expr.of_var(summed)))
     product = algebra.multiply(zero, algebra.read(y, (expr.of_var(summed),)))
     assert sums.reduce_sum([summed], product) is algebra.ZERO
+
+
+def test_a_name_that_is_read_at_one_point_stays_one() -> None:
+    """So a shard that a mask and a sum over devices pick has the name that the whole has, as its shards have."""
+    x, y = (tensor("argument", name, "f32", (4,)) for name in "xy")
+    here, summed = expr.of_var(expr.var("x", 0, 4)), expr.fresh("y", 4)
+    v = expr.var("x", 1, 4)
+    name = named(algebra.add(*(algebra.read(source, (expr.of_var(v),)) for source in (x, y))))
+    at = {place: algebra.substitute(name, {v: place}) for place in (here, expr.of_var(summed))}
+    picked = guards.interval(expr.subtract(expr.of_var(summed), here), 0, 0)
+    assert at[here].atom is not None
+    assert sums.reduce_sum([summed], algebra.multiply(picked, at[expr.of_var(summed)])) is at[here]
