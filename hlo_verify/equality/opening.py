@@ -12,7 +12,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import INFINITY, Function
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
 
 
 def opened(p: Poly) -> Poly:
@@ -83,13 +83,13 @@ def _height(name: Tensor) -> int:
 
 
 def _opened_name(p: Poly, name: Tensor) -> Poly | None:
-    result = ZERO
-    for mono, c in p.items:
-        own = {a: unfold(a)[1][0] for a, n in mono if _is_name(a) and a.tensor is name and isinstance(n, int)}
-        if prod(len(algebra.power_of(own[a], n).items) for a, n in mono if a in own) > limit_of("question_terms"):
+    own: dict[Atom, Poly] = {}
+    for mono, _ in p.items:
+        here = [(a, n) for a, n in mono if _is_name(a) and a.tensor is name and isinstance(n, int)]
+        own.update((a, unfold(a)[1][0]) for a, _ in here if a not in own)
+        if prod(len(algebra.power_of(own[a], n).items) for a, n in here) > limit_of("question_terms"):
             return None
-        result = algebra.add(result, algebra.scale(algebra.product_with(mono, own.get), c))
-    return result
+    return algebra.mapped(p, lambda mono: algebra.product_with(mono, own.get))
 
 
 @once_a_session

@@ -5,16 +5,14 @@ from __future__ import annotations
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Poly, Read
+from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read
 
 
 def rebuilt(p: Poly, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly:
     """p with some atoms replaced, and index expressions by others."""
-    result = ZERO
-    for mono, c in p.items:
-        product = algebra.product_with(mono, lambda atom: _rebuilt_atom(atom, on_atom, on_index))
-        result = algebra.add(result, algebra.scale(product, c))
-    return result
+    return algebra.mapped(
+        p, lambda mono: algebra.product_with(mono, lambda atom: _rebuilt_atom(atom, on_atom, on_index))
+    )
 
 
 def _rebuilt_atom(atom: Atom, on_atom: dict[Atom, Poly], on_index: dict[Index, Index]) -> Poly | None:

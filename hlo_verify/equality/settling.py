@@ -17,7 +17,7 @@ from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, Tensor, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
@@ -33,11 +33,7 @@ def settled(p: Poly, effort: Effort) -> Poly:
     """
     if not any(_may_settle(atom) for mono, _ in p.items for atom, _ in mono):
         return p
-    result = ZERO
-    for mono, c in p.items:
-        product = algebra.product_with(mono, lambda atom: _settled_atom(atom, effort))
-        result = algebra.add(result, algebra.scale(product, c))
-    return result
+    return algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda atom: _settled_atom(atom, effort)))
 
 
 def _may_settle(atom: Atom) -> bool:

@@ -66,13 +66,11 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
     What is not in a window is below or above it: `[below]` is any truth value there, and `[above]` the opposite.
     """
     below = {form: algebra.read(tensor("opaque", "below", "i1", ()), ()) for form in windows}
-    result = ZERO
-    for mono, c in p.items:
-        held = [a for a in guards.guards_of(mono) if a.form in windows]
-        truths = {a: _truth_of(a, w := windows[a.form], w is inside, below[w.form]) for a in held}
-        if None in truths.values():
-            return None
-        result = algebra.add(result, algebra.scale(algebra.product_with(mono, truths.get), c))
+    held = [a for mono, _ in p.items for a in guards.guards_of(mono) if a.form in windows]
+    truths = {a: _truth_of(a, w := windows[a.form], w is inside, below[w.form]) for a in held}
+    if None in truths.values():
+        return None
+    result = algebra.mapped(p, lambda mono: algebra.product_with(mono, truths.get))
     unknown = {read.tensor for p in below.values() for read in reads(p)}
     return None if any(read.tensor in unknown for read in reads(result)) else result
 

@@ -139,12 +139,12 @@ class _Rebuild:
         return guards.interval(form, lo, hi)
 
     def poly(self, p: Poly) -> Poly:
-        parts = []
-        for mono, c in self._in_order(p.items, _key_of_addend, lambda item: _uids(item[0])):
-            ordered = self._in_order(mono, _key_of_factor, lambda item: item[0].uid)
-            images = {a: self.atom(a) for a, _ in ordered}  # in that order, as parameters are numbered
-            parts.append(algebra.scale(algebra.product_with(tuple(ordered), images.get), c))
-        return algebra.add(*parts)
+        images: dict[Atom, Poly] = {}  # made in that order, as parameters are numbered
+        for mono, _ in self._in_order(p.items, _key_of_addend, lambda item: _uids(item[0])):
+            for a, _ in self._in_order(mono, _key_of_factor, lambda item: item[0].uid):
+                if a not in images:
+                    images[a] = self.atom(a)
+        return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get))
 
     def _in_order(
         self, items: Sequence[T], key: Callable[[Keys, T], tuple[Any, ...]], age: Callable[[T], Any]

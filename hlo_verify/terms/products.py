@@ -93,6 +93,24 @@ def _image(mono: Monomial, image: Callable[[Any], Poly | None], conditions: bool
     return own if result is ONE else expanded(own, result) if conditions else times(own, result)
 
 
+def mapped(p: Poly, image: Callable[[Monomial], Poly]) -> Poly:
+    """A term with its products replaced, each given as its conditions and as its numbers.
+
+    What its conditions leave of a number is one selection, before and after: `x - c*x`, which is `[not c]*x`, is not
+    the sum of two terms that both compute x. Only numbers that become the same are added up.
+    """
+    under: dict[Monomial, dict[Monomial, Number]] = {}
+    for mono, c in p.items:
+        held = tuple(item for item in mono if item[0].boolean)
+        under.setdefault(numbers_of(mono), {})[held] = c
+    parts = []
+    for numbers, held_by in under.items():
+        where = add(*(scale(image(held), c) for held, c in held_by.items()))
+        if where.items:
+            parts.append(expanded(where, image(numbers)))
+    return add(*parts)
+
+
 def is_condition(p: Poly) -> bool:
     """Whether a term is made of nothing but guards and truth values."""
     return not p.doubt and all(atom.boolean for mono, _ in p.items for atom, _ in mono)
@@ -277,12 +295,7 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
         return read(atom.tensor, [uncut(e, forms) for e in atom.indices])
     if not isinstance(atom, Apply) or not _has_cut(atom):
         return of_atom(atom)
-    args = []
-    for arg in atom.args:
-        total = ZERO
-        for mono, c in arg.items:
-            total = add(total, scale(product_with(mono, lambda a: _uncut_atom(a, forms)), c))
-        args.append(total)
+    args = (mapped(arg, lambda mono: product_with(mono, lambda a: _uncut_atom(a, forms))) for arg in atom.args)
     return apply(atom.function, tuple(args))
 
 

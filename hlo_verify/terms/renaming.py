@@ -81,8 +81,8 @@ class Renaming:
             return p
         found = self._polys.get(p.uid)
         if found is None:
-            renamed = (algebra.scale(algebra.product_with(mono, self._atom), c) for mono, c in p.items)
-            found = self._polys[p.uid] = algebra.add(*renamed)
+            found = algebra.mapped(p, lambda mono: algebra.product_with(mono, self._atom))
+            self._polys[p.uid] = found
         return found
 
     def _atom(self, atom: Atom) -> Poly:

@@ -9,10 +9,10 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, of_index, scale
+from hlo_verify.terms.addition import build, of_index
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.products import add, product_with, read
+from hlo_verify.terms.products import mapped, product_with, read
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, Tensor, value_of
 
 
@@ -39,7 +39,7 @@ class Substitution:
         if found is not None:
             return found
         if p.doubt:
-            result = add(*(scale(self._monomial(mono), c) for mono, c in p.items))
+            result = mapped(p, self._monomial)
         else:
             terms: dict[Monomial, Number] = {}
             for mono, c in p.items:

@@ -13,6 +13,7 @@ from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXIMUM, MINIMUM, real
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import zero_times
+from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number, tensor
 
 SIZE = 4
@@ -125,3 +126,23 @@ def test_one_element_is_the_best(kind: str) -> None:
     assert signs.of(count) == signs.POSITIVE
     other = sums.reduce_sum([v], apply(IS_ZERO, (algebra.subtract(at(B, expr.of_var(v)), best),)))
     assert signs.of(other) == signs.ZERO | signs.POSITIVE
+
+
+def test_what_conditions_leave_of_a_number_is_one_selection_elsewhere_too() -> None:
+    """`t - c*t` computes no t where c holds, and does not at other places or of other tensors."""
+    place = {ROW: expr.constant(0)}
+    for condition in (first(), at(C)):
+        left = algebra.select(condition, ZERO, log(at(A)))
+        there = algebra.select(algebra.substitute(condition, place), ZERO, log(at(A, expr.constant(0))))
+        assert algebra.substitute(left, place) is there
+        renamed = Renaming({A: B}, Leaves()).poly(left)
+        assert renamed is algebra.select(condition, ZERO, log(at(B)))
+
+
+def test_what_becomes_the_same_elsewhere_is_lost() -> None:
+    v = expr.var("x", 1, SIZE)
+    t, same = log(at(A)), {v: expr.of_var(ROW)}
+    there = log(at(A, expr.of_var(v)))
+    assert algebra.substitute(algebra.subtract(t, there), same) is zero_times(t)
+    masked = algebra.subtract(algebra.multiply(at(C), t), algebra.multiply(at(C, expr.of_var(v)), t))
+    assert algebra.substitute(masked, same) is algebra.multiply(at(C), zero_times(t))
