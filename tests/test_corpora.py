@@ -24,10 +24,19 @@ def test_ring_attention_of_maxtext() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt3-175b_512_fsdp64_tp8", "mixtral-8x7b_64_fsdp8_ep8", "cpu_deepseek2-16b_64_dense_fsdp8_ep8"]
+    "name",
+    [
+        "gpt3-175b_512_fsdp64_tp8",
+        "llama3-8b_16_fsdp16",
+        "llama3-8b_16_fsdp4_tp4_unscanned",
+        "mixtral-8x7b_64_dense_drop_ep8_tp2",
+        "mixtral-8x7b_64_fsdp8_ep8",
+        "cpu_deepseek2-16b_64_dense_fsdp8_ep8",
+    ],
 )
 def test_train_steps_of_maxtext(name: str) -> None:
-    """Rings of devices with their windows of an einsum, along one mesh axis or two; experts by sort and scatter."""
+    """Rings of devices with their windows of an einsum, along one mesh axis or two; experts by sort and scatter, or by
+    products with masks; layers one after another instead of a loop over them."""
     folder = CORPORA / "maxtext" / name
     report = hlo_verify.verify(folder / "logical.hlo.pb.gz", folder / "partitioned.hlo.pb.gz", refute=False)
     assert report.verdict is hlo_verify.Verdict.PROVED

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import hlo_verify
@@ -10,15 +12,22 @@ from hlo_verify import Verdict, custom_calls
 MOSAIC = '{\\"custom_call_config\\": {\\"body\\": \\"QUJD\\"MORE}}'
 
 
-def module(call: str, before: str = "", devices: int = 4) -> str:
-    """A call on `%x`, of which every device has all."""
-    kind = "tensor<8x6xf32>"
+KIND = "tensor<8x6xf32>"
+
+
+def program(body: str, result: str = "%y", devices: int = 4) -> str:
+    """A module that makes its result of `%x`; every device has all of both."""
     return (
         f"module @m attributes {{mhlo.num_partitions = {devices} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
-        f'func.func public @main(%x: {kind} {{mhlo.sharding = "{{replicated}}"}}) -> '
-        f'({kind} {{mhlo.sharding = "{{replicated}}"}}) {{\n'
-        f"{before}\n%y = stablehlo.custom_call {call} : ({kind}) -> {kind}\nreturn %y : {kind}\n}}\n}}\n"
+        f'func.func public @main(%x: {KIND} {{mhlo.sharding = "{{replicated}}"}}) -> '
+        f'({KIND} {{mhlo.sharding = "{{replicated}}"}}) {{\n'
+        f"{body}\nreturn {result} : {KIND}\n}}\n}}\n"
     )
+
+
+def module(call: str, before: str = "", devices: int = 4) -> str:
+    """A call on `%x`."""
+    return program(f"{before}\n%y = stablehlo.custom_call {call} : ({KIND}) -> {KIND}", devices=devices)
 
 
 def pallas(more: str = "", operand: str = "%x", attributes: str = "") -> str:
@@ -135,3 +144,36 @@ def test_halves_of_wide_numbers_are_put_together_element_by_element() -> None:
 
     assert report(combined(8), combined(2)).verdict is Verdict.PROVED
     assert report(combined(8, "%x, %n"), combined(2, "%n, %x")).verdict is Verdict.UNKNOWN
+
+
+OF_X = """
+%zero = stablehlo.constant dense<0.0> : tensor<8x6xf32>
+%n = stablehlo.negate %x : tensor<8x6xf32>
+%inside = stablehlo.compare GT, %x, %zero : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xi1>
+"""
+
+
+def computing(*lines: str) -> str:
+    """A module whose devices compute `%r` by some lines, in which `kernel(%v)` is what a kernel makes of a value."""
+    call = f"stablehlo.custom_call {pallas(operand='OPERAND')} : (TYPE) -> TYPE"
+    body = re.sub(r"kernel\((%\w+)\)", lambda found: call.replace("OPERAND", found[1]), "\n".join(lines))
+    return program(OF_X + body.replace("TYPE", KIND).replace("TRUTHS", "tensor<8x6xi1>"), "%r")
+
+
+@pytest.mark.parametrize(
+    ("both", "alone"),
+    [
+        (["%y = kernel(%x)"], ["%k = kernel(%zero)"]),
+        (["%y = kernel(%x)"], ["%k = kernel(%n)"]),
+        (["%y = kernel(%x)"], ["%k = stablehlo.reverse %y, dims = [0] : TYPE"]),
+        (["%k = kernel(%n)", "%y = stablehlo.select %inside, %k, %x : TRUTHS, TYPE"], []),
+        (["%k = kernel(%n)", "%y = kernel(%k)"], []),
+    ],
+    ids=["of zeros", "of other values", "at other places", "selected", "inside of another"],
+)
+def test_zero_times_what_a_kernel_gives_is_not_zero(both: list[str], alone: list[str]) -> None:
+    """It may be no number: of padding, of what the logical module does not ask it for, or does not use."""
+    masked = ["%0 = stablehlo.multiply %k, %zero : TYPE", "%r = stablehlo.add %y, %0 : TYPE"]
+    logical = computing(*both, "%r = stablehlo.add %y, %zero : TYPE")
+    assert report(logical, logical).verdict is Verdict.PROVED
+    assert report(logical, computing(*both, *alone, *masked)).verdict is Verdict.UNKNOWN
