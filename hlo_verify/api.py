@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from hlo_verify import custom_calls
 from hlo_verify.diagnostics import Annotation, Input, Internal
@@ -20,35 +20,24 @@ from hlo_verify.registered_calls import as_said
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sources import shardings_file
+from hlo_verify.sources.modules import (
+    Jitted,
+    Source,
+    contents_of,
+    demanded_of_results,
+    given_as,
+    module_of,
+    program_of_ranks,
+)
 from hlo_verify.xla.partition import Partitioned, partition
 
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.between import Question
     from hlo_verify.passes.place.inferred import Inferred
-    from hlo_verify.program.ir import Module, TensorType
-    from hlo_verify.program.sharding import Sharding
+    from hlo_verify.program.ir import Module
     from hlo_verify.report import Report
 
 
-class Lowered(Protocol):
-    """A lowered JAX function: what `jax.jit(f).lower(...)` returns."""
-
-    def as_text(self, *, debug_info: bool = False) -> str: ...
-
-
-class Traced(Protocol):
-    """A traced JAX function: what `jax.jit(f).trace(...)` returns."""
-
-    def lower(self, *, lowering_platforms: tuple[str, ...]) -> Any: ...
-
-
-class Jitted(Protocol):
-    """What `jax.jit(f)` returns."""
-
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
-
-
-Source: TypeAlias = "str | bytes | Path | Lowered | Traced | Module"
 Progress = Callable[[int, int], None]
 
 
@@ -124,8 +113,10 @@ def verify(
             return _verify_one(logical, devices, given, keep, asked, progress)
         if keep is not None:
             raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
-        between = None if annotated is None else _module(annotated, devices)
-        return _verify_pair(logical, partitioned, between, devices, (given, _demanded(results)), asked, progress)
+        between = None if annotated is None else module_of(annotated, devices)
+        return _verify_pair(
+            logical, partitioned, between, devices, (given, demanded_of_results(results)), asked, progress
+        )
 
 
 @deeply
@@ -142,8 +133,8 @@ def replay(
     from hlo_verify.passes.refute.refute import again
 
     saved = files.read(Path(witness))
-    whole = _module(saved.logical if logical is None else logical, devices or saved.devices)
-    parts = _module(saved.partitioned if partitioned is None else partitioned, devices or saved.devices)
+    whole = module_of(saved.logical if logical is None else logical, devices or saved.devices)
+    parts = module_of(saved.partitioned if partitioned is None else partitioned, devices or saved.devices)
     if any(n >= len(whole.result_types) for n, *_ in saved.points):
         raise InputError("the witness is for more results than the logical module has", Input.NOT_A_PAIR)
     return again(saved, whole, parts)
@@ -171,15 +162,15 @@ def _verify_pair(
     asked: _Asked,
     progress: Progress | None,
 ) -> Report:
-    whole = _module(logical, devices)
-    parts = _ranks(partitioned) if isinstance(partitioned, list | tuple) else _module(partitioned, devices)
+    whole = module_of(logical, devices)
+    parts = program_of_ranks(partitioned) if isinstance(partitioned, list | tuple) else module_of(partitioned, devices)
     for shardings in given:
         whole = whole if shardings is None else shardings.apply(whole)
 
     def contents(question: Question) -> tuple[bytes, bytes]:
         if isinstance(partitioned, list | tuple) or question.partitioned is not parts:  # there are no such files
             return question.given.bytecode(), question.partitioned.bytecode()
-        return _bytes(logical), _bytes(partitioned)
+        return contents_of(logical), contents_of(partitioned)
 
     return _between(whole, annotated, parts, asked, contents, progress)
 
@@ -192,7 +183,7 @@ def _verify_one(
     asked: _Asked,
     progress: Progress | None,
 ) -> Report:
-    contents = _contents(source)
+    contents = given_as(source)
     conversion.start()
     asked.session.phase = "XLA partitioned the module"
     with partition(contents, devices=devices, shardings=given) as job:
@@ -207,12 +198,14 @@ def _verify_one(
             made = job.wait(partial(_waiting, asked.session, progress))
         except TimeUpError:
             return _late(whole, whole.partitions or 1, asked.session)
-        files = (_bytes(contents), made.partitioned.read_bytes())
+        files = (contents_of(contents), made.partitioned.read_bytes())
         if keep is not None:
             _keep(files[0], made, Path(keep))
         annotated, parts = load(made.annotated), load(made.partitioned)
     whole = whole if given is None else given.apply(whole)
-    annotated, left = _complete(annotated, parts)
+    from hlo_verify.xla.left_open import completed
+
+    annotated, left = completed(annotated, parts)
     report = _between(whole, annotated, parts, asked, lambda _: files, progress)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
@@ -369,102 +362,6 @@ def _rechecked(
             replace(result, verdict=Verdict.UNKNOWN, reason=reason, code=Internal.DISAGREEMENT) for result in results
         )
     return replace(report, recheck=found, results=results)
-
-
-def _bytes(source: Source) -> bytes:
-    """The contents of a module's file."""
-    from hlo_verify.passes.load.load import read_file
-    from hlo_verify.program.ir import Module
-
-    if isinstance(source, Module):
-        raise InputError("a witness holds both modules as files: pass paths or contents", Input.USAGE)
-    contents = _contents(source)
-    if isinstance(contents, Path):
-        return read_file(contents)
-    return contents.encode() if isinstance(contents, str) else contents
-
-
-def _module(source: Source, devices: int | None) -> Module:
-    from hlo_verify.program.ir import Module
-
-    if isinstance(source, Module):
-        return source
-    contents = _contents(source)
-    if isinstance(contents, Path) and conversion.needed(contents):
-        conversion.start()
-    from hlo_verify.passes.load.load import load  # takes half a second, and the process starts meanwhile
-
-    return load(contents, devices=devices)
-
-
-def _demanded(path: str | Path | None) -> shardings_file.Shardings | None:
-    """What a shardings file says of results, of which it says something alone."""
-    if path is None:
-        return None
-    found = shardings_file.read_shardings(path)
-    if found.arguments:
-        raise InputError(f"{path}: of arguments, shardings says where they lie, not results", Input.SHARDINGS_FILE)
-    return found
-
-
-def _ranks(sources: list[Source] | tuple[Source, ...]) -> Module:
-    """The program of which each rank has a graph."""
-    from hlo_verify.passes.load.merge_ranks import merged
-
-    if not sources:
-        raise InputError("the list of the ranks' graphs is empty", Input.USAGE)
-    return merged([_module(source, None) for source in sources])
-
-
-def _contents(source: Source) -> str | bytes | Path:
-    """A path or the contents of a file."""
-    if isinstance(source, str):
-        return source if "\n" in source else Path(source)
-    if isinstance(source, bytes | Path):
-        return source
-    if not hasattr(source, "as_text") and hasattr(source, "lower"):
-        if hasattr(source, "trace"):
-            raise InputError(
-                "not a module: a jitted function; pass it to hlo_verify.check with its arguments", Input.USAGE
-            )
-        source = source.lower(lowering_platforms=("cpu",))  # the XLA in jaxlib partitions for CPUs
-    if hasattr(source, "as_text"):
-        return str(source.as_text(debug_info=True))
-    raise InputError(
-        f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function",
-        Input.USAGE,
-    )
-
-
-def _complete(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
-    """The module with what XLA left without a sharding replicated, and the names of such arguments.
-
-    Only for what XLA itself partitioned: it takes and returns those whole on every device (see
-    docs/decisions/unannotated.md). For results this asks the most that can be asked.
-    """
-    from hlo_verify.program.pair import check_placed
-    from hlo_verify.program.sharding import replicated
-
-    check_placed(logical, partitioned)
-    devices = partitioned.partitions
-    if devices is None:
-        return logical, []
-
-    def fill(shardings: Sequence[Sharding | None], whole: Sequence[TensorType], parts: Sequence[TensorType]) -> Any:
-        filled = [
-            replicated(kind.rank, devices) if sharding is None and kind == part else sharding
-            for sharding, kind, part in zip(shardings, whole, parts, strict=False)
-        ]
-        return (*filled, *shardings[len(filled) :])
-
-    arguments = fill(logical.argument_shardings, logical.main.argument_types, partitioned.main.argument_types)
-    results = fill(logical.result_shardings, logical.result_types, partitioned.result_types)
-    left = [
-        name
-        for name, before, after in zip(logical.argument_names, logical.argument_shardings, arguments, strict=True)
-        if before is None and after is not None
-    ]
-    return replace(logical, argument_shardings=arguments, result_shardings=results), left
 
 
 def _keep(given: bytes, made: Partitioned, folder: Path) -> None:

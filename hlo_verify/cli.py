@@ -12,11 +12,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from hlo_verify.diagnostics import CODES, Diagnostic, Input, Internal, near
+from hlo_verify.diagnostics import CODES, Input, Internal, near
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.limits import EFFORTS, TIME_LIMIT
+from hlo_verify.limits import TIME_LIMIT
+from hlo_verify.options import (
+    INPUT_ERROR,
+    INTERNAL_ERROR,
+    INTERRUPTED,
+    PROVED,
+    REFUTED,
+    UNKNOWN,
+    complain,
+    make_parser,
+)
 
 if TYPE_CHECKING:
     from hlo_verify.render import Outcome
@@ -24,24 +34,8 @@ if TYPE_CHECKING:
     from hlo_verify.report import ChainReport, Report
     from hlo_verify.sources.dump_chains import Chain
 
-PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 Verify = Callable[..., "Report"]
-
-_EPILOG = """\
-exit status:
-  0   PROVED   every result is proved
-  1   REFUTED  some result is shown to differ
-  2            usage or input error
-  3   UNKNOWN  neither; the report says where and why
-  70           internal error of hlo-verify: nothing was decided, or --recheck disagrees with the proof
-  130          interrupted; what was known is printed
-  Of several modules, the first that applies of 1, 2, 70, 3, 0.
-
-Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
-under [tool.hlo-verify].
-Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,75 +53,6 @@ class Job:
     """What is verified pass by pass, instead of all these."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(_complain(InputError(message, Input.USAGE).diagnostic, INPUT_ERROR))
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version
-
-        from hlo_verify import __version__
-
-        print(f"hlo-verify {__version__} (jaxlib {version('jaxlib')}, Python {sys.version.split()[0]})")
-        parser.exit(PROVED)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="hlo-verify",
-        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
-        "       hlo-verify --each-pass DUMP_DIR\n"
-        "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
-        description="Prove that a module partitioned for many devices computes what the whole module computes.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        type=Path,
-        help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
-        "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to; or two folders of "
-        "graphs (a neuron-compile-cache), which are paired by their arguments and results. Modules are "
-        "StableHLO text or bytecode, portable or jax.export artifacts, HLO text or serialized HloModuleProtos, plain "
-        "or gzipped",
-    )
-    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
-    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
-    add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
-    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
-    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
-    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
-    add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
-    add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
-    add(
-        "--refute",
-        action=argparse.BooleanOptionalAction,
-        help="look for inputs that make a result differ (default: yes)",
-    )
-    add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
-    add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
-    add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
-    add("--jobs", type=_positive, metavar="N", default=1, help="processes for --recheck (default: 1)")
-    add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
-    add(
-        "--time-limit",
-        type=_seconds,
-        metavar="SECONDS",
-        help=f"how long a pair may take; then the report says what is known (default: {TIME_LIMIT:g}, 0 is no limit)",
-    )
-    add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
-    add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
-    add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
-    add("--traceback", action="store_true", help="show where an internal error happened")
-    add("--version", action=_Version, nargs=0, help="show the version and exit")
-    return parser
-
-
 def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
     parser = make_parser()
@@ -137,7 +62,7 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
     try:
         return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
     except InputError as error:
-        return _complain(error.diagnostic, INPUT_ERROR)
+        return complain(error.diagnostic, INPUT_ERROR)
     except KeyboardInterrupt:
         print("hlo-verify: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -146,7 +71,7 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
             raise
         from hlo_verify import defects
 
-        return _complain(defects.diagnose(error), INTERNAL_ERROR)
+        return complain(defects.diagnose(error), INTERNAL_ERROR)
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -423,29 +348,6 @@ def exit_status(outcomes: Sequence[Outcome]) -> int:
     if failures:
         return INPUT_ERROR if False in failures else INTERNAL_ERROR
     return PROVED if verdict is Verdict.PROVED else UNKNOWN
-
-
-def _complain(said: Diagnostic, status: int) -> int:
-    from hlo_verify.render.text import problem
-
-    print(f"hlo-verify: {problem(said)}", file=sys.stderr)
-    return status
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"not a number of seconds: {text!r}")
-    return seconds
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
 
 
 if __name__ == "__main__":

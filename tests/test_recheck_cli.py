@@ -12,6 +12,7 @@ import pytest
 from hlo_verify import api, cli
 from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
+from hlo_verify.sources.modules import module_of
 
 FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3)
 WRONG = replace(FOUND, agreed=7, disagreements=(Disagreement("dot_general", "train.py:57", "at p0=0: x = 1"),))
@@ -45,7 +46,7 @@ def test_a_disagreement_takes_the_verdict_away(monkeypatch: pytest.MonkeyPatch) 
     examined = Examination(replace(_report(FOUND), recheck=None), {})
     monkeypatch.setattr("hlo_verify.passes.chain.between.examine", lambda *_, **__: examined)
     monkeypatch.setattr("hlo_verify.passes.recheck.recheck.recheck", lambda *_, **__: WRONG)
-    module = api._module("module @m { func.func public @main() { return } }\n", 8)
+    module = module_of("module @m { func.func public @main() { return } }\n", 8)
     report = api.verify(module, module, recheck=True, refute=False)
     assert (report.verdict, report.recheck) == (Verdict.UNKNOWN, WRONG)
     assert api.verify(module, module, refute=False).verdict is Verdict.PROVED

@@ -235,7 +235,7 @@ class _Rows:
 class _Scattered(NamedTuple):
     """What tells functions of rows apart, besides their arguments."""
 
-    region: Any
+    region: tuple[Poly, ...]
     dimension_numbers: tuple[tuple[str, Any], ...]
     unique_indices: bool
     fixed: tuple[int, ...]

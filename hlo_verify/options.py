@@ -1,0 +1,122 @@
+"""What the command line takes: its options, its exit statuses, and how it complains."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hlo_verify.diagnostics import Diagnostic, Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.limits import EFFORTS, TIME_LIMIT
+
+PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+_EPILOG = """\
+exit status:
+  0   PROVED   every result is proved
+  1   REFUTED  some result is shown to differ
+  2            usage or input error
+  3   UNKNOWN  neither; the report says where and why
+  70           internal error of hlo-verify: nothing was decided, or --recheck disagrees with the proof
+  130          interrupted; what was known is printed
+  Of several modules, the first that applies of 1, 2, 70, 3, 0.
+
+Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
+under [tool.hlo-verify].
+Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(complain(InputError(message, Input.USAGE).diagnostic, INPUT_ERROR))
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        from hlo_verify import __version__
+
+        print(f"hlo-verify {__version__} (jaxlib {version('jaxlib')}, Python {sys.version.split()[0]})")
+        parser.exit(PROVED)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="hlo-verify",
+        usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
+        "       hlo-verify --each-pass DUMP_DIR\n"
+        "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE",
+        description="Prove that a module partitioned for many devices computes what the whole module computes.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        type=Path,
+        help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
+        "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to; or two folders of "
+        "graphs (a neuron-compile-cache), which are paired by their arguments and results. Modules are "
+        "StableHLO text or bytecode, portable or jax.export artifacts, HLO text or serialized HloModuleProtos, plain "
+        "or gzipped",
+    )
+    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
+    add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
+    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
+    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
+    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
+    add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
+    add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
+    add(
+        "--refute",
+        action=argparse.BooleanOptionalAction,
+        help="look for inputs that make a result differ (default: yes)",
+    )
+    add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
+    add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
+    add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
+    add("--jobs", type=_positive, metavar="N", default=1, help="processes for --recheck (default: 1)")
+    add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
+    add(
+        "--time-limit",
+        type=_seconds,
+        metavar="SECONDS",
+        help=f"how long a pair may take; then the report says what is known (default: {TIME_LIMIT:g}, 0 is no limit)",
+    )
+    add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
+    add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
+    add("--traceback", action="store_true", help="show where an internal error happened")
+    add("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+def complain(said: Diagnostic, status: int) -> int:
+    """Print a message to standard error; the status is what `main` returns."""
+    from hlo_verify.render.text import problem
+
+    print(f"hlo-verify: {problem(said)}", file=sys.stderr)
+    return status
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"not a number of seconds: {text!r}")
+    return seconds
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
