@@ -21,7 +21,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Tiling:
     """How a tensor lies on the devices: `blocks[d, k]` is the block of device d along dimension k, of `counts[k]`;
     `others[d]` numbers the devices that hold the same block."""
 
@@ -34,40 +34,40 @@ class Cut:
         return len(self.others)
 
 
-def cut_of(sharding: Sharding) -> Cut:
-    return Cut(sharding.tiles, sharding.coordinates, sharding.others)
+def tiling_of(sharding: Sharding) -> Tiling:
+    return Tiling(sharding.tiles, sharding.coordinates, sharding.others)
 
 
-def shard(a: Blocks, cut: Cut, fillers: Sequence[Blocks], run: Run) -> Blocks:
+def shard(a: Blocks, tiling: Tiling, fillers: Sequence[Blocks], run: Run) -> Blocks:
     """Each device's block of a tensor, `ceil(size / count)` long; `fillers` are scalars for what lies past its end.
 
     The elements past the end of dimension k are the filler k.
     """
-    if a.devices == 1 and cut.devices > 1:
-        a = replaced(a, 0, run.maps.constant(cut.devices), a.values)
-    tiled = [k for k, count in enumerate(cut.counts) if count > 1]
+    if a.devices == 1 and tiling.devices > 1:
+        a = replaced(a, 0, run.maps.constant(tiling.devices), a.values)
+    tiled = [k for k, count in enumerate(tiling.counts) if count > 1]
     for k in tiled:
-        size, count = a.shape[k], cut.counts[k]
+        size, count = a.shape[k], tiling.counts[k]
         if size % count:
             a = padded(a, fillers[k], k + 1, np.arange(size), -(-size // count) * count, run)
     if not tiled:
         return a
-    first, which = unique_rows(np.ascontiguousarray(cut.blocks[:, tiled]))
+    first, which = unique_rows(np.ascontiguousarray(tiling.blocks[:, tiled]))
     columns = []
     for k in tiled:
-        size = a.shape[k] // cut.counts[k]
-        row_of, column_of, table = rows(a.classes[k + 1], cut.blocks[first, k] * size, size)
+        size = a.shape[k] // tiling.counts[k]
+        row_of, column_of, table = rows(a.classes[k + 1], tiling.blocks[first, k] * size, size)
         columns.append((k + 1, row_of, column_of, table))
     return assembled(a, run.maps.intern(which), columns, run)
 
 
-def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
+def joined(a: Blocks, shape: Sequence[int], tiling: Tiling, run: Run) -> Blocks:
     """The whole tensor, of that shape, as each device sees it: every element from the device with its block that is
     otherwise like it (`others`)."""
-    if a.devices == 1 and cut.devices > 1:
-        a = replaced(a, 0, run.maps.constant(cut.devices), a.values)
-    tiled = [k for k, count in enumerate(cut.counts) if count > 1]
-    owner = a.classes[0][_owners(cut, tiled)]
+    if a.devices == 1 and tiling.devices > 1:
+        a = replaced(a, 0, run.maps.constant(tiling.devices), a.values)
+    tiled = [k for k, count in enumerate(tiling.counts) if count > 1]
+    owner = a.classes[0][_owners(tiling, tiled)]
     first, which = unique_rows(owner.reshape(len(owner), -1))
     pattern = owner[first]
     kinds = []
@@ -78,7 +78,7 @@ def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
         kinds.append(kind)
     run.spend(pattern.size * math.prod(a.values.shape[1:]))
     values = a.values[pattern]  # devices, kinds of blocks, classes within a block
-    order, sizes, maps = [0], [len(pattern)], [run.maps.intern(which[cut.others])]
+    order, sizes, maps = [0], [len(pattern)], [run.maps.intern(which[tiling.others])]
     for k, size in enumerate(a.shape):
         count = a.values.shape[k + 1]
         if k in tiled:
@@ -90,8 +90,8 @@ def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
             maps.append(a.classes[k + 1])
             sizes.append(count)
         order.append(1 + len(tiled) + k)
-        if size * cut.counts[k] < shape[k] or size * (cut.counts[k] - 1) > shape[k] > size:
-            raise UnknownError(f"{cut.counts[k]} blocks of {size} for {shape[k]} elements")
+        if size * tiling.counts[k] < shape[k] or size * (tiling.counts[k] - 1) > shape[k] > size:
+            raise UnknownError(f"{tiling.counts[k]} blocks of {size} for {shape[k]} elements")
     whole = Blocks(tuple(maps), np.transpose(values, order).reshape(sizes))
     for k, size in enumerate(shape, 1):
         classes = whole.classes[k]
@@ -99,15 +99,15 @@ def joined(a: Blocks, shape: Sequence[int], cut: Cut, run: Run) -> Blocks:
     return whole
 
 
-def _owners(cut: Cut, tiled: Sequence[int]) -> Array:
-    """The device for each number of `others` and each block along the dimensions that are cut."""
-    copies = int(cut.others.max()) + 1
-    counts = [cut.counts[k] for k in tiled]
-    number = cut.others
+def _owners(tiling: Tiling, tiled: Sequence[int]) -> Array:
+    """The device for each number of `others` and each block along the dimensions that are tiling."""
+    copies = int(tiling.others.max()) + 1
+    counts = [tiling.counts[k] for k in tiled]
+    number = tiling.others
     for k in tiled:
-        number = number * cut.counts[k] + cut.blocks[:, k]
+        number = number * tiling.counts[k] + tiling.blocks[:, k]
     table = np.full(copies * math.prod(counts), -1, np.int64)
-    table[number] = np.arange(cut.devices)
+    table[number] = np.arange(tiling.devices)
     if (table < 0).any():
         raise UnknownError("blocks that are not all on the same number of devices")
     return table.reshape(copies, *counts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate.blocks import Blocks, compact, scalar
-from hlo_verify.evaluate.border import Cut, cut_of, joined, shard
+from hlo_verify.evaluate.border import Tiling, joined, shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.ordering import top_k
@@ -25,12 +25,12 @@ from hlo_verify.program.op_families import BORDERS, IDENTITIES
 from hlo_verify.program.sharding import Sharding, automatic, device_counts, parse_local
 
 
-def entered(a: Blocks, shape: tuple[int, ...], cut: Cut, run: Run) -> Blocks:
+def entered(a: Blocks, shape: tuple[int, ...], tiling: Tiling, run: Run) -> Blocks:
     """A device's block, of that shape; zero past the end of the tensor."""
-    if any(n != -(-size // count) for n, size, count in zip(shape, a.shape, cut.counts, strict=True)):
-        raise UnknownError(f"a manual region that takes {shape} of {a.shape} in {cut.counts} blocks")
-    zero = scalar(0, (), a.values.dtype, cut.devices, run.maps)
-    return compact(shard(a, cut, [zero] * len(shape), run), run.maps)
+    if any(n != -(-size // count) for n, size, count in zip(shape, a.shape, tiling.counts, strict=True)):
+        raise UnknownError(f"a manual region that takes {shape} of {a.shape} in {tiling.counts} blocks")
+    zero = scalar(0, (), a.values.dtype, tiling.devices, run.maps)
+    return compact(shard(a, tiling, [zero] * len(shape), run), run.maps)
 
 
 def left(a: Blocks, shape: tuple[int, ...], sharding: Sharding, dtype: str, run: Run) -> Blocks:
@@ -42,7 +42,7 @@ def left(a: Blocks, shape: tuple[int, ...], sharding: Sharding, dtype: str, run:
             raise UnknownError("a manual region that gives addends of truth values")
         members, _ = members_of(sharding.addend_groups(), sharding.devices)
         a = reduced_over(a, members, None, dtype, run)
-    return compact(joined(a, shape, cut_of(sharding), run), run.maps)
+    return compact(joined(a, shape, tiling_of(sharding), run), run.maps)
 
 
 def computation(op: Op, args: list[Blocks | None], run: Run, place: Place) -> list[Blocks | None]:
@@ -61,7 +61,7 @@ def computation(op: Op, args: list[Blocks | None], run: Run, place: Place) -> li
         placed = _placed(sharding, mesh.size)
         if placed.addend_count > 1:
             raise UnknownError("a manual region that is handed addends of a tensor")
-        given.append(None if a is None else entered(a, kind.shape, cut_of(placed), run))
+        given.append(None if a is None else entered(a, kind.shape, tiling_of(placed), run))
     results = run.run(run, body, given, inner)
     return [
         None if a is None else left(a, kind.shape, _placed(sharding, mesh.size), kind.dtype, run)
@@ -112,7 +112,7 @@ def _subgroups(text: object, rank: int, devices: int) -> Sharding:
     return found.spread(devices)
 
 
-def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Cut:
+def _tiling(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Tiling:
     """A dimension's tiles outside are its blocks, each in as many tiles as the dimension has inside."""
     counts, columns, within = [], [], outer.others
     radix = int(outer.others.max()) + 1
@@ -133,7 +133,7 @@ def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[
     _, first, which = np.unique(inner.manual, return_index=True, return_inverse=True)
     if not np.array_equal(blocks[first[which.reshape(-1)]], blocks):
         raise UnknownError("a manual region whose blocks are split over axes that are not manual")
-    return Cut(tuple(counts), blocks, within)
+    return Tiling(tuple(counts), blocks, within)
 
 
 def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
@@ -145,10 +145,10 @@ def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
     shapes = [a.shape, kind.shape]
     outer, inner = (_subgroups(t, a.values.ndim - 1, place.devices) for t in (texts if inwards else texts[::-1]))
     whole, local = shapes if inwards else shapes[::-1]
-    cut = _cut(outer, inner, whole, local)
+    tiling = _tiling(outer, inner, whole, local)
     if inwards:
-        return [entered(a, local, cut, run)]
-    return [compact(joined(a, whole, cut, run), run.maps)]
+        return [entered(a, local, tiling, run)]
+    return [compact(joined(a, whole, tiling, run), run.maps)]
 
 
 def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

@@ -21,7 +21,7 @@ from hlo_verify.evaluate.balls import (
     number,
 )
 from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
-from hlo_verify.evaluate.border import cut_of, shard
+from hlo_verify.evaluate.border import shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.intervals import INTERVALS, middle
@@ -97,7 +97,7 @@ def shards(
         drawn = _drawn(a.values, generator)
         other = np.full_like(a.values, exact(drawn, a.values.dtype)[()] if is_enclosure(a.values) else drawn)
         a = replaced(a, 0, run.maps.intern(np.arange(devices) != sharding.only), np.concatenate([a.values, other]))
-    return shard(a, cut_of(sharding), fillers, run)
+    return shard(a, tiling_of(sharding), fillers, run)
 
 
 def _drawn(values: Array, generator: np.random.Generator) -> Any:
@@ -170,17 +170,17 @@ def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid |
             kind = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
             found = reduced_over(found, members, None, kind, run)
     zero = scalar(0, (), expected.values.dtype, devices, run.maps)
-    cut = cut_of(sharding)
+    tiling = tiling_of(sharding)
     if found.shape == whole.shape and math.prod(sharding.tiles) > 1:
-        found = shard(found, cut, [zero] * len(whole.shape), run)
+        found = shard(found, tiling, [zero] * len(whole.shape), run)
     inside = scalar(True, whole.shape, np.bool_, devices, run.maps)
     no = scalar(False, (), np.bool_, devices, run.maps)
-    inside = shard(inside, cut, [no] * len(whole.shape), run)
+    inside = shard(inside, tiling, [no] * len(whole.shape), run)
     if sharding.only is not None:
         here = np.arange(devices) == sharding.only
         kept = inside.values & np.array([False, True]).reshape((-1,) + (1,) * len(whole.shape))
         inside = replaced(inside, 0, run.maps.intern(here), kept)
-    expected = shard(expected, cut, [zero] * len(whole.shape), run)
+    expected = shard(expected, tiling, [zero] * len(whole.shape), run)
     if expected.shape != found.shape:
         said = f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}"
         raise InputError(said, Annotation.WRONG_SHARD)
