@@ -122,6 +122,7 @@ APART = {
     "evaluate.groups.CROSS_PARTITION": "a meaning, which the evaluator has for itself",
     "evaluate.interpret.KEEPS_CLASSES": "what saves time there alone",
     "evaluate.interpret.ARITHMETIC": "what saves time there alone",
+    "evaluate.zeros": "a guess of what to try, which is made there alone",
     "passes.prove.stages.ENDS": "what saves time there alone",
     "ops.elementwise.UNINTERPRETED": "a table of rules",
     "passes.recheck.meanings.elementwise.FUNCTIONS": "a table of meanings",
