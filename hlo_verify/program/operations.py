@@ -46,7 +46,7 @@ class Family(Flag):
     """Puts elements somewhere else in a tensor."""
     SLICES = auto()
     """Takes a part of a tensor that lies together."""
-    CUTS = auto()
+    TAKES_PARTS = auto()
     """Takes parts of a tensor, or makes it a part of a larger one."""
     FILLS = auto()
     """Gives elements that come from no operand."""
@@ -123,7 +123,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "compare": Row("elementwise", "elementwise", "elementwise"),
     "complex": Row("conversion", "elementwise", NONE),
-    "concatenate": Row("movement", "movement", "movement", Family.MOVES | Family.CUTS | Family.KEEPS_INDICES),
+    "concatenate": Row("movement", "movement", "movement", Family.MOVES | Family.TAKES_PARTS | Family.KEEPS_INDICES),
     "constant": Row("constants", "elementwise", "elementwise", Family.FILLS),
     "convert": Row("conversion", "elementwise", "elementwise", Family.RESHAPES | Family.KEEPS_INDICES),
     "convolution": Row("contraction", "convolution", "reductions"),
@@ -142,7 +142,7 @@ ROWS: Mapping[str, Row] = {
         "movement",
         "selection",
         "movement",
-        Family.SLICES | Family.CUTS | Family.LOOKS_UP | Family.INDEXED | Family.KEEPS_SIGNS,
+        Family.SLICES | Family.TAKES_PARTS | Family.LOOKS_UP | Family.INDEXED | Family.KEEPS_SIGNS,
     ),
     "dynamic_update_slice": Row("movement", "selection", "movement", Family.INDEXED),
     "exponential": Row("elementwise", "elementwise", "elementwise"),
@@ -168,7 +168,7 @@ ROWS: Mapping[str, Row] = {
     "optimization_barrier": Row("movement", "elementwise", "movement", Family.KEEPS_SPLATS | Family.KEEPS_INDICES),
     "or": Row("bits", "elementwise", "elementwise"),
     "outfeed": Row("opaque", NONE, NONE, Family.HAS_EFFECT),
-    "pad": Row("movement", "movement", "movement", Family.MOVES | Family.CUTS | Family.FILLS),
+    "pad": Row("movement", "movement", "movement", Family.MOVES | Family.TAKES_PARTS | Family.FILLS),
     "partition_id": Row("collectives", "collectives", "collectives", Family.NUMBERS_DEVICES),
     "popcnt": Row("elementwise", "elementwise", "elementwise"),
     "power": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
@@ -199,7 +199,9 @@ ROWS: Mapping[str, Row] = {
     "shift_right_logical": Row("bits", "elementwise", NONE),
     "sign": Row("elementwise", "elementwise", "elementwise"),
     "sine": Row("elementwise", "elementwise", "elementwise"),
-    "slice": Row("movement", "movement", "movement", Family.MOVES | Family.SLICES | Family.CUTS | Family.KEEPS_INDICES),
+    "slice": Row(
+        "movement", "movement", "movement", Family.MOVES | Family.SLICES | Family.TAKES_PARTS | Family.KEEPS_INDICES
+    ),
     "sort": Row("ordering", "ordering", NONE),
     "sqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
     "subtract": Row("elementwise", "elementwise", "elementwise", Family.ADDS | Family.KEEPS_INDICES),

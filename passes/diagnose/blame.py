@@ -26,7 +26,7 @@ from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location
 from hlo_verify.program.ir import Value as Name
-from hlo_verify.program.op_families import CUTS, FILLS, REDUCTIONS, RESHAPES
+from hlo_verify.program.op_families import FILLS, PARTS, REDUCTIONS, RESHAPES
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class Blame:
     def _masked(self, name: Name, lost: list[Name]) -> Name | None:
         """What masks a value that only says where elements are: XLA takes more than it needs, and drops the rest."""
         flow = self.values.flow
-        if self.values.by_hand or flow.op(name).name not in CUTS:
+        if self.values.by_hand or flow.op(name).name not in PARTS:
             return None
         users = [user for user in lost if name in flow.sources(user)]
         return users[0] if len(users) == 1 and flow.op(users[0]).name == "select" else None

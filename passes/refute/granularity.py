@@ -10,65 +10,67 @@ import numpy as np
 from hlo_verify.evaluate import Kind
 
 CHEAP = 1 << 23
-"""The most values of one tensor, as long as there are cuts for which that is enough."""
+"""The most values of one tensor, as long as there are granularities for which that is enough."""
 
 FINE, COARSE = 2, 8
-"""So many cuts are tried as fine as they are wanted, then so many of few classes, before more values are allowed."""
+"""So many are tried as fine as they are wanted, then so many of few classes, before more values are allowed."""
 
 CLASSES = 2
 """How few."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Granularity:
     """Every dimension is cut in up to `detail` classes, but for those of the `plain` kinds, which are not cut."""
 
     detail: int
     plain: frozenset[Kind] = frozenset()
 
-    def is_finer(self, other: Cut) -> bool:
+    def is_finer(self, other: Granularity) -> bool:
         """Whether it takes at least as much to evaluate."""
         return self.detail >= other.detail and self.plain <= other.plain
 
 
 @dataclass(slots=True)
-class Cuts:
-    """What is known of the cuts of one pair's inputs."""
+class Granularities:
+    """What is known of the granularities of one pair's inputs."""
 
     kinds: tuple[Kind, ...]
     patience: float
-    """Work that may be wasted on cuts which are too large, and no more than as much again as was of use."""
+    """Work that may be wasted on those that are too large, and no more than as much again as was of use."""
     elements: int = field(default_factory=lambda: CHEAP)
     """The most values of one tensor that are cheap now."""
     sparse: int = field(default_factory=lambda: CHEAP // 2)
     """The most where arguments are 0 to keep them few: as many as 2048 positions have scores."""
-    _large: dict[Cut, int] = field(default_factory=dict)
+    _large: dict[Granularity, int] = field(default_factory=dict)
     """Those that were tried and too large, and at least how many values of one tensor they take."""
-    _fitting: Cut | None = None
+    _fitting: Granularity | None = None
     """One that is not too large, as far as is known."""
     _used: float = 0.0
     _wasted: float = 0.0
-    """Work spent on cuts that were cheap, and on others."""
+    """Work spent on those that were cheap, and on others."""
 
     @property
     def all_fit(self) -> bool:
         """Whether none is known to be too large."""
         return not self._large
 
-    def choices(self, seed: int, detail: int) -> Iterator[Cut]:
-        """Cuts to try: fine ones, then coarse ones, then what was cheap before; that alone where trying is dear.
+    def choices(self, seed: int, detail: int) -> Iterator[Granularity]:
+        """What to try: fine ones, then coarse ones, then what was cheap before; that alone where trying is dear.
 
         Values that are alike all over a dimension make derivatives of softmax and of norms vanish: as many kinds of
         dimensions are cut as can be. If nothing is known to be cheap, what takes least is tried last.
         """
         tried = [0, 0]
         sizes = detail, min(detail, CLASSES)
-        for n, cut in [(n, Cut(size, plain)) for n, size in enumerate(sizes) for plain in self._plain(seed)]:
+        for n, granularity in [
+            (n, Granularity(size, plain)) for n, size in enumerate(sizes) for plain in self._plain(seed)
+        ]:
             is_dear = self._wasted > self._used + self.patience
-            if tried[n] < (FINE, COARSE)[n] and not is_dear and not any(map(cut.is_finer, self._large)):
+            if tried[n] < (FINE, COARSE)[n] and not is_dear and not any(map(granularity.is_finer, self._large)):
                 tried[n] += 1
-                yield cut
-        plainest = Cut(min(sizes), frozenset(self.kinds))
+                yield granularity
+        plainest = Granularity(min(sizes), frozenset(self.kinds))
         if self._fitting is not None:
             yield self._fitting
         elif plainest not in self._large:
@@ -91,13 +93,13 @@ class Cuts:
         least = min((size for size, _ in self.kinds), default=0)
         return frozenset(kind for kind in self.kinds if kind[0] == least)
 
-    def note(self, cut: Cut, need: int, work: float) -> None:
-        """What a cut was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""
+    def note(self, granularity: Granularity, need: int, work: float) -> None:
+        """What one was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""
         if need:
-            self._large[cut] = need
+            self._large[granularity] = need
             self._wasted += work
         else:
-            self._fitting = cut
+            self._fitting = granularity
             self._used += work
 
     def relax(self) -> None:
@@ -105,4 +107,4 @@ class Cuts:
         if self._large:
             self._fitting = min(self._large, key=self._large.__getitem__)
         self.elements = max(2 * self.elements, min(self._large.values(), default=0))
-        self._large = {cut: need for cut, need in self._large.items() if need > self.elements}
+        self._large = {each: need for each, need in self._large.items() if need > self.elements}

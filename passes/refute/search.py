@@ -25,7 +25,7 @@ from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
-from hlo_verify.passes.refute.granularity import Cut, Cuts
+from hlo_verify.passes.refute.granularity import Granularities, Granularity
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
 from hlo_verify.program.ir import TensorType
 from hlo_verify.program.pair import Pair
@@ -68,7 +68,7 @@ class Search:
     """How far apart values were there, where enclosures had an answer, but were too wide: what is no clearer is not
     looked at again."""
     _known: Known | None = None
-    _cuts: Cuts = field(init=False)
+    _granularities: Granularities = field(init=False)
     _zeros: Zeros | None = None
     _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
     """Choices of inputs of which there are few different elements, that were not tried yet."""
@@ -76,7 +76,7 @@ class Search:
     def __post_init__(self) -> None:
         self.confirmer = Confirmer(self.pair, self.session)
         kinds = {kind for each in self._kinds() for kind in each if kind[0] > 1}
-        self._cuts = Cuts(tuple(sorted(kinds)), self.session.limits.cutting_work)
+        self._granularities = Granularities(tuple(sorted(kinds)), self.session.limits.cutting_work)
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
@@ -90,7 +90,7 @@ class Search:
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if not self._best.keys().isdisjoint(results):
                 end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
-            if self._tried >= len(DRAWS) and self._cuts.all_fit:
+            if self._tried >= len(DRAWS) and self._granularities.all_fit:
                 break
             if self._spent > end or (self._hardest > bounds.single_work and not self._best):
                 self.session.reached("search_work" if self._spent > end else "single_work")
@@ -139,20 +139,20 @@ class Search:
         What is too large is found out before it is computed, and mostly early.
         """
         draw = DRAWS[number % len(DRAWS)]
-        while number < len(DRAWS) and self._cuts.elements < limits.elements:
-            cheap = replace(limits, elements=self._cuts.elements)
-            for cut in self._cuts.choices(number, draw.detail):
+        while number < len(DRAWS) and self._granularities.elements < limits.elements:
+            cheap = replace(limits, elements=self._granularities.elements)
+            for granularity in self._granularities.choices(number, draw.detail):
                 before = self._spent
-                inputs = self.draw(replace(draw, detail=cut.detail), number, cut.plain)
+                inputs = self.draw(replace(draw, detail=granularity.detail), number, granularity.plain)
                 trial = self._run(inputs, cheap, results, is_cheap=True)
                 need = max(trial.whole.exceeded, trial.local.exceeded)
-                self._cuts.note(cut, need, self._spent - before)
+                self._granularities.note(granularity, need, self._spent - before)
                 if not need or self._spent > end:
                     return trial
                 self._note(trial, results)
                 if self._is_enough(results):
                     return trial
-            self._cuts.relax()
+            self._granularities.relax()
         return self._run(self.draw(draw, number), limits, results)
 
     def _sparse(self, results: Collection[int], limits: Limits) -> Trial | None:
@@ -163,11 +163,11 @@ class Search:
         the smallest dimensions are not cut, and tables are cut finely.
         """
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Kind]()
-        most = self._cuts.sparse if choice < WITHOUT_ZEROS else self._cuts.elements
+        most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
         limits = replace(limits, elements=min(limits.elements, most))
         draw = DRAWS[choice % len(DRAWS)]
         if choice == WITHOUT_ZEROS:
-            draw, plain = STRONG, self._cuts.smallest()
+            draw, plain = STRONG, self._granularities.smallest()
         while True:
             before = self._spent
             trial = self._run(
@@ -179,7 +179,7 @@ class Search:
             need = max(trial.whole.exceeded, trial.local.exceeded)
             if not need:
                 if not zero and not plain:
-                    self._cuts.note(Cut(draw.detail), 0, self._spent - before)
+                    self._granularities.note(Granularity(draw.detail), 0, self._spent - before)
                     self._spared, self._tried = [], 1
                 return trial
             self._zeros = self._zeros or Zeros(self.pair.logical)

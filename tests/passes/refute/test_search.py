@@ -8,7 +8,7 @@ from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute import granularity, search
 from hlo_verify.passes.refute.draws import Draw
-from hlo_verify.passes.refute.granularity import Cut, Cuts
+from hlo_verify.passes.refute.granularity import Granularities, Granularity
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.session import Session
@@ -150,15 +150,15 @@ KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
 
 
 def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
-    known = Cuts(KINDS, 2.0)
+    known = Granularities(KINDS, 2.0)
     assert known.all_fit
     tried = []
-    for cut in known.choices(0, 4):
-        assert not any(map(cut.is_finer, tried))
-        tried.append(cut)
-        known.note(cut, 1 << 40, 0.0)
-    assert tried[0] == Cut(4)
-    assert tried[-1] == Cut(2, frozenset(KINDS))
+    for each in known.choices(0, 4):
+        assert not any(map(each.is_finer, tried))
+        tried.append(each)
+        known.note(each, 1 << 40, 0.0)
+    assert tried[0] == Granularity(4)
+    assert tried[-1] == Granularity(2, frozenset(KINDS))
     known.relax()
     assert known.elements == 1 << 40
     assert known.all_fit
@@ -166,10 +166,10 @@ def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
 
 def test_no_work_is_wasted_on_what_is_too_large() -> None:
     """One failure that took much, and what takes least is next; then what was cheap."""
-    known = Cuts(KINDS, 2.0)
+    known = Granularities(KINDS, 2.0)
     known.note(next(known.choices(0, 4)), 1 << 40, 10.0)
-    assert list(known.choices(0, 4)) == [Cut(2, frozenset(KINDS))]
-    fitting = Cut(2, frozenset(KINDS[:2]))
+    assert list(known.choices(0, 4)) == [Granularity(2, frozenset(KINDS))]
+    fitting = Granularity(2, frozenset(KINDS[:2]))
     known.note(fitting, 0, 1.0)
     assert list(known.choices(1, 4)) == [fitting]
     known.note(fitting, 0, 20.0)
