@@ -92,6 +92,8 @@ class Limits:
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3
     """The same of such as are less than 1e-5 of a result's largest element: most of them are roundings."""
+    dear_draws: int = 3
+    """Inputs drawn in vain that are no smaller than some for which enclosures took too much."""
     shrinking_work: int = 200_000_000
     """Work of making inputs that were found readable."""
     cutting_work: int = 300_000_000

@@ -21,7 +21,9 @@ from hlo_verify.evaluate import (
     default_scale,
     random_argument,
 )
+from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
@@ -67,6 +69,8 @@ class Search:
     _left_open: float = 0.0
     """How far apart values were there, where enclosures had an answer, but were too wide: what is no clearer is not
     looked at again."""
+    _dear: int = 0
+    """How many draws in vain were no smaller than one that enclosures could not decide."""
     _known: Known | None = None
     _granularities: Granularities = field(init=False)
     _zeros: Zeros | None = None
@@ -92,16 +96,21 @@ class Search:
                 end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
             if self._tried >= len(DRAWS) and self._granularities.all_fit:
                 break
+            if self._dear >= bounds.dear_draws:
+                self.session.reached("dear_draws")
+                break
             if self._spent > end or (self._hardest > bounds.single_work and not self._best):
                 self.session.reached("search_work" if self._spent > end else "single_work")
                 break
-            before, is_first = self._spent, not self._best
+            before, known, is_first = self._spent, len(self._best), not self._best
             limits = self._limits(end - self._spent)
             trial = self._sparse(results, limits) if self._spared else None
             if trial is None:
                 trial = self._trial(self._tried, results, limits, end)
                 self._tried += 1
             self._note(trial, results)
+            need = max(trial.whole.largest, trial.local.largest, trial.whole.exceeded, trial.local.exceeded)
+            self._dear += need >= self._too_large and len(self._best) == known
             if is_first and self._best:
                 self._found_after, self._drawn_before = self._spent, self._drawn
             self._hardest = max(self._hardest, self._spent - before)
@@ -208,14 +217,19 @@ class Search:
         far = max((apart.relative for apart in seen.values()), default=0.0)
         if not seen or (size >= self._too_large and far <= CLEARER * self._left_open) or self._is_vain(is_evident):
             return
+        work = 0.0
         if not is_small:
             seen, work = trials.beyond_noise(trial, seen)
             self._spent += work
         if not seen:
             return
-        said = self._confirm(trial.inputs, seen)
+        bounds = self.session.limits
+        is_dear = work / 2 * WEIGHTS[INTERVALS] > bounds.interval_work
+        if is_dear:
+            self.session.reached("interval_work")
+        said = Confirmed(is_too_large=True, is_dear=True) if is_dear else self._confirm(trial.inputs, seen)
         if said.is_too_large:
-            end = self._spent + self.session.limits.shrinking_work
+            end = self._spent + bounds.shrinking_work
             simpler = self._shrunk(Counterexample(trial, seen), end, is_certain=False)
             trial = simpler.trial
             if max(trial.whole.largest, trial.local.largest) < size:

@@ -146,6 +146,27 @@ def test_only_what_results_need_is_evaluated() -> None:
     assert trial.whole.results[0] is None and trial.local.results[0] is None
 
 
+def test_what_cannot_be_confirmed_is_not_searched_for_much_longer() -> None:
+    """Inputs differ at once, for which enclosures take more than they may: two draws, and what it takes to make the
+    first plain, are the end."""
+    modules = pair("tensor<4096xf32>", "x", "y", "%y = stablehlo.add %x, %x : TYPE", "add", "multiply")
+    poor = Session(Limits(interval_work=1, enclosed_work=1, dear_draws=2, shrinking_work=1))
+    assert not Search(modules, poor).find([0])
+    assert poor.inputs == 2
+    assert {"interval_work", "dear_draws"} <= set(poor.spent().limits)
+
+
+def test_what_will_take_too_much_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What floating point took tells what enclosures will."""
+    modules = pair("tensor<256x256xf32>", "xvw", "y", SCORES, "dense<2.0>", "dense<3.0>")
+    passes: list[object] = []
+    monkeypatch.setattr(search, "SMALL", 1)
+    monkeypatch.setattr(search.Confirmer, "confirm", lambda *given: passes.append(given))
+    poor = Session(Limits(interval_work=1 << 18, shrinking_work=1))
+    assert not Search(modules, poor).find([0], draws=1) and not passes
+    assert "interval_work" in poor.spent().limits
+
+
 KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
 
 
