@@ -70,6 +70,9 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> Merged | None:
         for low in cuts[digit.var]:
             if digit.low <= low < _end(digit):
                 uses.setdefault((digit.var, low), set()).add((e.uid, c * (low // digit.low)))
+        ends = {*cuts[digit.var], digit.var.size}
+        if not {digit.low, _end(digit)} <= ends:  # no pieces: it lies beside nothing, or is joined and split for ever
+            uses.setdefault((digit.var, 1), set()).add((-digit.var.uid, 1))
     return _join(bound, bodies, cuts, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
 
 

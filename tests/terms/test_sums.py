@@ -288,3 +288,19 @@ def test_a_name_that_is_read_at_one_point_stays_one() -> None:
     picked = guards.interval(expr.subtract(expr.of_var(summed), here), 0, 0)
     assert at[here].atom is not None
     assert sums.reduce_sum([summed], algebra.multiply(picked, at[expr.of_var(summed)])) is at[here]
+
+
+def test_a_variable_whose_digits_do_not_divide_is_joined_with_none() -> None:
+    """`v mod 3` and `v div 3` of 4 values: joined with what has 4 times the coefficient, it was split for ever."""
+    v, w = expr.var("y", 0, 4), expr.var("y", 1, 4)
+    parts = (expr.digit_of(expr.of_var(v), 1, 3), 1), (expr.digit_of(expr.of_var(v), 3, 2), -1)
+    place = expr.add(*(expr.scale(e, c) for e, c in parts), expr.scale(expr.digit_of(expr.of_var(w), 1, 2), 4))
+    source = tensor("argument", "x", "f32", (8,))
+    held = guards.interval(place, None, 4)
+    found = sums.reduce_sum([v, w], algebra.multiply(held, algebra.read(source, (expr.shift(place, 1),))))
+    values = np.arange(8).astype(object)
+    wanted = sum(int(n) for a in range(4) for b in range(4) for n in [a % 3 - a // 3 + 4 * (b % 2)] if n <= 4) + sum(
+        1 for a in range(4) for b in range(4) if a % 3 - a // 3 + 4 * (b % 2) <= 4
+    )
+    known = Data({source: values}, np.random.default_rng(0))
+    check(found, Space(()), known, np.asarray(wanted, dtype=object), place)
