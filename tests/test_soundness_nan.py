@@ -133,3 +133,46 @@ def test_zero_is_masked_where_zero_is_right() -> None:
     """The padding of a sum may be left as it is where the function is 0 there."""
     assert verdict(TOTAL["sine"], ZEROED, LEFT) is Verdict.PROVED
     assert verdict(TOTAL["exponential"], ZEROED, LEFT) is not Verdict.PROVED
+
+
+def elementwise(kind: str, logical: str, local: str) -> Verdict:
+    """Of two bodies that leave `%r`, of `%x` on one device."""
+    one = f"%ones = stablehlo.constant dense<{'(1.0,0.0)' if 'complex' in kind else '1.0'}> : TYPE\n"
+    zero = one.replace("%ones", "%zeros").replace("1.0", "0.0")
+    texts = (
+        module(f"%x: {kind} {on(REPLICATED)}", f"{kind} {on(REPLICATED)}", (one + zero + body).replace("TYPE", kind), 1)
+        for body in (f"{logical}\nreturn %r : TYPE", f"{local}\nreturn %r : TYPE")
+    )
+    return hlo_verify.verify(*texts, refute=False).verdict
+
+
+COMPARED = """
+    %p = stablehlo.compare FIRST, %f, %zeros : (TYPE, TYPE) -> tensor<4xi1>
+    %q = stablehlo.compare SECOND, %f, %zeros : (TYPE, TYPE) -> tensor<4xi1>
+    %a = stablehlo.convert %p : (tensor<4xi1>) -> TYPE
+    %b = stablehlo.convert %q : (tensor<4xi1>) -> TYPE
+    %r = stablehlo.add %a, %b : TYPE
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("LE", "GT"), ("GE", "LT")])
+@pytest.mark.parametrize("function", [*POLES, *TOTAL])
+def test_what_is_no_number_is_neither_less_nor_greater(function: str, first: str, second: str) -> None:
+    both = COMPARED.replace("FIRST", first).replace("SECOND", second)
+    local = f"%y = stablehlo.add %x, %zeros : TYPE\n{(POLES | TOTAL)[function]}{both}"
+    found = elementwise("tensor<4xf32>", "%r = stablehlo.add %ones, %zeros : TYPE", local)
+    assert found is (Verdict.PROVED if function in TOTAL else Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize("lost", ["%r = stablehlo.subtract %q, %q : TYPE", "%r = stablehlo.multiply %q, %zeros : TYPE"])
+@pytest.mark.parametrize("function", ["divide %ones, %s", "log %s", "rsqrt %s"])
+@pytest.mark.parametrize("kind", ["tensor<4xf32>", "tensor<4xcomplex<f32>>"])
+def test_a_square_of_a_complex_number_may_be_negative(kind: str, function: str, lost: str) -> None:
+    """So one more than it may be 0, where its inverse is no number; of a real number it is positive."""
+    local = f"""
+        %z = stablehlo.multiply %x, %x : TYPE
+        %s = stablehlo.add %z, %ones : TYPE
+        %q = stablehlo.{function} : TYPE
+        {lost}"""
+    found = elementwise(kind, "%r = stablehlo.add %zeros, %zeros : TYPE", local)
+    assert found is (Verdict.UNKNOWN if "complex" in kind else Verdict.PROVED)

@@ -270,10 +270,13 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     """By the difference; where there may be infinities, by the operands alone if need be.
 
-    Two infinities may be equal though their difference is no number, and what is no number is no less or equal.
+    Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
+    or equal: the one is the other's opposite for numbers alone.
     """
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
         return apply(LESS_OR_EQUAL, (a, b))
+    if direction == "LE" and (a.doubt | b.doubt):
+        return apply(LESS_OR_EQUAL, (algebra.subtract(a, b), ZERO))
     if direction in ("GT", "LE"):
         test = greater(a, b)
     elif a.doubt & b.doubt & INFINITE:

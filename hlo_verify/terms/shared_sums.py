@@ -24,7 +24,7 @@ Addend = tuple[Monomial, Number, Read]
 def is_positive_together(p: Poly) -> bool:
     """Whether among the addends of a term, none of which is negative, are sums that together are one of positive
     elements."""
-    if any(c < 0 or signs.of_product(mono) & signs.NEGATIVE for mono, c in p.items):
+    if any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items):
         return False
     groups: dict[tuple[int, ...], list[Addend]] = defaultdict(list)
     for mono, c in p.items:

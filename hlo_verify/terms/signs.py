@@ -1,4 +1,4 @@
-"""The signs that a term may have, where it is a number: some of negative, zero and positive."""
+"""The signs that a term may have, where it is a number: some of negative, zero, positive, and none on the real line."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 NEGATIVE = 1
 ZERO = 2
 POSITIVE = 4
-ANY = 7
+REAL = 7
+"""Any sign of a real number."""
+BEYOND = 8
+"""Of a complex number that is no real one."""
+ANY = 15
 
-_SINGLE = (NEGATIVE, ZERO, POSITIVE)
+_SINGLE = (NEGATIVE, ZERO, POSITIVE, BEYOND)
 
 TRUTHS = frozenset({"positive", "zero", "less", "less_or_equal", "equal", "is_finite"})
 """Functions whose value is 0 or 1."""
@@ -38,12 +42,16 @@ POSITIVES = frozenset("exponential cosh erfc logistic rsqrt".split())
 def _sum(a: int, b: int) -> int:
     if ZERO in (a, b):
         return a | b if a == b else (a | b) & ~ZERO
-    return a if a == b else ANY
+    if BEYOND in (a, b):
+        return ANY if a == b else BEYOND
+    return a if a == b else REAL
 
 
 def _times(a: int, b: int) -> int:
     if ZERO in (a, b):
         return ZERO
+    if BEYOND in (a, b):
+        return ANY & ~ZERO if a == b else BEYOND
     return POSITIVE if a == b else NEGATIVE
 
 
@@ -120,7 +128,8 @@ def _of_power(atom: Atom, n: Number) -> int:
 
 
 def _even(found: int) -> int:
-    return POSITIVE | (found & ZERO)
+    """Of an even power, or of another function that is not negative, and 0 at 0."""
+    return (ANY & ~ZERO if found & BEYOND else POSITIVE) | (found & ZERO)
 
 
 def of_atom(atom: Atom) -> int:
@@ -141,29 +150,34 @@ def _between(lo: int, hi: int) -> int:
 
 
 def _of_function(atom: Apply) -> int:
-    name = atom.function.name
-    if not (atom.function.is_name or atom.function.is_real):
+    function, name = atom.function, atom.function.name
+    if name == "complex" or function.gives.startswith("complex"):
+        return ANY
+    if not (function.is_name or function.is_real):
+        return REAL
+    parts = [of(arg) for arg in atom.args]
+    if name == "zero_times":
+        return ZERO
+    if name == "inverse":
+        return parts[0] & ~ZERO if not _is_infinite(atom.args[0]) else ANY
+    if any(part & BEYOND for part in parts):
         return ANY
     if name in POSITIVES:
         return POSITIVE
-    if name == "zero_times":
-        return ZERO
     if name in ("maximum", "minimum"):
-        return _of_extremum(name, [of(arg) for arg in atom.args])
+        return _of_extremum(name, parts)
     if name in ODD:
-        return of(atom.args[0])
-    if name == "inverse":
-        return of(atom.args[0]) & ~ZERO if not _is_infinite(atom.args[0]) else ANY
+        return parts[0]
     if name in ("abs", "sqrt"):
-        return _even(of(atom.args[0]))
+        return _even(parts[0])
     if name == "power":
-        return POSITIVE if of(atom.args[0]) == POSITIVE else ANY
-    return ANY
+        return POSITIVE if parts[0] == POSITIVE else REAL
+    return REAL
 
 
 def _of_extremum(name: str, parts: list[int]) -> int:
     """A maximum is negative only if all are, and positive if one is."""
-    order = _SINGLE if name == "maximum" else _SINGLE[::-1]
+    order = _SINGLE[:3] if name == "maximum" else _SINGLE[2::-1]
     found = 0
     for n, sign in enumerate(order):
         upto = sum(order[: n + 1])
@@ -184,6 +198,8 @@ def _of_read(atom: Read) -> int:
 def _of_elements(source: Tensor) -> int:
     if source.dtype.startswith("ui"):
         return ZERO | POSITIVE
+    if source.dtype.startswith("complex") or any(of(body) & BEYOND for body in source.bodies):
+        return ANY
     if source.kind == "constant" and source.values is not None and source.values.dtype.kind in "biuf":
         return _between_numbers(source.values)
     if source.kind in ("term", "max", "min"):
@@ -194,7 +210,7 @@ def _of_elements(source: Tensor) -> int:
         while (both := each | rule[each][each]) != each:
             each = both
         return each
-    return ANY
+    return REAL
 
 
 def _between_numbers(values: Any) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, guards, signs, sums
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real, typed
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Poly, number, tensor
 from tests.support.expressions import data, evaluated, many, poly, space
@@ -83,3 +83,35 @@ def test_conditions_that_leave_one_out() -> None:
     before, after = guards.interval(apart, None, -1), guards.interval(apart, 1, None)
     elements = algebra.add(algebra.multiply(before, exponential_of_score()), algebra.multiply(after, number(2)))
     assert signs.of(sums.reduce_sum([KEY], elements)) == signs.ZERO | signs.POSITIVE
+
+
+BITS = (signs.NEGATIVE, signs.ZERO, signs.POSITIVE, signs.BEYOND)
+
+
+def sign(z: complex) -> int:
+    return signs.BEYOND if z.imag else (signs.NEGATIVE, signs.ZERO, signs.POSITIVE)[int(np.sign(z.real)) + 1]
+
+
+def test_sums_and_products_of_signs() -> None:
+    """Of real and of complex numbers: all signs that there are, and of what is known no others."""
+    numbers = [complex(a, b) for a in (-2, -1, 0, 1, 2) for b in (-1, 0, 1)]
+    for table, combine in ((signs.ADDED, complex.__add__), (signs.MULTIPLIED, complex.__mul__)):
+        for a in BITS:
+            for b in BITS:
+                every = {sign(combine(x, y)) for x in numbers for y in numbers if (sign(x), sign(y)) == (a, b)}
+                assert table[a][b] == sum(every)
+
+
+def test_signs_of_complex_numbers() -> None:
+    z, x = (
+        algebra.read(tensor("argument", name, kind, ()), ()) for name, kind in (("z", "complex<f32>"), ("x", "f32"))
+    )
+    of_real, of_complex = (algebra.add(algebra.multiply(p, p), ONE) for p in (x, z))
+    assert signs.of(of_real) == signs.POSITIVE and signs.of(of_complex) == signs.ANY
+    assert signs.of(apply(INVERSE, (of_complex,))) == signs.ANY & ~signs.ZERO
+    summed = sums.reduce_sum(
+        [KEY], algebra.multiply(of_complex, algebra.read(tensor("argument", "y", "f32", (SIZE,)), (expr.of_var(KEY),)))
+    )
+    assert signs.of(summed) == signs.ANY
+    part = apply(typed("real", ("complex",), "real"), (z,))
+    assert signs.of(algebra.multiply(part, part)) == signs.ZERO | signs.POSITIVE
