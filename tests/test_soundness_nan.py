@@ -176,3 +176,50 @@ def test_a_square_of_a_complex_number_may_be_negative(kind: str, function: str, 
         {lost}"""
     found = elementwise(kind, "%r = stablehlo.add %zeros, %zeros : TYPE", local)
     assert found is (Verdict.UNKNOWN if "complex" in kind else Verdict.PROVED)
+
+
+HAVE_POLES = "atan tanh logistic tan log log_plus_one rsqrt".split()
+ENTIRE = "exponential exponential_minus_one sine cosine sqrt negate sign".split()
+
+
+@pytest.mark.parametrize("function", [*HAVE_POLES, *ENTIRE])
+def test_functions_of_complex_numbers_may_have_poles(function: str) -> None:
+    """Of some that have none on the real line: tanh at i*pi/2, atan at i."""
+    dialect = "chlo." if function == "atan" else "stablehlo."
+    types = "TYPE -> TYPE" if function == "atan" else "TYPE"
+    local = f"%q = {dialect}{function} %x : {types}\n%r = stablehlo.subtract %q, %q : TYPE"
+    found = elementwise("tensor<4xcomplex<f32>>", "%r = stablehlo.add %zeros, %zeros : TYPE", local)
+    assert found is (Verdict.PROVED if function in ENTIRE else Verdict.UNKNOWN)
+
+
+OF_PARTS = """
+    %i = stablehlo.IMAGINARY : PART
+    %z = stablehlo.complex %x, %i : TYPE
+    %two = stablehlo.constant dense<(FACTOR,0.0)> : TYPE
+    %q = stablehlo.OPERATION %z, %two : TYPE
+    %t = stablehlo.real %q : (TYPE) -> PART
+    %r = stablehlo.add %t, %zeros : PART
+"""
+
+
+@pytest.mark.parametrize(("operation", "factor"), [("multiply", 2.0), ("multiply", 1.0), ("divide", 0.5)])
+@pytest.mark.parametrize("imaginary", ["constant dense<0x7F800000>", "constant dense<0x7FC00000>", "log %x", "sine %x"])
+def test_a_part_that_is_no_number_makes_both_parts_of_a_product_none(
+    imaginary: str, operation: str, factor: float
+) -> None:
+    """`(x + i*inf) * (2 + 0i)` has the real part `2x - inf*0`."""
+    local = OF_PARTS.replace("IMAGINARY", imaginary).replace("OPERATION", operation).replace("FACTOR", str(factor))
+    local = local.replace("TYPE", "tensor<4xcomplex<f32>>").replace("PART", "tensor<4xf32>")
+    by = {2.0: "%r = stablehlo.add %x, %x : TYPE", 1.0: "%r = stablehlo.add %x, %zeros : TYPE"}
+    found = elementwise("tensor<4xf32>", by[2.0 if factor != 1.0 else 1.0], local)
+    assert found is (Verdict.PROVED if imaginary == "sine %x" else Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize("number", ["(0x7F800000,0.0)", "(1.0,0x7FC00000)", "(1.0,2.0)"])
+def test_constants_of_complex_numbers_may_be_none(number: str) -> None:
+    local = f"""
+        %k = stablehlo.constant dense<[{number}, (0.0,0.0), (1.0,1.0), (0.0,3.0)]> : TYPE
+        %d = stablehlo.subtract %k, %k : TYPE
+        %r = stablehlo.add %x, %d : TYPE"""
+    found = elementwise("tensor<4xcomplex<f32>>", "%r = stablehlo.add %x, %zeros : TYPE", local)
+    assert found is (Verdict.PROVED if number == "(1.0,2.0)" else Verdict.UNKNOWN)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
+from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -65,6 +66,8 @@ def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequ
     or both operands have parts in the same places (`concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`)."""
     terms = [Value(value.type, operand_of_type(value, dtype)) for value, _ in sides]
     written = [term.at(indices) for term, (_, indices) in zip(terms, sides, strict=True)]
+    if dtype.startswith("complex") and any(term.doubt for term in written):
+        return product(written[0], written[1], dtype)
     inner = [_in_pieces(parts, frozenset(bound), dtype) for parts in written]
     if all(inner):
         together = algebra.times(*(parts for parts in inner if parts))

@@ -56,7 +56,13 @@ from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
-    """`a * b`, with the factors named where the expansion would be long."""
+    """`a * b`, with the factors named where the expansion would be long.
+
+    A complex number of which one part is none makes both parts of a product none, of a product with 2 and with 1 too:
+    such a product is a function of its factors.
+    """
+    if dtype.startswith("complex") and (a.doubt | b.doubt):
+        return apply(typed("multiply", (dtype, dtype), dtype), (a, b))
     is_square = a is b and is_float(dtype) and not is_one_product(a)  # not negative, which is seen while it is one
     if len(a.items) * len(b.items) > limit_of("multiplied_terms") or is_square:
         a, b = factor(a, dtype), factor(b, dtype)
@@ -100,6 +106,8 @@ def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
     dtype = op.types[0].dtype
     a, b = args
+    if dtype.startswith("complex") and (a.term.doubt | b.term.doubt):
+        return uninterpreted(op, args)  # see `product`
     if not is_integer(dtype):
         light = b.term.constant is not None or b.term.weight <= 24
         return result(op, divide(a.term, b.term if light else factor(b.term, dtype)))

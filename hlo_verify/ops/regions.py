@@ -104,6 +104,8 @@ def _plain_monoid(region: Function) -> str | None:
     ):
         return None
     kind = MONOIDS[op.name]
+    if kind == "product" and dtype.startswith("complex"):
+        return None
     if dtype == "i1":
         return _OF_TRUTH_VALUES.get(kind, kind)
     return None if kind in ("and", "or") else kind
@@ -130,9 +132,9 @@ def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:
     if a.type != b.type:
         return None
     dtype = a.type.dtype
-    kinds = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
+    kinds: tuple[str, ...] = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
     if dtype.startswith("complex"):
-        kinds = ("sum", "product")
+        kinds = ("sum",)  # see `elementwise.product`
     return next((kind for kind in kinds if combine(kind, a.term, b.term, dtype) is term), None)
 
 

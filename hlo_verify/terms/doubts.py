@@ -15,6 +15,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hlo_verify.terms import signs
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
@@ -34,6 +36,11 @@ TOTAL = frozenset(
 )
 """Functions of real numbers that have a value for all of them."""
 
+ENTIRE = frozenset(
+    "abs complex cosh cosine exponential exponential_minus_one imag real sign sine sinh sqrt zero_times".split()
+)
+"""Those of complex numbers."""
+
 INTEGRAL = re.compile(r"u?i\d+")
 """The types of integers and of truth values."""
 
@@ -52,7 +59,8 @@ def _found(source: Tensor) -> int:
     if source.kind == "argument" or INTEGRAL.fullmatch(source.dtype):
         return 0
     if source.kind == "constant":
-        return 0
+        is_known = source.values is None or source.values.dtype.kind != "c" or np.isfinite(source.values).all()
+        return 0 if is_known else UNDEFINED | INFINITE
     if source.kind not in WHOLES:
         return UNDEFINED
     doubt = 0
@@ -90,6 +98,8 @@ def _domain(function: Function) -> Domain:
     name = function.name
     if name in signs.TRUTHS or INTEGRAL.fullmatch(function.gives):
         return _integral
+    if any(kind.startswith("complex") for kind in (*function.takes, function.gives)):
+        return _everywhere if name in ENTIRE else _nowhere
     if name in TOTAL:
         return _everywhere
     return DOMAINS.get(name, _nowhere)
