@@ -223,3 +223,39 @@ def test_constants_of_complex_numbers_may_be_none(number: str) -> None:
         %r = stablehlo.add %x, %d : TYPE"""
     found = elementwise("tensor<4xcomplex<f32>>", "%r = stablehlo.add %x, %zeros : TYPE", local)
     assert found is (Verdict.PROVED if number == "(1.0,2.0)" else Verdict.UNKNOWN)
+
+
+OF_CONSTANTS = {
+    "inverse of an iota": "%q = stablehlo.divide %ones, %i : TYPE",
+    "inverse of a table": "%k = stablehlo.constant dense<[0.0, 1.0, 2.0, 3.0]> : TYPE\n"
+    "%q = stablehlo.divide %ones, %k : TYPE",
+    "logarithm": "%q = stablehlo.log %i : TYPE",
+    "inverse root of a minimum": "%k = stablehlo.minimum %i, %ones : TYPE\n%q = stablehlo.rsqrt %k : TYPE",
+}
+"""Infinities that a program makes of constants and places."""
+
+REWRITTEN = {
+    "twice less once": (
+        "%r = stablehlo.add %q, %zeros : TYPE",
+        "%t = stablehlo.add %q, %q : TYPE\n%r = stablehlo.subtract %t, %q : TYPE",
+    ),
+    "a quotient of exponentials": (
+        "%n = stablehlo.negate %q : TYPE\n%r = stablehlo.exponential %n : TYPE",
+        "%n = stablehlo.negate %q : TYPE\n%t = stablehlo.add %n, %n : TYPE\n%e = stablehlo.exponential %n : TYPE\n"
+        "%f = stablehlo.exponential %t : TYPE\n%r = stablehlo.divide %f, %e : TYPE",
+    ),
+    "a sum and a difference": (
+        "%r = stablehlo.add %x, %zeros : TYPE",
+        "%t = stablehlo.add %x, %q : TYPE\n%r = stablehlo.subtract %t, %q : TYPE",
+    ),
+}
+
+
+@pytest.mark.parametrize("rewritten", REWRITTEN)
+@pytest.mark.parametrize("source", OF_CONSTANTS)
+def test_infinities_that_a_program_makes_of_places_are_its_own(source: str, rewritten: str) -> None:
+    """They are no inputs that nobody means: `1/iota` is infinite at 0 for all of them."""
+    start = "%i = stablehlo.iota dim = 0 : TYPE\n" + OF_CONSTANTS[source]
+    logical, local = (f"{start}\n{body}" for body in REWRITTEN[rewritten])
+    assert elementwise("tensor<4xf32>", logical, logical) is Verdict.PROVED
+    assert elementwise("tensor<4xf32>", logical, local) is Verdict.UNKNOWN

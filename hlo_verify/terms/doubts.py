@@ -3,7 +3,8 @@
 A value is *undefined* where it is, or is made of, a function of something outside of its domain: `log(x)` for an x that
 is not positive, `x/y` where y is 0. What nothing is known of (padding, results of operations that are not understood)
 may be undefined too. A value is *infinite* where an infinity or NaN takes part that the program writes itself, or that
-it makes of constants (`1/0`): these are values to compute with (`finite` says where they do not reach).
+it makes of constants and places (`1/0`, `1/iota`): these are values to compute with (`finite` says where they do not
+reach).
 
 Arguments, integers and truth values are neither.
 """
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
@@ -79,7 +82,29 @@ def of_function(function: Function, args: tuple[Poly, ...]) -> int:
         return 0
     if domain is _everywhere or domain(args):
         return inherited
-    return inherited | (INFINITE if all(arg.constant is not None for arg in args) else UNDEFINED)
+    return inherited | (INFINITE if all(map(_is_of_constants, args)) else UNDEFINED)
+
+
+@once_a_session
+def _is_of_constants(p: Poly) -> bool:
+    """Whether no argument takes part in a term, but places and constants alone: what comes of it is the program's."""
+    from hlo_verify.terms.term import Apply, Read, indices
+
+    for atom in (atom for mono, _ in p.items for atom, _ in mono):
+        parts = atom.args if isinstance(atom, Apply) else atom.tensor.bodies if isinstance(atom, Read) else ()
+        if isinstance(atom, Read) and not parts and atom.tensor.kind != "constant":
+            return False
+        if not all(map(_is_of_constants, parts)) or not all(map(_is_of_places, indices(atom))):
+            return False
+    return True
+
+
+def _is_of_places(e: Index) -> bool:
+    from hlo_verify.terms.term import value_of
+
+    opaque = [atom for atom, _ in e.items if isinstance(atom, Opaque)]
+    known = all(_is_of_constants(value_of(atom)) for atom in opaque if atom.term is not None)
+    return known and all(_is_of_places(inner) for atom in opaque for inner in atom.exprs)
 
 
 def reaching(atom: Apply | Read) -> int:
