@@ -108,7 +108,7 @@ class Limits:
     """Walks over both modules to find out where arguments lie that no module places: each tries one way."""
     placement_orders: int = 6
     """Orders of devices in which shards of such an argument or result are tried."""
-    placement_pairs: int = 32
+    placement_pairs: int = 64
     """Pairs of modules in which a result that differs as it was placed has to differ too, before it is refuted: they
     stand for all other placements."""
     placement_inputs: int = 4

@@ -135,7 +135,6 @@ FOREIGN = {
     "evaluate.unary.Unary.low": "a ball, or none",
     "evaluate.unary.Unary.high": "a ball, or none",
     "passes.chain.constant_values.Computed.rounded": "an element of an array",
-    "ops.scatter._Scattered.region": "a key, which is compared alone",
     "passes.recheck.plain.Entry.values": "an array",
     "terms.term.Tensor.values": "an array",
     "terms.term.Tensor.attributes": "what tells it from others of its kind, as whoever makes it likes",

@@ -60,6 +60,7 @@ ROOMS += ("passes/place", "passes/prove", "passes/chain")
 
 NO_LIMITS = {
     "ANY": "a set of signs",
+    "BEYOND": "a set of signs",
     "COST": "what one question counts for",
     "CUTS": "how a module is divided into layers, which only saves time",
     "DEEP": "what a role is",
@@ -74,6 +75,7 @@ NO_LIMITS = {
     "NEGATIVE": "a set of signs",
     "POINTS": "where a term is looked at, to refuse it at once",
     "POSITIVE": "a set of signs",
+    "REAL": "a set of signs",
     "RADIUS": "how a module is divided into layers",
     "REPEATED": "how a module is divided into layers",
     "ROOM": "how long a term is that a report shows",

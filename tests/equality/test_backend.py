@@ -11,6 +11,9 @@ from hlo_verify.passes.recheck.graph import Node
 from hlo_verify.passes.recheck.normal_form import NormalForm
 from hlo_verify.passes.recheck.question import Formulas
 from hlo_verify.passes.recheck.z3_formulas import Z3
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, real
+
+F = real("f")
 
 BACKENDS: tuple[Backend[Formulas], ...] = (NormalForm(), Z3())
 
@@ -45,10 +48,10 @@ def test_laws_of_functions() -> None:
     a, b, c = symbols(graph, 3)
 
     def exp(n: Node) -> Node:
-        return graph.call("exponential", [n])
+        return graph.call(EXPONENTIAL, [n])
 
     def inverse(n: Node) -> Node:
-        return graph.call("inverse", [n])
+        return graph.call(INVERSE, [n])
 
     sums = exp(graph.add([(a, 1), (b, Fraction(-1, 2))]))
     products = graph.multiply([exp(a), graph.power(exp(b), Fraction(-1, 2))])
@@ -57,7 +60,7 @@ def test_laws_of_functions() -> None:
     assert exp(graph.add([(a, 1), (graph.infinity, -1)])) == graph.zero
     part = graph.multiply([graph.number(2), a, exp(b)])
     assert inverse(part) == graph.multiply([graph.number(Fraction(1, 2)), inverse(a), exp(graph.add([(b, -1)]))])
-    assert graph.call("log", [graph.multiply([exp(a), c])]) == graph.add([(a, 1), (graph.call("log", [c]), 1)])
+    assert graph.call(LOG, [graph.multiply([exp(a), c])]) == graph.add([(a, 1), (graph.call(LOG, [c]), 1)])
     assert isinstance(ask(graph, (exp(a), exp(b))), Different)
     assert isinstance(ask(graph, (graph.multiply([a, inverse(a)]), graph.one)), Different)  # 0/0 never cancels
 
@@ -96,7 +99,7 @@ def test_a_limit_is_no_answer() -> None:
     a, b, c = symbols(graph, 3)
     cubes = graph.add([(graph.multiply([n, n, n]), 1) for n in (a, b, c)])
     hard = graph.extremum("max", [cubes, graph.multiply([a, b, c]), graph.number(42)])
-    question = Formulas(graph, ((graph.call("f", [hard]), graph.call("f", [cubes])),))
+    question = Formulas(graph, ((graph.call(F, [hard]), graph.call(F, [cubes])),))
     assert isinstance(NormalForm().decide(question, Limits(5000)), Unknown)
     for limits in (Limits(0), Limits(60_000, steps=200)):
         found = Z3().decide(question, limits)
