@@ -13,6 +13,7 @@ from hlo_verify.diagnostics import Annotation
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.pair import argument_shardings
+from tests.support import pairs
 from tests.support.pairs import on
 
 X = "tensor<4x6xf32>"
@@ -179,3 +180,31 @@ def test_one_module_alone() -> None:
     """What XLA leaves without a sharding it takes whole on every device; not so what is annotated otherwise."""
     with pytest.raises(InputError):
         hlo_verify.verify(module(on("{manual}"), on("{replicated}")))
+
+
+SHARD_MAP = """
+  %r = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"}
+    (%a: tensor<2xf32>) {
+    %o = stablehlo.add %a, %a : tensor<2xf32>
+    sdy.return %o : tensor<2xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("place", ["argument", "result"])
+@pytest.mark.parametrize("other", ["{devices=[4]3,1,2,0}", "{replicated}"])
+def test_a_module_with_manual_regions_may_not_contradict_either(place: str, other: str) -> None:
+    """Its arguments and results are whole tensors; how they lie is stated all the same."""
+    split = on("{devices=[4]<=[4]}")
+    body = "%r = stablehlo.add %x, %x : tensor<8xf32>\nreturn %r : tensor<8xf32>"
+    whole = pairs.module(f"%x: tensor<8xf32> {split}", f"tensor<8xf32> {split}", body)
+
+    def mapped(argument: str, result: str) -> str:
+        text = pairs.module(f"%x: tensor<8xf32> {argument}", f"tensor<8xf32> {result}", SHARD_MAP)
+        return text.replace("func.func", 'sdy.mesh @mesh = <["x"=4]>\nfunc.func', 1)
+
+    assert hlo_verify.verify(whole, mapped(split, split)).verdict is Verdict.PROVED
+    assert hlo_verify.verify(whole, mapped("", "")).verdict is Verdict.PROVED
+    wrong = mapped(on(other), split) if place == "argument" else mapped(split, on(other))
+    with pytest.raises(InputError, match=f"{place} .* place it differently"):
+        hlo_verify.verify(whole, wrong)

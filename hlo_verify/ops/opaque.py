@@ -160,7 +160,9 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
     if context.device is None or op.regions or op.attributes.get("has_side_effect"):
         raise UnsupportedError(f"custom_call to {target} outside of a device's program", Unsupported.CUSTOM_CALL)
     config = op.attributes.get("backend_config")
-    how = {k: v for k, v in config.items() if k != "channel_id"} if isinstance(config, dict) else config
+    how = config
+    if isinstance(config, dict):  # its number only tells a channel from others; without one, replicas are meant
+        how = {**config, "channel_id": config.get("channel_id") not in (None, 0, -1)}
     about = {k: v for k, v in _without_row_major(op.attributes).items() if k != "backend_config"}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []

@@ -30,7 +30,7 @@ def _reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     dims = op.attributes["dimensions"]
     own = [expr.fresh("f", inputs[0].shape[k]) for k in dims]
     if any(v.size == 0 for v in own):
-        return [Value(kind, init.term) for kind, init in zip(op.types, inits, strict=True)]
+        return [Value(kind, operand_of_type(init, kind.dtype)) for kind, init in zip(op.types, inits, strict=True)]
     where = iter(positions(op.types[0].shape))
     indices: list[Index] = []
     for k in range(len(inputs[0].shape)):

@@ -29,6 +29,7 @@ from hlo_verify.ops.values import (
     factor,
     integer_range,
     lighten,
+    operand_of_type,
     position,
     position_var,
     remap,
@@ -101,7 +102,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
     count = len(op.types)
     operands, indices, updates = args[:count], args[count], args[count + 1 :]
     if 0 in updates[0].shape:
-        return [Value(kind, v.term) for kind, v in zip(op.types, operands, strict=True)]
+        return [Value(kind, operand_of_type(v, kind.dtype)) for kind, v in zip(op.types, operands, strict=True)]
     kinds = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
     heed_claims(op, context, lambda: at_most_once(place))
@@ -288,7 +289,7 @@ def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Contex
         landed = define(
             "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=kind.dtype
         )
-        results.append(Value(kind, algebra.select(rows.inside, landed, operand.term)))
+        results.append(Value(kind, algebra.select(rows.inside, landed, operand_of_type(operand, kind.dtype))))
     return results
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, Protocol
@@ -299,6 +299,8 @@ def fingerprint(value: Any) -> Any:
         return "dict", tuple((name, fingerprint(item)) for name, item in sorted(value.items()))
     if isinstance(value, tuple | list):
         return "tuple", tuple(map(fingerprint, value))
+    if is_dataclass(value):
+        return type(value).__name__, tuple(fingerprint(getattr(value, each.name)) for each in fields(value))
     return type(value).__name__, repr(value)
 
 

@@ -114,7 +114,7 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     lands = guards.interval(expr.subtract(e, _offset(op, view.bound)), 0, 0)
     for target, index in zip(positions(kind.shape), view.indices, strict=True):
         lands = algebra.multiply(lands, guards.interval(expr.subtract(target, index), 0, 0))
-    term = remap(factor(source.term, kind.dtype), source.shape, outer)
+    term = remap(factor(operand_of_type(source, kind.dtype), kind.dtype), source.shape, outer)
     added = sums.reduce_sum([*at, *view.bound], algebra.multiply(lands, term))
     return [Value(kind, lighten(added, kind.dtype))]
 

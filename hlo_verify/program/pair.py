@@ -50,6 +50,7 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
     if len(logical.main.results) != len(partitioned.main.results):
         raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
+        check_agreement(logical, partitioned)
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
     given = (logical.result_shardings, partitioned.result_shardings)
     return _shardings("result", logical.result_names, *given, _unplaced("result", logical, partitioned))
@@ -86,6 +87,25 @@ def _no_place(what: str, name: str, text: str) -> InputError:
     )
 
 
+def check_agreement(logical: Module, partitioned: Module) -> None:
+    """Raise `InputError` where both modules say of an argument or result how it lies, and say different things."""
+    for what, names, placed in (
+        ("argument", logical.argument_names, (logical.argument_shardings, partitioned.argument_shardings)),
+        ("result", logical.result_names, (logical.result_shardings, partitioned.result_shardings)),
+    ):
+        for name, one, other in zip(names, *placed, strict=False):
+            if one is not None and other is not None and not same(one, other):
+                raise _contradiction(what, name)
+
+
+def _contradiction(what: str, name: str) -> InputError:
+    return InputError(
+        f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
+        "check that they are a pair, and leave out the annotation that is wrong",
+        Annotation.CONTRADICTION,
+    )
+
+
 def _shardings(
     what: str,
     names: Sequence[str],
@@ -106,11 +126,7 @@ def _shardings(
                 f"{what} {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
             )
         if one is not None and other is not None and not same(one, other):
-            raise InputError(
-                f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
-                "check that they are a pair, and leave out the annotation that is wrong",
-                Annotation.CONTRADICTION,
-            )
+            raise _contradiction(what, name)
         shardings.append(sharding)
     return shardings
 

@@ -34,7 +34,7 @@ from hlo_verify.passes.refute.refute import refuter
 from hlo_verify.program.depth import deeply
 from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.op_families import EFFECTS
-from hlo_verify.program.pair import device_count
+from hlo_verify.program.pair import check_agreement, device_count
 from hlo_verify.report import ChainReport, Report, Step, Verdict
 from hlo_verify.session import Session, TimeUpError
 from hlo_verify.sources import dump_chains, shardings_file
@@ -106,6 +106,8 @@ class _Walk:
         self._programs = Programs()
         self._folded = Folded()
         self._is_partitioned = False
+        self._first: Module | None = None
+        """The first that could be read: what it says of where arguments and results lie, no pass may say otherwise."""
         self._logical: Module | None = None
         """What the partitioner was given."""
         self._inferred: Inferred | None = None
@@ -168,6 +170,8 @@ class _Walk:
         return found
 
     def _decide(self, given: Module) -> Found:
+        self._first = self._first or given
+        check_agreement(self._first, given)
         before = self._last or self._logical
         readings = [Reading(given)] if before is None else list(self._folded.readings(before, given))
         self._far = None

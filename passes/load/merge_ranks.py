@@ -18,6 +18,7 @@ from hlo_verify.passes.load.load import Source, build
 from hlo_verify.passes.read.expand import operations as inside
 from hlo_verify.program.ir import Module
 from hlo_verify.program.op_families import COMMUNICATES, family
+from hlo_verify.program.sharding import Sharding, same
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -34,7 +35,9 @@ def merged(modules: Sequence[Module]) -> Module:
     mlirs = [ir.Module.parse(module.bytecode(), first.mlir.context) for module in modules]
     with mlirs[0].context, mlirs[0].operation.location:
         names = [module.path or f"rank {n}" for n, module in enumerate(modules)]
-        _Merge(mlirs, names, "replica_id" if of_replicas else "partition_id").functions()
+        merge = _Merge(mlirs, names, "replica_id" if of_replicas else "partition_id")
+        merge.placements(modules)
+        merge.functions()
     partitions, replicas = (1, count) if of_replicas else (count, 1)
     notes = tuple(dict.fromkeys(note for module in modules for note in module.notes))
     source = Source(mlirs[0], partitions, replicas, notes)
@@ -46,6 +49,10 @@ def merged(modules: Sequence[Module]) -> Module:
         unplaced=first.unplaced,
         name=first.name,
     )
+
+
+def _is_same(one: Sharding | None, other: Sharding | None) -> bool:
+    return one is other or (one is not None and other is not None and same(one, other))
 
 
 class _Merge:
@@ -60,6 +67,17 @@ class _Merge:
             {f.attributes["sym_name"].value: f for f in module.body.operations if f.operation.name == "func.func"}
             for module in modules
         ]
+
+    def placements(self, modules: Sequence[Module]) -> None:
+        """Refuse graphs that say of the same arguments or results that they lie otherwise."""
+        first = modules[0]
+        for n, each in enumerate(modules):
+            for what, own, wanted in (
+                ("arguments", each.argument_shardings, first.argument_shardings),
+                ("results", each.result_shardings, first.result_shardings),
+            ):
+                if len(own) != len(wanted) or not all(map(_is_same, own, wanted)) or each.unplaced != first.unplaced:
+                    raise self._other(n, f"its {what} have other shardings than those of rank 0")
 
     def functions(self) -> None:
         meshes = [[str(op) for op in m.body.operations if op.operation.name != "func.func"] for m in self.modules]

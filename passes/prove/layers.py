@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ class Keys:
                 frozen = tuple((name, self._freeze(item)) for name, item in sorted(value.items()))
             elif isinstance(value, tuple | list):
                 frozen = tuple(map(self._freeze, value))
+            elif is_dataclass(value):  # a sharding, of which numpy prints a part
+                frozen = (type(value), *(self._freeze(getattr(value, each.name)) for each in fields(value)))
             else:
                 frozen = type(value), repr(value)
             found = self._frozen[id(value)] = (frozen, value)  # the value too, so that its id stays taken

@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from tests.support.lowering import Placed
+from tests.support.pairs import FOUR, module, on
 
 DEVICES = 4
 MESH = AbstractMesh((DEVICES,), ("x",))
@@ -49,3 +50,39 @@ def test_depends_on_all_devices(local: Callable[..., Any], expected: Verdict) ->
     placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes])
     one, other = (placed.lowered(placed.mapped(function), "tpu") for function in (exchanged, local))
     assert hlo_verify.verify(one, other, refute=False).verdict is expected
+
+
+RAGGED = """
+ %s0 = stablehlo.constant dense<0> : tensor<4xi32>
+ %s1 = stablehlo.constant dense<1> : tensor<4xi32>
+ %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+ %r = stablehlo.custom_call @ragged_all_to_all(%x, %z, %s0, %s1, %s0, %s1) {api_version = 4 : i32, backend_config = {
+   replica_groups = GROUPS}} : (tensor<2xf32>, tensor<2xf32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) -> tensor<2xf32>
+ return %r : tensor<2xf32>"""  # noqa: E501
+ALL = "dense<> : tensor<0x0xi64>"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (f"{ALL}, channel_id = 1 : i64", f"{ALL}, channel_id = 7 : i64", Verdict.PROVED),
+        (f"{ALL}, channel_id = 1 : i64", ALL, Verdict.UNKNOWN),
+        ("dense<[[0]]> : tensor<1x1xi64>, channel_id = 1 : i64", "dense<[[0]]> : tensor<1x1xi64>", Verdict.UNKNOWN),
+    ],
+    ids=["another number", "no channel", "no channel, one group"],
+)
+def test_without_a_channel_replicas_are_meant(first: str, second: str, expected: Verdict) -> None:
+    """Which with one replica are each device alone."""
+    given = f"%x: tensor<8xf32> {on(FOUR)}"
+    found = f"tensor<8xf32> {on(FOUR)}"
+    region = (
+        'sdy.mesh @mesh = <["x"=4]>\n'
+        '%r = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] '
+        'manual_axes={"x"} (%a: tensor<2xf32>) {BODY} : (tensor<8xf32>) -> tensor<8xf32>\nreturn %r : tensor<8xf32>'
+    )
+    mesh, _, body = region.partition("\n")
+    local = RAGGED.replace("%x", "%a").replace("return %r", "sdy.return %r")
+    whole = module(given, found, body.replace("BODY", "\n" + local.replace("GROUPS", first) + "\n"))
+    whole = whole.replace("func.func", mesh + "\nfunc.func", 1)
+    parts = module("%x: tensor<2xf32>", "tensor<2xf32>", RAGGED.replace("GROUPS", second))
+    assert hlo_verify.verify(whole, parts, refute=False).verdict is expected

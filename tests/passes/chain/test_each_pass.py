@@ -249,3 +249,21 @@ def test_a_rounding_that_is_amplified_is_not_taken_for_a_rounding(tmp_path: Path
     found = written(tmp_path / "good", divided, folded)
     assert found.verdict is Verdict.PROVED
     assert f"the constant {THIRD} is 1 / 3, rounded" in found.assumptions
+
+
+@pytest.mark.parametrize("moved", ["argument", "result"])
+def test_no_pass_may_move_what_the_program_places(tmp_path: Path, moved: str) -> None:
+    def placed(argument: str, result: str) -> str:
+        said = [f'tensor<8xf32> {{mhlo.sharding = "{{devices=[4]{order}}}"}}' for order in (argument, result)]
+        return (
+            "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+            f"func.func public @main(%x: {said[0]}) -> ({said[1]}) {{\n"
+            "%o = stablehlo.add %x, %x : tensor<8xf32>\nreturn %o : tensor<8xf32>\n}\n}\n"
+        )
+
+    other = ("3,2,1,0", "<=[4]") if moved == "argument" else ("<=[4]", "3,2,1,0")
+    for n, text in enumerate((placed("<=[4]", "<=[4]"), placed("<=[4]", "0,1,2,3"), placed(*other))):
+        (tmp_path / f"module_0000.m.{n:04}.simplification.after_pass-{n}.before_pass-{n + 1}.txt").write_text(text)
+    found = verified(tmp_path)
+    assert [step.verdict for step in found.steps] == [Verdict.PROVED, Verdict.PROVED, Verdict.UNKNOWN]
+    assert found.steps[2].code == "HV108" and moved in found.steps[2].reason

@@ -116,3 +116,19 @@ def test_a_loop_that_differs_by_itself(total: float) -> None:
     whole = module([ROWS], [("%y", ROWS)], body, 1)
     found = hlo_verify.verify(whole, [looped(factor, False, False) for factor in (1.0, 3.0)])
     assert (found.verdict is PROVED) is (total == -10.0)
+
+
+@pytest.mark.parametrize("place", ["argument", "result"])
+def test_graphs_that_place_one_thing_in_two_ways(place: str) -> None:
+    """Each rank says where all of them have their parts; two that say otherwise are not one program."""
+
+    def rank(order: str) -> str:
+        body = f"%y = stablehlo.tanh %a0 : {ROWS}"
+        text = module([ROWS], [("%y", ROWS)], body, 1).replace("num_partitions = 1", "num_partitions = 2")
+        old = f"%a0: {ROWS}" if place == "argument" else f"-> ({ROWS}"
+        return text.replace(old, f'{old} {{mhlo.sharding = "{{devices=[2,1]{order}}}"}}', 1)
+
+    whole = module([ALL], [("%y", ALL)], f"%y = stablehlo.tanh %a0 : {ALL}", 1)
+    assert hlo_verify.verify(whole, [rank("<=[2]"), rank("<=[2]")]).verdict is PROVED
+    with pytest.raises(InputError, match=f"in rank 1, its {place}s have other shardings"):
+        hlo_verify.verify(whole, [rank("<=[2]"), rank("1,0")])
