@@ -7,10 +7,12 @@ What draws new numbers, or exchanges data with the world around the module, has 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.ops.groups import process_groups
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
     Context,
@@ -161,8 +163,10 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
         raise UnsupportedError(f"custom_call to {target} outside of a device's program", Unsupported.CUSTOM_CALL)
     config = op.attributes.get("backend_config")
     how = config
-    if isinstance(config, dict):  # its number only tells a channel from others; without one, replicas are meant
-        how = {**config, "channel_id": config.get("channel_id") not in (None, 0, -1)}
+    if isinstance(config, dict):
+        groups = {"replica_groups": config.get("replica_groups", ()), "channel_id": max(0, config.get("channel_id", 0))}
+        among = process_groups(replace(op, name="all_to_all", attributes=groups), context)
+        how = {**config, "channel_id": 0, "replica_groups": among}
     about = {k: v for k, v in _without_row_major(op.attributes).items() if k != "backend_config"}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []

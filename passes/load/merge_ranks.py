@@ -32,6 +32,14 @@ def merged(modules: Sequence[Module]) -> Module:
                 Input.OTHER_DEVICES,
             )
     of_replicas = any(module.replicas > 1 for module in modules)
+    numbers = [((module.partitions or 1) > 1, module.replicas > 1) for module in modules]
+    if len(set(numbers)) > 1:
+        other = modules[next(n for n, each in enumerate(numbers) if each != numbers[0])]
+        raise InputError(
+            f"{other.path or other.name} numbers devices otherwise than {first.path or first.name} (as partitions, "
+            "replicas, or not at all); say the same in the graphs of all ranks",
+            Input.OTHER_DEVICES,
+        )
     mlirs = [ir.Module.parse(module.bytecode(), first.mlir.context) for module in modules]
     with mlirs[0].context, mlirs[0].operation.location:
         names = [module.path or f"rank {n}" for n, module in enumerate(modules)]

@@ -177,7 +177,8 @@ def _parts(name: str, wanted: Value, found: Value, sharding: Sharding, device: V
 
 def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
     """Candidate placements of what a loop carries: the loop's own annotation, then replication, then dimensions split
-    as some dimension of a known sharding is."""
+    as some dimension of a known sharding is. None for other elements: equal integers wrap differently in other types.
+    """
     parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
     columns: dict[int, list[Index]] = {}
     for sharding in known:
@@ -187,6 +188,8 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
                 columns.setdefault(tiles, []).append(tables.fit(spread.coordinates[:, k], device))
 
     def place(logical: Op, partitioned: Op, k: int, whole: TensorType, shard: TensorType) -> list[Placement]:
+        if not same_elements(whole.dtype, shard.dtype):
+            return []
         text = logical.attributes.get("sharding")
         annotated: tuple[Sharding | None, ...] = ()
         if isinstance(text, str):

@@ -60,6 +60,7 @@ RAGGED = """
    replica_groups = GROUPS}} : (tensor<2xf32>, tensor<2xf32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) -> tensor<2xf32>
  return %r : tensor<2xf32>"""  # noqa: E501
 ALL = "dense<> : tensor<0x0xi64>"
+WRITTEN = "dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,13 @@ ALL = "dense<> : tensor<0x0xi64>"
         (f"{ALL}, channel_id = 1 : i64", f"{ALL}, channel_id = 7 : i64", Verdict.PROVED),
         (f"{ALL}, channel_id = 1 : i64", ALL, Verdict.UNKNOWN),
         ("dense<[[0]]> : tensor<1x1xi64>, channel_id = 1 : i64", "dense<[[0]]> : tensor<1x1xi64>", Verdict.UNKNOWN),
+        (
+            f"{ALL}, channel_id = 1 : i64",
+            f"{WRITTEN}, channel_id = 1 : i64",
+            Verdict.PROVED,
+        ),
     ],
-    ids=["another number", "no channel", "no channel, one group"],
+    ids=["another number", "no channel", "no channel, one group", "all in words"],
 )
 def test_without_a_channel_replicas_are_meant(first: str, second: str, expected: Verdict) -> None:
     """Which with one replica are each device alone."""

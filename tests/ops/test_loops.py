@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from tests.support.lowering import Placed, floats
+from tests.support.pairs import REPLICATED, module, on
 
 MESH = AbstractMesh((2, 2), ("x", "y"))
 STEPS = 100
@@ -114,3 +115,46 @@ def test_a_loop_that_is_written_twice_may_run_once(other: float, steps: int, sta
         return x * jnp.sin(x)
 
     assert verdict(twice, once, (P("x"), P()), P("x")) is expected
+
+
+LOOP = """
+  %n = stablehlo.constant dense<5> : tensor<i32>
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %o = stablehlo.constant dense<1> : tensor<i32>
+  %y = stablehlo.convert %x : (tensor<4xi8>) -> tensor<4xCARRIED>
+  %one = stablehlo.constant dense<ONE> : tensor<4xCARRIED>
+  %w:2 = stablehlo.while(%i = %z, %c = %one) : tensor<i32>, tensor<4xCARRIED>
+    cond {
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %o : tensor<i32>
+      %a = stablehlo.multiply %c, %c : tensor<4xCARRIED>
+      %b = stablehlo.multiply %a, %y : tensor<4xCARRIED>
+      %d = stablehlo.add %b, %one : tensor<4xCARRIED>
+      stablehlo.return %j, %d : tensor<i32>, tensor<4xCARRIED>
+    }
+  %r = stablehlo.convert %w#1 : (tensor<4xCARRIED>) -> tensor<4xi32>
+  return %r : tensor<4xi32>"""
+
+
+@pytest.mark.parametrize(
+    ("logical", "partitioned", "expected"),
+    [
+        ("i8", "i8", Verdict.PROVED),
+        ("f32", "bf16", Verdict.PROVED),
+        ("i8", "i32", Verdict.UNKNOWN),
+        ("i32", "i8", Verdict.UNKNOWN),
+        ("i8", "ui8", Verdict.UNKNOWN),
+        ("i8", "f32", Verdict.UNKNOWN),
+        ("i16", "i64", Verdict.UNKNOWN),
+    ],
+)
+def test_what_a_loop_carries_wraps_in_its_own_type(logical: str, partitioned: str, expected: Verdict) -> None:
+    """A value of eight bits after a few turns is one of 32 bits modulo 256 alone."""
+    given, found = f"%x: tensor<4xi8> {on(REPLICATED)}", f"tensor<4xi32> {on(REPLICATED)}"
+    bodies = (
+        LOOP.replace("CARRIED", kind).replace("ONE", "1.0" if "f" in kind else "1") for kind in (logical, partitioned)
+    )
+    texts = (module(given, found, body, 1) for body in bodies)
+    assert hlo_verify.verify(*texts, refute=False).verdict is expected

@@ -132,3 +132,14 @@ def test_graphs_that_place_one_thing_in_two_ways(place: str) -> None:
     assert hlo_verify.verify(whole, [rank("<=[2]"), rank("<=[2]")]).verdict is PROVED
     with pytest.raises(InputError, match=f"in rank 1, its {place}s have other shardings"):
         hlo_verify.verify(whole, [rank("<=[2]"), rank("1,0")])
+
+
+def test_graphs_that_number_devices_in_two_ways() -> None:
+    """`partition_id` of a rank that says it is one of two replicas is 0, and of one of two partitions its number."""
+    whole = module([ROWS], [("%a0", ROWS)], "", 1)
+    replicas = module([ROWS], [("%a0", ROWS)], "", 2)
+    partitions = whole.replace("num_partitions = 1", "num_partitions = 2")
+    for other in (partitions, whole):
+        with pytest.raises(InputError, match="numbers devices otherwise"):
+            hlo_verify.verify(whole, [replicas, other])
+    assert hlo_verify.verify(whole, [replicas, replicas]).verdict is PROVED
