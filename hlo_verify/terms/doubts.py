@@ -20,7 +20,7 @@ import numpy as np
 
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import signs
+from hlo_verify.terms import signs, values
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 
@@ -82,7 +82,9 @@ def of_function(function: Function, args: tuple[Poly, ...]) -> int:
         return 0
     if domain is _everywhere or domain(args):
         return inherited
-    return inherited | (INFINITE if all(map(_is_of_constants, args)) else UNDEFINED)
+    if not all(map(_is_of_constants, args)):
+        return inherited | UNDEFINED
+    return inherited if not inherited and values.is_inside(function, args) else inherited | INFINITE
 
 
 @once_a_session
