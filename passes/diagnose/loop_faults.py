@@ -59,8 +59,12 @@ class LoopFaults:
     def maker(self, step: Step, k: int) -> Op:
         """What computes a result of a logical operation: for a loop's, the operation of its body."""
         logical = self.values.logical
-        while step.op.name == "while" and logical.origin(step.op.regions[1].results[k]) in logical:
-            step = logical.step(logical.origin(step.op.regions[1].results[k]))
+        while step.op.name == "while" and k < len(step.op.results):  # else the counterpart is another loop
+            value = logical.origin(step.op.regions[1].results[k])
+            if value not in logical or value not in logical.step(value).op.results:
+                break
+            step = logical.step(value)
+            k = step.op.results.index(value)
         return step.op
 
 
