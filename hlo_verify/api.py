@@ -102,9 +102,7 @@ def verify(
         jobs if recheck else 0,
         Session.begin(limits or Limits.of(effort), time_limit, session),
     )
-    from hlo_verify.passes.load.conversion import until
-
-    with as_said(asked.session.custom_calls), until(asked.session.deadline):
+    with as_said(asked.session.custom_calls), conversion.until(asked.session.deadline):
         if partitioned is None:
             if results is not None:
                 raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
