@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.groups import process_groups
@@ -164,7 +166,10 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
     config = op.attributes.get("backend_config")
     how = config
     if isinstance(config, dict):
-        groups = {"replica_groups": config.get("replica_groups", ()), "channel_id": max(0, config.get("channel_id", 0))}
+        rows, channel = config.get("replica_groups", ()), config.get("channel_id", 0)
+        if not isinstance(channel, int) or (np.size(rows) and np.ndim(rows) != 2):
+            raise UnsupportedError(f"custom_call to {target} with other groups or channels", Unsupported.GROUPS)
+        groups = {"replica_groups": rows if np.size(rows) else (), "channel_id": max(0, channel)}
         among = process_groups(replace(op, name="all_to_all", attributes=groups), context)
         how = {**config, "channel_id": 0, "replica_groups": among}
     about = {k: v for k, v in _without_row_major(op.attributes).items() if k != "backend_config"}

@@ -74,8 +74,9 @@ WRITTEN = "dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>"
             f"{WRITTEN}, channel_id = 1 : i64",
             Verdict.PROVED,
         ),
+        (f"{ALL}, channel_id = 1 : i64", 'dense<[0, 1]> : tensor<2xi64>, channel_id = "1"', Verdict.UNKNOWN),
     ],
-    ids=["another number", "no channel", "no channel, one group", "all in words"],
+    ids=["another number", "no channel", "no channel, one group", "all in words", "no groups"],
 )
 def test_without_a_channel_replicas_are_meant(first: str, second: str, expected: Verdict) -> None:
     """Which with one replica are each device alone."""
