@@ -96,7 +96,8 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
     """The rule that puts a JAX function in the place of a call, traced once in a session for each kind of call."""
 
     def rule(op: Op, args: list[Value], context: Context) -> list[Value]:
-        from hlo_verify.ops.values import UnsupportedError, fingerprint
+        from hlo_verify.ops.values import UnsupportedError
+        from hlo_verify.program.attributes import fingerprint
         from hlo_verify.program.op_families import is_new_each_time
 
         if op.attributes.get("has_side_effect"):

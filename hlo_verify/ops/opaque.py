@@ -21,11 +21,11 @@ from hlo_verify.ops.values import (
     Rule,
     UnsupportedError,
     Value,
-    fingerprint,
     function_of,
     positions,
     whole,
 )
+from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import IDENTITIES
 from hlo_verify.terms import algebra

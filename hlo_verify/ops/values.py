@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any, Protocol
@@ -289,19 +289,6 @@ def function_of(
 def operand_of_type(value: Value, dtype: str) -> Poly:
     """The value's term for arithmetic in an element type, its own or a wider one that it is promoted to first."""
     return value.term if value.type.dtype == dtype or not is_integer(value.type.dtype) else exact_integer(value)
-
-
-def fingerprint(value: Any) -> Any:
-    """An attribute as a hashable value, equal for equal attributes alone: all elements of an array, not its print."""
-    if isinstance(value, np.ndarray):
-        return "array", str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, dict):
-        return "dict", tuple((name, fingerprint(item)) for name, item in sorted(value.items()))
-    if isinstance(value, tuple | list):
-        return "tuple", tuple(map(fingerprint, value))
-    if is_dataclass(value):
-        return type(value).__name__, tuple(fingerprint(getattr(value, each.name)) for each in fields(value))
-    return type(value).__name__, repr(value)
 
 
 def exact_integer(value: Value) -> Poly:

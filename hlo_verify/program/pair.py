@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Annotation, Input
@@ -41,8 +41,7 @@ def device_count(logical: Module, partitioned: Module) -> int:
 
 def argument_shardings(logical: Module, partitioned: Module) -> list[Sharding]:
     """How the partitioned module's arguments make up the logical ones."""
-    given = (logical.argument_shardings, partitioned.argument_shardings)
-    return _shardings("argument", logical.argument_names, *given, _unplaced("argument", logical, partitioned))
+    return _shardings("argument", logical, partitioned)
 
 
 def result_placements(logical: Module, partitioned: Module, devices: int) -> list[Sharding]:
@@ -52,18 +51,14 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
     if is_global(partitioned):
         check_agreement(logical, partitioned)
         return [replicated(kind.rank, devices) for kind in partitioned.result_types]
-    given = (logical.result_shardings, partitioned.result_shardings)
-    return _shardings("result", logical.result_names, *given, _unplaced("result", logical, partitioned))
+    return _shardings("result", logical, partitioned)
 
 
 def check_placed(logical: Module, partitioned: Module) -> None:
     """Raise `InputError` for an argument or result that is annotated, but not placed by its annotation."""
-    for what, names, placed in (
-        ("argument", logical.argument_names, (logical.argument_shardings, partitioned.argument_shardings)),
-        ("result", logical.result_names, (logical.result_shardings, partitioned.result_shardings)),
-    ):
+    for what in ("argument", "result"):
         unplaced = _unplaced(what, logical, partitioned)
-        for n, (name, one, other) in enumerate(zip(names, *placed, strict=False)):
+        for n, (name, one, other) in enumerate(zip(*_stated(what, logical, partitioned), strict=False)):
             if n in unplaced and one is None and (other is None or _is_logical(unplaced[n], what, n, logical)):
                 raise _no_place(what, name, unplaced[n])
 
@@ -89,35 +84,39 @@ def _no_place(what: str, name: str, text: str) -> InputError:
 
 def check_agreement(logical: Module, partitioned: Module) -> None:
     """Raise `InputError` where both modules say of an argument or result how it lies, and say different things."""
-    for what, names, placed in (
-        ("argument", logical.argument_names, (logical.argument_shardings, partitioned.argument_shardings)),
-        ("result", logical.result_names, (logical.result_shardings, partitioned.result_shardings)),
-    ):
-        for name, one, other in zip(names, *placed, strict=False):
-            if one is not None and other is not None and not same(one, other):
-                raise _contradiction(what, name)
+    for what in ("argument", "result"):
+        _check_agreement(what, logical, partitioned)
 
 
-def _contradiction(what: str, name: str) -> InputError:
-    return InputError(
-        f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
-        "check that they are a pair, and leave out the annotation that is wrong",
-        Annotation.CONTRADICTION,
-    )
+def _check_agreement(what: str, logical: Module, partitioned: Module) -> None:
+    for name, one, other in zip(*_stated(what, logical, partitioned), strict=False):
+        if one is not None and other is not None and not same(one, other):
+            raise InputError(
+                f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
+                "check that they are a pair, and leave out the annotation that is wrong",
+                Annotation.CONTRADICTION,
+            )
 
 
-def _shardings(
-    what: str,
-    names: Sequence[str],
-    logical: Sequence[Sharding | None],
-    partitioned: Sequence[Sharding | None],
-    unplaced: Mapping[int, str],
-) -> list[Sharding]:
+Shardings = Sequence[Sharding | None]
+
+
+def _stated(what: str, logical: Module, partitioned: Module) -> tuple[Sequence[str], Shardings, Shardings]:
+    """The names of the arguments or of the results, and the shardings that each module says they have."""
+    if what == "argument":
+        return logical.argument_names, logical.argument_shardings, partitioned.argument_shardings
+    return logical.result_names, logical.result_shardings, partitioned.result_shardings
+
+
+def _shardings(what: str, logical: Module, partitioned: Module) -> list[Sharding]:
     """Each sharding, from the module that has one. Raises `InputError` where none has, or they differ."""
-    if len(names) != len(partitioned):
-        raise other_count(what, len(names), len(partitioned))
+    stated = names, _, others = _stated(what, logical, partitioned)
+    if len(names) != len(others):
+        raise other_count(what, len(names), len(others))
+    _check_agreement(what, logical, partitioned)
+    unplaced = _unplaced(what, logical, partitioned)
     shardings = []
-    for n, (name, one, other) in enumerate(zip(names, logical, partitioned, strict=True)):
+    for n, (name, one, other) in enumerate(zip(*stated, strict=True)):
         sharding = one or other
         if sharding is None and n in unplaced:
             raise _no_place(what, name, unplaced[n])
@@ -125,8 +124,6 @@ def _shardings(
             raise InputError(
                 f"{what} {name} has no sharding in either module; give one with --shardings", Annotation.NO_SHARDING
             )
-        if one is not None and other is not None and not same(one, other):
-            raise _contradiction(what, name)
         shardings.append(sharding)
     return shardings
 

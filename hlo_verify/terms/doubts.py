@@ -80,11 +80,11 @@ def of_function(function: Function, args: tuple[Poly, ...]) -> int:
     domain = _domain(function)
     if domain is _integral:
         return 0
-    if domain is _everywhere or domain(args):
+    if domain is _everywhere or domain(args, signs.of):
         return inherited
     if not all(map(_is_of_constants, args)):
         return inherited | UNDEFINED
-    return inherited if not inherited and values.is_inside(function, args) else inherited | INFINITE
+    return inherited if not inherited and domain(args, values.signs_of_numbers) else inherited | INFINITE
 
 
 @once_a_session
@@ -116,8 +116,11 @@ def reaching(atom: Apply | Read) -> int:
     return atom.doubt & ~INFINITE if as_shown().is_number(atom) else atom.doubt
 
 
-Domain = Callable[[tuple["Poly", ...]], bool]
-"""Whether a function has a value for all numbers that some terms may be."""
+Signs = Callable[["Poly"], int]
+"""Which signs a term may have: by its form, or by the ball of a term of numbers alone."""
+
+Domain = Callable[[tuple["Poly", ...], Signs], bool]
+"""Whether a function has a value for all numbers that some terms may be, by the signs that these may have."""
 
 
 @lru_cache(1 << 12)
@@ -138,33 +141,33 @@ def is_partial(function: Function) -> bool:
     return domain is not _everywhere and domain is not _integral
 
 
-def _integral(args: tuple[Poly, ...]) -> bool:
+def _integral(args: tuple[Poly, ...], signs_of: Signs) -> bool:
     return True
 
 
-def _everywhere(args: tuple[Poly, ...]) -> bool:
+def _everywhere(args: tuple[Poly, ...], signs_of: Signs) -> bool:
     return True
 
 
-def _nowhere(args: tuple[Poly, ...]) -> bool:
+def _nowhere(args: tuple[Poly, ...], signs_of: Signs) -> bool:
     return False
 
 
-def _positive(args: tuple[Poly, ...]) -> bool:
-    return not signs.of(args[-1]) & (NEGATIVE | ZERO)
+def _positive(args: tuple[Poly, ...], signs_of: Signs) -> bool:
+    return not signs_of(args[-1]) & (NEGATIVE | ZERO)
 
 
-def _not_negative(args: tuple[Poly, ...]) -> bool:
-    return not signs.of(args[0]) & NEGATIVE
+def _not_negative(args: tuple[Poly, ...], signs_of: Signs) -> bool:
+    return not signs_of(args[0]) & NEGATIVE
 
 
-def _not_zero(args: tuple[Poly, ...]) -> bool:
-    return not signs.of(args[-1]) & ZERO
+def _not_zero(args: tuple[Poly, ...], signs_of: Signs) -> bool:
+    return not signs_of(args[-1]) & ZERO
 
 
-def _power(args: tuple[Poly, ...]) -> bool:
+def _power(args: tuple[Poly, ...], signs_of: Signs) -> bool:
     exponent = args[1].constant
-    return (isinstance(exponent, int) and exponent >= 0) or not signs.of(args[0]) & (NEGATIVE | ZERO)
+    return (isinstance(exponent, int) and exponent >= 0) or not signs_of(args[0]) & (NEGATIVE | ZERO)
 
 
 DOMAINS: dict[str, Domain] = {

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.functions import Function
+from hlo_verify.terms.signs import ANY, NEGATIVE, POSITIVE, ZERO
 
 if TYPE_CHECKING:
     from hlo_verify.terms.term import Number, Poly
-
-_INSIDE: dict[str, Callable[..., bool]] = {
-    "inverse": lambda x: bool(x != 0),
-    "divide": lambda _, x: bool(x != 0),
-    "log": lambda x: bool(x > 0),
-    "rsqrt": lambda x: bool(x > 0),
-    "sqrt": lambda x: bool(x >= 0),
-    "power": lambda x, _: bool(x > 0),
-}
-"""Whether enclosures are surely inside of the domain of a function of real numbers."""
 
 _VALUES: dict[str, Callable[..., Any]] = {
     "inverse": lambda x: 1 / x,
@@ -35,12 +26,12 @@ _VALUES: dict[str, Callable[..., Any]] = {
 }
 
 
-def is_inside(function: Function, args: tuple[Poly, ...]) -> bool:
-    """Whether a function of some numbers has a value, as far as that can be told."""
-    if function.name not in _INSIDE or not _is_of_reals(function):
-        return False
-    known = [_enclosed(arg) for arg in args]
-    return all(x is not None for x in known) and _INSIDE[function.name](*known)
+def signs_of_numbers(p: Poly) -> int:
+    """The signs that a term may have, as its ball shows: any, where it is not of numbers alone."""
+    ball = _enclosed(p)
+    if ball is None:
+        return ANY
+    return (0 if ball >= 0 else NEGATIVE) | (ZERO if ball.contains(0) else 0) | (0 if ball <= 0 else POSITIVE)
 
 
 def _is_of_reals(function: Function) -> bool:

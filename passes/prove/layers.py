@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.ops import SHAREABLE
+from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.ir import Value as Name
@@ -63,22 +63,11 @@ class Keys:
         )
 
     def _freeze(self, value: Any) -> Any:
-        """A hashable equal of an attribute. Equal attributes are one object (`passes.attributes`)."""
-        if isinstance(value, str | int | float):
-            return type(value), value
+        """The fingerprint of an attribute, worked out once: equal attributes are one object."""
         found = self._frozen.get(id(value))
         if found is None:
-            if isinstance(value, np.ndarray):
-                frozen: Any = (str(value.dtype), value.shape, _elements(value))
-            elif isinstance(value, dict):
-                frozen = tuple((name, self._freeze(item)) for name, item in sorted(value.items()))
-            elif isinstance(value, tuple | list):
-                frozen = tuple(map(self._freeze, value))
-            elif is_dataclass(value):  # a sharding, of which numpy prints a part
-                frozen = (type(value), *(self._freeze(getattr(value, each.name)) for each in fields(value)))
-            else:
-                frozen = type(value), repr(value)
-            found = self._frozen[id(value)] = (frozen, value)  # the value too, so that its id stays taken
+            # the value too, so that its id stays taken
+            found = self._frozen[id(value)] = (fingerprint(value), value)
         return found[0]
 
     def _region(self, region: Function) -> Key | None:
@@ -95,12 +84,6 @@ class Keys:
         if any(result not in names for result in region.results):
             return None
         return region.argument_types, tuple(ops), tuple(names[v] for v in region.results)
-
-
-def _elements(array: npt.NDArray[Any]) -> bytes | tuple[str, bytes]:
-    if array.size and not any(array.strides):
-        return "splat", array.flat[0].tobytes()
-    return array.tobytes()
 
 
 def cuts(function: Function, keys: Keys) -> frozenset[Name]:

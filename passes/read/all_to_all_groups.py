@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo_verify.passes.read import proto_edits
+from hlo_verify.passes.read.proto_edits import GROUPS, MESH_GROUPS, OPCODE, SHAPE
 from hlo_verify.program.mesh import AxisReference, Mesh, device_order_of
 
-# xla/service/hlo.proto and xla/xla_data.proto
-_OPCODE, _SHAPE, _GROUPS, _MESH_GROUPS = 2, 3, 49, 93
+# xla/xla_data.proto
 _ELEMENT_TYPE, _TUPLE = 2, 13
 _MEMBERS = 1  # ReplicaGroup.replica_ids
 _MESH, _AXES = 1, 2  # MeshAxesReplicaGroupListProto
@@ -28,10 +28,10 @@ def write_out(module: bytes) -> bytes:
             return instruction
         fields = list(proto_edits.fields_of(instruction))
         payloads = {number: payload for number, _, payload, _ in fields if payload is not None}
-        if payloads[_OPCODE] != b"all-to-all" or _MESH_GROUPS not in payloads or not _is_tuple(payloads[_SHAPE]):
+        if payloads[OPCODE] != b"all-to-all" or MESH_GROUPS not in payloads or not _is_tuple(payloads[SHAPE]):
             return instruction
-        rest = [raw for number, _, _, raw in fields if number != _MESH_GROUPS]
-        return b"".join((*rest, *_lists(payloads[_MESH_GROUPS])))
+        rest = [raw for number, _, _, raw in fields if number != MESH_GROUPS]
+        return b"".join((*rest, *_lists(payloads[MESH_GROUPS])))
 
     return proto_edits.edit_instructions(module, edit) if b"all-to-all" in module else module
 
@@ -47,7 +47,7 @@ def _lists(groups: bytes) -> Iterator[bytes]:
     references = [_axis(payload, mesh) for number, payload in fields if number == _AXES]
     for group in mesh.groups(references).tolist():
         members = b"".join(map(proto_edits.varint, group))
-        yield proto_edits.field_bytes(_GROUPS, proto_edits.field_bytes(_MEMBERS, members))
+        yield proto_edits.field_bytes(GROUPS, proto_edits.field_bytes(_MEMBERS, members))
 
 
 def _mesh(message: bytes) -> Mesh:

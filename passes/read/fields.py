@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.read import proto_edits
+from hlo_verify.passes.read.proto_edits import FRONTEND_ATTRIBUTES, OPCODE, OPERANDS
 from hlo_verify.program.ir import UNREAD_FIELDS
 
 # xla/service/hlo.proto
-_OPCODE, _FRONTEND_ATTRIBUTES = 2, 68
 _LAST = 103
 """The last field that was tried."""
 
@@ -125,7 +125,6 @@ def carry_over(module: bytes) -> bytes:
     return proto_edits.edit_instructions(module, _carry_over)
 
 
-_OPERANDS = 36
 _TAKE_OPERANDS = frozenset(
     b"all-gather all-reduce all-to-all collective-permute concatenate map reduce reduce-scatter reduce-window scatter "
     b"sort".split()
@@ -135,8 +134,8 @@ _TAKE_OPERANDS = frozenset(
 
 def _carry_over(instruction: bytes) -> bytes:
     fields = list(proto_edits.fields_of(instruction))
-    opcode = next((payload for number, _, payload, _ in fields if number == _OPCODE), b"") or b""
-    if opcode in _TAKE_OPERANDS and not any(number == _OPERANDS and payload != b"" for number, _, payload, _ in fields):
+    opcode = next((payload for number, _, payload, _ in fields if number == OPCODE), b"") or b""
+    if opcode in _TAKE_OPERANDS and not any(number == OPERANDS and payload != b"" for number, _, payload, _ in fields):
         said = f"damaged: an instruction {opcode.decode()} has no operands; make the file again"
         raise InputError(said, Input.DAMAGED)
     wanted = _NUMBERS.get(opcode, _NONE)
@@ -157,7 +156,7 @@ def _carry_over(instruction: bytes) -> bytes:
         )
     unread = b"".join(raw for _, raw in sorted(lost)).hex().encode()
     entry = proto_edits.field_bytes(1, UNREAD_FIELDS.encode()) + proto_edits.field_bytes(2, unread)
-    return instruction + proto_edits.field_bytes(_FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
+    return instruction + proto_edits.field_bytes(FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
 
 
 def _is_default(number: int, payload: bytes | None, raw: bytes) -> bool:

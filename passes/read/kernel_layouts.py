@@ -10,11 +10,18 @@ these become a frontend attribute of the call, `TILES`, which counts as layouts 
 from __future__ import annotations
 
 from hlo_verify.passes.read import proto_edits
+from hlo_verify.passes.read.proto_edits import (
+    CONSTRAIN_LAYOUT,
+    FRONTEND_ATTRIBUTES,
+    ID,
+    OPCODE,
+    OPERAND_SHAPES_WITH_LAYOUT,
+    OPERANDS,
+    SHAPE,
+)
 from hlo_verify.program.ir import TILES
 
-# xla/service/hlo.proto and xla/xla_data.proto
-_OPCODE, _SHAPE, _ID, _OPERANDS, _CONSTRAIN_LAYOUT, _OPERAND_SHAPES_WITH_LAYOUT = 2, 3, 35, 36, 56, 57
-_FRONTEND_ATTRIBUTES = 68
+# xla/xla_data.proto
 _TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
 _MINOR_TO_MAJOR = 1  # LayoutProto
 _SIMPLE = {_MINOR_TO_MAJOR, 8, 16}  # with memory_space, tail_padding_alignment_in_elements
@@ -32,26 +39,26 @@ def _demand_layouts(computation: bytes) -> bytes:
     shapes: dict[int, bytes] = {}
 
     def note(instruction: bytes) -> bytes:
-        shapes[proto_edits.numbers_of(instruction).get(_ID, [0])[0]] = b"".join(_payloads(instruction, _SHAPE))
+        shapes[proto_edits.numbers_of(instruction).get(ID, [0])[0]] = b"".join(_payloads(instruction, SHAPE))
         return instruction
 
     def demand(instruction: bytes) -> bytes:
-        if _CALL not in instruction or _payloads(instruction, _OPCODE) != [_CALL]:
+        if _CALL not in instruction or _payloads(instruction, OPCODE) != [_CALL]:
             return instruction
         numbers = proto_edits.numbers_of(instruction)
-        ids = [n for packed in _payloads(instruction, _OPERANDS) for n in proto_edits.unpacked(packed)]
-        operands = [shapes[n] for n in (*ids, *numbers.get(_OPERANDS, ()))]
-        results = _payloads(instruction, _SHAPE)
+        ids = [n for packed in _payloads(instruction, OPERANDS) for n in proto_edits.unpacked(packed)]
+        operands = [shapes[n] for n in (*ids, *numbers.get(OPERANDS, ()))]
+        results = _payloads(instruction, SHAPE)
         if any(_more_than_an_order(shape) for shape in (*operands, *results)):
             said = b"".join(proto_edits.field_bytes(1, shape) for shape in (*operands, *results)).hex().encode()
             entry = proto_edits.field_bytes(1, TILES.encode()) + proto_edits.field_bytes(2, said)
-            instruction += proto_edits.field_bytes(_FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
-        if numbers.get(_CONSTRAIN_LAYOUT) == [1] or all(map(_is_row_major, (*operands, *results))):
+            instruction += proto_edits.field_bytes(FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, entry))
+        if numbers.get(CONSTRAIN_LAYOUT) == [1] or all(map(_is_row_major, (*operands, *results))):
             return instruction
         operands = [_plain(shape) for shape in operands]
-        demands = proto_edits.varint(_CONSTRAIN_LAYOUT << 3) + proto_edits.varint(1)
+        demands = proto_edits.varint(CONSTRAIN_LAYOUT << 3) + proto_edits.varint(1)
         return b"".join(
-            (instruction, demands, *(proto_edits.field_bytes(_OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
+            (instruction, demands, *(proto_edits.field_bytes(OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
         )
 
     proto_edits.edit_computation(computation, note)

@@ -16,15 +16,18 @@ from hlo_verify.program.mesh import ORDER_MARK
 _HLO_PROTO_MODULE = 1  # HloProto.hlo_module; HloModuleProto has its name there
 _MODULE_COMPUTATIONS = 3
 _COMPUTATION_INSTRUCTIONS = 2
-_INSTRUCTION_OPCODE = 2
-_INSTRUCTION_FRONTEND_ATTRIBUTES = 68
-_INSTRUCTION_MESH_GROUPS = 93  # MeshAxesReplicaGroupListProto
-_GROUPS_MESH = 1
+_GROUPS_MESH = 1  # MeshAxesReplicaGroupListProto
 _MESH_AXES, _MESH_DEVICE_IDS, _MESH_DEVICE_IOTA = 1, 2, 3
 _AXIS_NAME = 1
 _IOTA_SHAPE, _IOTA_PERMUTATION = 1, 2
 
 _LENGTH_DELIMITED = 2
+
+# HloInstructionProto
+OPCODE, SHAPE, ID, OPERANDS = 2, 3, 35, 36
+CONSTRAIN_LAYOUT, OPERAND_SHAPES_WITH_LAYOUT = 56, 57
+FRONTEND_ATTRIBUTES = 68
+GROUPS, MESH_GROUPS = 49, 93
 
 
 def module_of(serialized: bytes) -> bytes:
@@ -67,9 +70,9 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
 
     def strip(instruction: bytes) -> bytes:
         fields = list(fields_of(instruction))
-        if not any(number == _INSTRUCTION_OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
+        if not any(number == OPCODE and payload == b"parameter" for number, _, payload, _ in fields):
             return instruction
-        return b"".join(raw for number, _, _, raw in fields if number != _INSTRUCTION_FRONTEND_ATTRIBUTES)
+        return b"".join(raw for number, _, _, raw in fields if number != FRONTEND_ATTRIBUTES)
 
     return edit_instructions(module, strip)
 
@@ -93,7 +96,7 @@ def name_device_orders(module: bytes) -> bytes:
     def edit_instruction(instruction: bytes) -> bytes:
         if _MESH_GROUPS_TAG not in instruction:
             return instruction
-        return rewrite(instruction, _INSTRUCTION_MESH_GROUPS, lambda groups: rewrite(groups, _GROUPS_MESH, edit_mesh))
+        return rewrite(instruction, MESH_GROUPS, lambda groups: rewrite(groups, _GROUPS_MESH, edit_mesh))
 
     return edit_instructions(module, edit_instruction)
 
@@ -206,4 +209,4 @@ def varint(value: int) -> bytes:
     return bytes(parts)
 
 
-_MESH_GROUPS_TAG = varint(_INSTRUCTION_MESH_GROUPS << 3 | _LENGTH_DELIMITED)
+_MESH_GROUPS_TAG = varint(MESH_GROUPS << 3 | _LENGTH_DELIMITED)

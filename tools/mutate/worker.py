@@ -13,6 +13,7 @@ from typing import Any
 
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, read_case
+from tools.unread import unread
 
 _AGE = 400
 """Requests that a child answers before it is replaced, so that what it keeps does not add up."""
@@ -91,12 +92,16 @@ class Worker:
 def serve(connection: Connection[Any, Any], folder: Path) -> None:
     """The child: answer requests until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    keep_devices()
+    with unread():
+        connection.send("ready")
+        _answer(connection, folder)
+
+
+def _answer(connection: Connection[Any, Any], folder: Path) -> None:
     from tools.mutate.mutant import mutate
 
     cases: dict[str, Case] = {}
-    keep_devices()
-    leave_out_what_people_read()
-    connection.send("ready")
     while True:
         try:
             what, name, given = connection.recv()
@@ -127,14 +132,6 @@ def keep_devices() -> None:
         return kept[devices]
 
     refute.Executor = executor  # type: ignore[assignment,misc]
-
-
-def leave_out_what_people_read() -> None:
-    """Nobody reads these reports: no repairs are tried. None of it changes the verdict on a module or a line."""
-    from hlo_verify.passes.refute import refute
-
-    refute.watched = lambda *_: None  # type: ignore[attr-defined]
-    refute.suggest = lambda *_: None  # type: ignore[attr-defined]
 
 
 def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:

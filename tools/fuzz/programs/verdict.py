@@ -21,6 +21,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import dense
 from hlo_verify.passes.refute import refute as refuting
 from hlo_verify.passes.refute.witness_file import read
+from tools.unread import unread
 
 LIMIT = 10.0
 """Seconds of this process for one verdict; most take a hundredth of it."""
@@ -53,8 +54,7 @@ def _plain() -> Iterator[None]:
     with (
         patch.object(jaxlib_api, "make_context", lambda: context),
         patch.object(refuting, "is_small", lambda _: False),
-        patch.object(refuting, "watched", lambda *_: None),
-        patch.object(refuting, "suggest", lambda *_: None),
+        unread(),
     ):
         yield
 

@@ -1,0 +1,29 @@
+"""Attributes of operations as values that can be compared and looked up."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def fingerprint(value: Any) -> Any:
+    """An attribute as a hashable value, equal for equal attributes alone: all elements of an array, not its print."""
+    if isinstance(value, np.ndarray):
+        return "array", str(value.dtype), value.shape, _elements(value)
+    if isinstance(value, dict):
+        return "dict", tuple((name, fingerprint(item)) for name, item in sorted(value.items()))
+    if isinstance(value, tuple | list):
+        return "tuple", tuple(map(fingerprint, value))
+    if is_dataclass(value):
+        return type(value).__name__, tuple(fingerprint(getattr(value, each.name)) for each in fields(value))
+    return type(value).__name__, repr(value)
+
+
+def _elements(array: npt.NDArray[Any]) -> bytes | tuple[str, bytes]:
+    """The bytes of an array; of one element that is repeated without memory of its own, the bytes of that."""
+    if array.size and not any(array.strides):
+        return "splat", array.flat[0].tobytes()
+    return array.tobytes()
