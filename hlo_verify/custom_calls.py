@@ -102,11 +102,11 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
 
         if op.attributes.get("has_side_effect"):
             raise UnsupportedError(f"custom_call to {target}, which has a side effect", Unsupported.OUTSIDE_WORLD)
-        kinds = tuple(value.type for value in args)
-        key = (meaning, kinds, op.types, fingerprint(op.attributes))
+        types = tuple(value.type for value in args)
+        key = (meaning, types, op.types, fingerprint(op.attributes))
         traced = context.session.traced
         if key not in traced:
-            traced[key] = _trace(target, meaning, name, kinds, op)
+            traced[key] = _trace(target, meaning, name, types, op)
         body = traced[key]
         if is_new_each_time(body):
             raise UnsupportedError(f"custom_call to {target}, whose meaning draws numbers or memory", Unsupported.USE)
@@ -116,28 +116,30 @@ def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:
     return rule
 
 
-def _trace(target: str, meaning: Callable[..., Any], name: str, kinds: tuple[TensorType, ...], op: Op) -> Function:
+def _trace(
+    target: str, meaning: Callable[..., Any], name: str, operand_types: tuple[TensorType, ...], op: Op
+) -> Function:
     import jax
 
     from hlo_verify.passes.load.load import load
 
     what = f"the meaning of custom_call to {target}, {name},"
-    types = [*kinds, *op.types]
-    unknown = [kind for kind in types if kind.dtype not in JAX_NAMES]
+    types = [*operand_types, *op.types]
+    unknown = [type_ for type_ in types if type_.dtype not in JAX_NAMES]
     if unknown:
         raise InputError(
             f"{what} cannot be had for {unknown[0]}, which JAX has no element type for", Input.CUSTOM_CALL_MEANING
         )
     array: Any = jax.ShapeDtypeStruct
-    given = [array(kind.shape, JAX_NAMES[kind.dtype]) for kind in kinds]
+    given = [array(type_.shape, JAX_NAMES[type_.dtype]) for type_ in operand_types]
     extra = {"attributes": dict(op.attributes)} if "attributes" in _parameters(meaning) else {}
-    wide = any(kind.dtype.endswith("64") or kind.dtype == "complex<f64>" for kind in types)
+    wide = any(type_.dtype.endswith("64") or type_.dtype == "complex<f64>" for type_ in types)
     try:
         with jax.enable_x64(wide):
             lowered = jax.jit(lambda *arrays: meaning(*arrays, **extra), keep_unused=True).trace(*given)
             text = lowered.lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
     except Exception as error:
-        operands = ", ".join(map(str, kinds))
+        operands = ", ".join(map(str, operand_types))
         said = " ".join(str(error).split())[:300]
         raise InputError(
             f"{what} fails for ({operands}) at {op.location}: {type(error).__name__}: {said}", Input.CUSTOM_CALL_MEANING

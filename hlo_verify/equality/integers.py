@@ -106,7 +106,7 @@ class Integers:
             cuts = [1]
         pieces = []
         for n, low in enumerate(cuts):
-            piece = z3.Int(f"{v.kind}{v.uid}_{low}", self._context)
+            piece = z3.Int(f"{v.prefix}{v.uid}_{low}", self._context)
             if v.size < expr.UNBOUNDED:
                 end = cuts[n + 1] if n + 1 < len(cuts) else None
                 top = (v.size - 1) // low if end is None else end // low - 1
@@ -167,11 +167,11 @@ class Integers:
         found = self._opaque.get(atom.uid)
         if found is not None:
             return found
-        if atom.kind in ("mod", "div"):
+        if atom.operator in ("mod", "div"):
             m = atom.args[0]
             q, r = self._quotient(atom.exprs[0], m)
-            found = q if atom.kind == "div" else r
-        elif atom.kind == "clamp":
+            found = q if atom.operator == "div" else r
+        elif atom.operator == "clamp":
             x, (lo, hi) = self.of(atom.exprs[0]), atom.args
             found = z3.If(x < lo, self.number(lo), z3.If(x > hi, self.number(hi), x))
         else:

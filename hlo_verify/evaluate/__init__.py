@@ -7,7 +7,7 @@ rounding, for all devices at once.
 
 from __future__ import annotations
 
-from hlo_verify.evaluate.arguments import Kind, default_scale, random_argument
+from hlo_verify.evaluate.arguments import Dimension, default_scale, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
@@ -19,8 +19,8 @@ from hlo_verify.evaluate.zeros import Zeros
 __all__ = [
     "Blocks",
     "Difference",
+    "Dimension",
     "Evaluation",
-    "Kind",
     "Limits",
     "UnknownError",
     "Zeros",

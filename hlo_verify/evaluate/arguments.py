@@ -16,8 +16,8 @@ CONTRACTED = 4096
 """The longest dimension that `default_scale` takes for one that weights are contracted in."""
 
 
-Kind = tuple[int, int]
-"""What kind of dimension: its size, and how many shards it has."""
+Dimension = tuple[int, int]
+"""A dimension: its size, and how many shards it has."""
 
 
 def default_scale(shape: Sequence[int]) -> float:
@@ -41,7 +41,7 @@ def random_argument(
     positive: bool = False,
     outside: bool = False,
     edges: bool = False,
-    plain: Collection[Kind] = (),
+    plain: Collection[Dimension] = (),
     real: type = np.float64,
 ) -> Blocks:
     """A logical argument, for 1 device.
@@ -50,7 +50,7 @@ def random_argument(
     other has at most `detail` classes: one for each combination of a colour of the shard (of `tiles[k]`) and of a bit
     or two of the position in the shard, so that a reshape which takes powers of two apart makes no more of them. Which
     shards look alike, and which bits count, is the same for all arguments that are drawn from one generator. Dimensions
-    of a `plain` kind are of one class.
+    that are `plain` are of one class.
 
     Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
     positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked. With `edges`, they
@@ -64,23 +64,23 @@ def random_argument(
         classes_of(n, t, structure, 1 if (n, t) in plain else d) for n, t, d in zip(shape, tiles, details, strict=True)
     ]
     counts = [int(c.max(initial=0)) + 1 for c in maps]
-    kind = storage(dtype, np.dtype(real))
+    stored = storage(dtype, np.dtype(real))
     if dtype == "i1":
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
     if edges:
-        return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(kind))
+        return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(stored))
     if is_integer(dtype):
         limit = min(integers, bounds(dtype)[1] + 1)
         drawn = _integers(counts, limit, generator)
         if outside:
             low, high = bounds(dtype)
             drawn = np.clip(drawn + generator.choice([-limit, 0, 0, limit], counts), low, min(high, bounds("i64")[1]))
-        return Blocks(tuple(maps), drawn.astype(kind))
+        return Blocks(tuple(maps), drawn.astype(stored))
     size = default_scale(shape) if scale is None else scale
     values = _rounded(_floats(counts, size, positive, generator), dtype)
     if is_complex(dtype):
-        return Blocks(tuple(maps), (values + 1j * _floats(counts, size, positive, generator)).astype(kind))
-    return Blocks(tuple(maps), values.astype(kind, copy=False))
+        return Blocks(tuple(maps), (values + 1j * _floats(counts, size, positive, generator)).astype(stored))
+    return Blocks(tuple(maps), values.astype(stored, copy=False))
 
 
 DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}

@@ -162,10 +162,10 @@ def _merge(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
     count = values.shape[axis]
     total = values.size // count
     if total > SAMPLE:
-        first, _ = _kinds(_sampled(values, axis), 0)
+        first, _ = _slices(_sampled(values, axis), 0)
         if len(first) == count:
             return blocks
-    first, which = _kinds(values, axis)
+    first, which = _slices(values, axis)
     if len(first) == count or (values.size > LARGE and len(first) > count // 2):
         return blocks
     classes = maps.constant(len(blocks.classes[axis])) if len(first) == 1 else maps.intern(which[blocks.classes[axis]])
@@ -180,8 +180,8 @@ def _sampled(values: Array, axis: int) -> Array:
     return np.asarray(np.moveaxis(values, axis, 0)[index])
 
 
-def _kinds(values: Array, axis: int) -> tuple[Array, Array]:
-    """The first of each kind of slices along an axis, bit by bit but for the sign of zero, and the kind of each."""
+def _slices(values: Array, axis: int) -> tuple[Array, Array]:
+    """The first of each group of slices that are equal, bit by bit but for the sign of zero, and the group of each."""
     count = values.shape[axis]
     before = math.prod(values.shape[:axis])
     parts = np.ascontiguousarray(values).reshape(before, count, -1)

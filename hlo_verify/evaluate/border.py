@@ -70,12 +70,12 @@ def joined(a: Blocks, shape: Sequence[int], tiling: Tiling, run: Run) -> Blocks:
     owner = a.classes[0][_owners(tiling, tiled)]
     first, which = unique_rows(owner.reshape(len(owner), -1))
     pattern = owner[first]
-    kinds = []
+    patterns = []
     for axis in range(1, pattern.ndim):
         rows_of_axis = np.moveaxis(pattern, axis, 0).reshape(pattern.shape[axis], -1)
-        kept, kind = unique_rows(np.ascontiguousarray(rows_of_axis))
+        kept, pattern_of = unique_rows(np.ascontiguousarray(rows_of_axis))
         pattern = np.take(pattern, kept, axis=axis)
-        kinds.append(kind)
+        patterns.append(pattern_of)
     run.spend(pattern.size * math.prod(a.values.shape[1:]))
     values = a.values[pattern]  # devices, kinds of blocks, classes within a block
     order, sizes, maps = [0], [len(pattern)], [run.maps.intern(which[tiling.others])]
@@ -84,7 +84,7 @@ def joined(a: Blocks, shape: Sequence[int], tiling: Tiling, run: Run) -> Blocks:
         if k in tiled:
             n = tiled.index(k)
             order.append(1 + n)
-            maps.append((kinds[n][:, None] * count + a.classes[k + 1]).reshape(-1))
+            maps.append((patterns[n][:, None] * count + a.classes[k + 1]).reshape(-1))
             sizes.append(pattern.shape[1 + n] * count)
         else:
             maps.append(a.classes[k + 1])

@@ -41,20 +41,20 @@ def _expanded(a: Blocks, place: Place, run: Run) -> Blocks:
 
 def reduced_over(a: Blocks, members: Array, region: Function | None, dtype: str, run: Run) -> Blocks:
     """The reduction over the members of each device's group (rows; -1 is no member). Without a region, the sum."""
-    kind = "add" if region is None else monoid(region)
+    reducer = "add" if region is None else monoid(region)
     numbers = np.where(members >= 0, a.classes[0][members], -1)
-    if kind is not None:
+    if reducer is not None:
         numbers = np.sort(numbers, axis=1)
     first, which = unique_rows(numbers)
     patterns = numbers[first]
     run.spend(a.values.size // a.values.shape[0] * len(patterns))
-    if kind is None:
+    if reducer is None:
         return _folded(a, patterns, which, region, dtype, run)
     results = []
     for pattern in patterns:
         present, times = np.unique(pattern[pattern >= 0], return_counts=True)
         part = a.values if len(present) == len(a.values) else np.take(a.values, present, axis=0)
-        results.append(reduced(kind, part, [times], [0]))
+        results.append(reduced(reducer, part, [times], [0]))
     values = wrapped(np.stack(results), dtype, run.real)
     return Blocks((run.maps.intern(which), *a.classes[1:]), values)
 
@@ -76,8 +76,8 @@ def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Bloc
     for group in groups:
         members[group, : len(group)] = group
     return [
-        reduced_over(_expanded(a, place, run), members, op.regions[0], kind.dtype, run)
-        for a, kind in zip(args, op.types, strict=True)
+        reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run)
+        for a, type_ in zip(args, op.types, strict=True)
     ]
 
 
@@ -86,9 +86,9 @@ def _reduce_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[
     members, ranks = members_of(groups, place.devices)
     k = op.attributes["scatter_dimension"]
     results = []
-    for a, kind in zip(args, op.types, strict=True):
-        whole = compact(reduced_over(_expanded(a, place, run), members, op.regions[0], kind.dtype, run), run.maps)
-        results.append(pieces(whole, k + 1, ranks, kind.shape[k], run))
+    for a, type_ in zip(args, op.types, strict=True):
+        whole = compact(reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run), run.maps)
+        results.append(pieces(whole, k + 1, ranks, type_.shape[k], run))
     return results
 
 

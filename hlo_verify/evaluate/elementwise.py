@@ -31,7 +31,7 @@ def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:
     return Blocks((blocks.classes[0], *(maps.constant(n) for n in shape)), values)
 
 
-def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
+def apply(op: Op, dtypes: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
     """An elementwise operation."""
     shape = op.types[0].shape
     args = [broadcast(a, shape, run.maps) for a in args]
@@ -40,7 +40,7 @@ def apply(op: Op, kinds: list[str], args: Sequence[Blocks], run: Run) -> Blocks:
     classes, values = aligned(args, run.maps)
     wide = max(storage(op.types[0].dtype, run.real).itemsize, *(v.itemsize if v.size > 1 else 1 for v in values), 1)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))) * wide / 8)
-    return Blocks(classes, filled(_applied(op, kinds, values, run), len(classes)))
+    return Blocks(classes, filled(_applied(op, dtypes, values, run), len(classes)))
 
 
 def _is_lost(zero: Blocks, other: Blocks) -> bool:
@@ -53,15 +53,15 @@ def _is_lost(zero: Blocks, other: Blocks) -> bool:
     return not zero.values.any() and bool(np.isfinite(other.values).all())
 
 
-def _applied(op: Op, kinds: list[str], values: list[Array], run: Run) -> Array:
+def _applied(op: Op, dtypes: list[str], values: list[Array], run: Run) -> Array:
     if run.is_enclosed:
         has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
         note = partial(run.note, op=op)
-        found = undefined.apply(op, kinds, values, note, run.real, has_fixed_amount=has_fixed_amount)
+        found = undefined.apply(op, dtypes, values, note, run.real, has_fixed_amount=has_fixed_amount)
         if run.has_domains and found.dtype == BALLS and not run.independent.issuperset(op.operands):
             return undefined.within_domain(found, values, note)
         return found
-    return functions.apply(op, kinds, values, run.real)
+    return functions.apply(op, dtypes, values, run.real)
 
 
 def filled(values: Array, rank: int) -> Array:
@@ -95,12 +95,12 @@ def _bitcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
     return [Blocks(a.classes[:-1], _of_bits(np.asarray(total), new, run))]
 
 
-def _to_bits(values: Array, kind: str, run: Run) -> Array:
-    return undefined.to_bits(values, kind) if run.is_enclosed else functions.to_bits(values, kind)
+def _to_bits(values: Array, dtype: str, run: Run) -> Array:
+    return undefined.to_bits(values, dtype) if run.is_enclosed else functions.to_bits(values, dtype)
 
 
-def _of_bits(bits: Array, kind: str, run: Run) -> Array:
-    return undefined.of_bits(bits, kind, run.real) if run.is_enclosed else functions.of_bits(bits, kind, run.real)
+def _of_bits(bits: Array, dtype: str, run: Run) -> Array:
+    return undefined.of_bits(bits, dtype, run.real) if run.is_enclosed else functions.of_bits(bits, dtype, run.real)
 
 
 def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], list[Array]]:
@@ -112,7 +112,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
 
     def function(arguments: Sequence[Array]) -> list[Array]:
         environment: dict[int, Array] = dict(zip(region.arguments, arguments, strict=True))
-        kinds: dict[int, str] = dict(zip(region.arguments, (t.dtype for t in region.argument_types), strict=True))
+        dtypes: dict[int, str] = dict(zip(region.arguments, (t.dtype for t in region.argument_types), strict=True))
 
         def read(value: int) -> Array:
             if value not in environment:
@@ -128,13 +128,13 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
                 environment[op.results[0]] = literal(np.asarray(found), op.types[0].dtype, run)
             elif op.types and op.types[0].shape == () and functions.plain_name(op.name) in names:
                 operands = [read(v) for v in op.operands]
-                types = [kinds[v] if v in kinds else run.types[v].dtype for v in op.operands]
+                types = [dtypes[v] if v in dtypes else run.types[v].dtype for v in op.operands]
                 environment[op.results[0]] = _applied(op, types, operands, run)
             elif op.name in KEEPS_SPLATS and not op.types[0].shape:
                 environment.update({r: read(v) for r, v in zip(op.results, op.operands, strict=True)})
             else:
                 raise UnknownError(f"a region of scalars with {op.name}")
-            kinds.update({r: t.dtype for r, t in zip(op.results, op.types, strict=True)})
+            dtypes.update({r: t.dtype for r, t in zip(op.results, op.types, strict=True)})
         return [read(v) for v in region.results]
 
     return function
@@ -142,11 +142,11 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
 
 def literal(array: Array, dtype: str, run: Run) -> Array:
     """A constant's elements as they are held."""
-    kind = storage(dtype, run.real)
-    if not run.is_enclosed or kind != run.real:
-        return array.astype(kind)
+    stored = storage(dtype, run.real)
+    if not run.is_enclosed or stored != run.real:
+        return array.astype(stored)
     radius = run.literals(array, dtype)
-    return balls.around(array, radius) if kind == BALLS else intervals.around(array.astype(float), radius)
+    return balls.around(array, radius) if stored == BALLS else intervals.around(array.astype(float), radius)
 
 
 def converted(values: Array, old: str, new: str, run: Run) -> Array:
@@ -170,33 +170,35 @@ def _constant(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
     kept = run.constants.get(id(op))
     if kept is not None and kept[1].devices == place.devices:
         return [kept[1]]
-    (kind,) = op.types
+    (type_,) = op.types
     array = np.asarray(op.attributes["value"])
-    dtype = storage(kind.dtype, run.real)
+    dtype = storage(type_.dtype, run.real)
     if array.size == 0:
-        return [scalar(0, kind.shape, dtype, place.devices, run.maps)]
+        return [scalar(0, type_.shape, dtype, place.devices, run.maps)]
     splat = all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True))
     if splat:
-        return [scalar(literal(array.reshape(-1)[:1], kind.dtype, run)[0], kind.shape, dtype, place.devices, run.maps)]
+        return [
+            scalar(literal(array.reshape(-1)[:1], type_.dtype, run)[0], type_.shape, dtype, place.devices, run.maps)
+        ]
     run.spend(array.size)
-    values = wrapped(literal(array, kind.dtype, run), kind.dtype, run.real)[None]
-    result = Blocks((run.maps.constant(place.devices), *(run.maps.distinct(n) for n in kind.shape)), values)
+    values = wrapped(literal(array, type_.dtype, run), type_.dtype, run.real)[None]
+    result = Blocks((run.maps.constant(place.devices), *(run.maps.distinct(n) for n in type_.shape)), values)
     run.constants[id(op)] = (op, compact(result, run.maps))
     return [run.constants[id(op)][1]]
 
 
 def _iota(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    (kind,) = op.types
+    (type_,) = op.types
     k = op.attributes["iota_dimension"]
-    dtype = storage(kind.dtype, run.real)
-    whole = scalar(0, kind.shape, dtype, place.devices, run.maps)
-    size = kind.shape[k]
-    if 0 in kind.shape:
+    dtype = storage(type_.dtype, run.real)
+    whole = scalar(0, type_.shape, dtype, place.devices, run.maps)
+    size = type_.shape[k]
+    if 0 in type_.shape:
         return [whole]
     run.spend(size)
-    shape = [1] * (len(kind.shape) + 1)
+    shape = [1] * (len(type_.shape) + 1)
     shape[k + 1] = size
-    values = wrapped(np.arange(size), kind.dtype, run.real).reshape(shape)
+    values = wrapped(np.arange(size), type_.dtype, run.real).reshape(shape)
     return [replaced(whole, k + 1, run.maps.distinct(size), values)]
 
 
@@ -205,7 +207,7 @@ def _identity(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
 
 
 def _token(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    return [scalar(False, kind.shape, np.bool_, place.devices, run.maps) for kind in op.types]
+    return [scalar(False, type_.shape, np.bool_, place.devices, run.maps) for type_ in op.types]
 
 
 def _size(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:

@@ -17,20 +17,20 @@ from hlo_verify.program.ir import Op
 Function = Callable[..., Array]
 
 
-def apply(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def apply(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     """An elementwise operation on operands of those types, which broadcast. Raises `UnknownError`."""
     name = plain_name(op.name)
     result = op.types[0].dtype
     special_rule = TYPED.get(name)
     if special_rule is not None:
-        return special_rule(op, kinds, args, real)
-    kind = kinds[0] if kinds else result
-    table = TRUTH if kind == "i1" else INTEGER if is_integer(kind) else COMPLEX if is_complex(kind) else REAL
+        return special_rule(op, dtypes, args, real)
+    dtype = dtypes[0] if dtypes else result
+    table = TRUTH if dtype == "i1" else INTEGER if is_integer(dtype) else COMPLEX if is_complex(dtype) else REAL
     function = table.get(name)
     if function is None:
-        raise UnknownError(f"{op.name} of {kind}")
+        raise UnknownError(f"{op.name} of {dtype}")
     if table is INTEGER:
-        return wrapped(function(kind, *args), result, real)
+        return wrapped(function(dtype, *args), result, real)
     found = function(*args)
     return found if found.dtype == bool and result == "i1" else wrapped(found, result, real)
 
@@ -136,8 +136,8 @@ COMPARISONS: dict[str, Function] = {
 }
 
 
-def _compare(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
-    if op.attributes.get("compare_type") == "TOTALORDER" and is_float(kinds[0]):
+def _compare(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
+    if op.attributes.get("compare_type") == "TOTALORDER" and is_float(dtypes[0]):
         args = [_total_order(a) for a in args]
     return COMPARISONS[op.attributes["comparison_direction"]](*args)
 
@@ -149,48 +149,48 @@ def _total_order(a: Array) -> Array:
     return np.where(plain < 0, plain ^ plain.dtype.type(bounds(f"i{8 * size}")[1]), plain)
 
 
-def _select(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _select(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     return np.where(*args)
 
 
-def _clamp(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _clamp(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     low, x, high = args
     return np.minimum(np.maximum(x, low), high)
 
 
-def _convert(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
-    return converted(args[0], kinds[0], op.types[0].dtype, real)
+def _convert(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
+    return converted(args[0], dtypes[0], op.types[0].dtype, real)
 
 
-def _reduce_precision(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _reduce_precision(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     """Real arithmetic has no precision to reduce: the identity, as conversions between floats are."""
     return args[0]
 
 
 def _part(which: str) -> Callable[..., Array]:
-    def part(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+    def part(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
         (a,) = args
-        if is_complex(kinds[0]):
+        if is_complex(dtypes[0]):
             return np.ascontiguousarray(a.real if which == "real" else a.imag)
         return a if which == "real" else np.zeros_like(a)
 
     return part
 
 
-def _complex(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _complex(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     a, b = args
     result = np.empty(np.broadcast_shapes(a.shape, b.shape), np.complex64 if real == np.float32 else np.complex128)
     result.real, result.imag = a, b
     return result
 
 
-def _next_after(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _next_after(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     raise UnknownError("next_after of real numbers")
 
 
-def _bits(op: Op, kinds: list[str], args: list[Array], real: Any) -> Array:
+def _bits(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     """bitcast_convert between types of one width."""
-    old, new = kinds[0], op.types[0].dtype
+    old, new = dtypes[0], op.types[0].dtype
     if old == new:
         return args[0]
     if is_integer(old) and is_integer(new):

@@ -13,41 +13,41 @@ Function = Callable[..., Array]
 """Of the type and the operands."""
 
 
-def _divide(kind: str, a: Array, b: Array) -> Array:
+def _divide(dtype: str, a: Array, b: Array) -> Array:
     safe = np.where(b == 0, b.dtype.type(1), b)
-    if kind[0] == "u":
-        return np.where(b == 0, b.dtype.type(bounds(kind)[1]), a // safe)
+    if dtype[0] == "u":
+        return np.where(b == 0, b.dtype.type(bounds(dtype)[1]), a // safe)
     quotient = a // safe
     quotient = quotient + ((a - quotient * safe != 0) & ((a < 0) != (safe < 0)))
     return np.asarray(np.where(b == 0, b.dtype.type(-1), quotient))
 
 
-def _remainder(kind: str, a: Array, b: Array) -> Array:
+def _remainder(dtype: str, a: Array, b: Array) -> Array:
     safe = np.where(b == 0, b.dtype.type(1), b)
     return np.where(b == 0, a, np.fmod(a, safe))
 
 
-def _power(kind: str, a: Array, b: Array) -> Array:
+def _power(dtype: str, a: Array, b: Array) -> Array:
     a, b = np.broadcast_arrays(a, b)
     result, base, left = np.ones_like(a), a.copy(), np.where(b < 0, b.dtype.type(0), b)
     while left.any():
         result = np.where(left & 1, result * base, result)
         base, left = base * base, left >> 1
-    if kind[0] == "u":
+    if dtype[0] == "u":
         return result
     one = a.dtype.type(1)
     negative = np.where(a == 1, one, np.where(a == -1, np.where(b % 2, -one, one), np.where(a == 0, -one, one * 0)))
     return np.where(b < 0, negative, result)
 
 
-def unsigned(kind: str, a: Array) -> Array:
+def unsigned(dtype: str, a: Array) -> Array:
     plain = a.view(f"u{a.dtype.itemsize}") if a.dtype.kind == "i" else a
-    return np.asarray(plain & plain.dtype.type((1 << width(kind)) - 1))
+    return np.asarray(plain & plain.dtype.type((1 << width(dtype)) - 1))
 
 
 def _shift(direction: str) -> Function:
-    def shift(kind: str, a: Array, b: Array) -> Array:
-        bits = width(kind)
+    def shift(dtype: str, a: Array, b: Array) -> Array:
+        bits = width(dtype)
         a, b = np.broadcast_arrays(a, b)
         outside = (b < 0) | (b >= bits)
         by = np.where(outside, b.dtype.type(0), b)
@@ -55,55 +55,55 @@ def _shift(direction: str) -> Function:
         if direction == "left":
             return np.where(outside, zero, np.left_shift(a, by))
         if direction == "logical":
-            plain = unsigned(kind, np.ascontiguousarray(a))
+            plain = unsigned(dtype, np.ascontiguousarray(a))
             shifted = np.right_shift(plain, by.astype(plain.dtype)).astype(a.dtype)
             return np.asarray(np.where(outside, zero, shifted))
-        signed = a if kind[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
+        signed = a if dtype[0] != "u" else wrapped(a, f"i{bits}", np.dtype(np.float64))
         by = np.where(outside, b.dtype.type(bits - 1), b).astype(signed.dtype)
         return np.asarray(np.right_shift(signed, by).astype(a.dtype))
 
     return shift
 
 
-def _high_half(kind: str, a: Array, b: Array) -> Array:
+def _high_half(dtype: str, a: Array, b: Array) -> Array:
     """The upper half of the product, which has twice as many bits."""
     product = a.astype(object) * b.astype(object)  # Python's integers, which do not wrap
-    return np.asarray(product >> width(kind)).astype(a.dtype)
+    return np.asarray(product >> width(dtype)).astype(a.dtype)
 
 
-def _leading_zeros(kind: str, a: Array) -> Array:
-    plain, bits = unsigned(kind, a), width(kind)
+def _leading_zeros(dtype: str, a: Array) -> Array:
+    plain, bits = unsigned(dtype, a), width(dtype)
     count = np.full(a.shape, bits)
     for k in range(bits):
         count = np.where((plain >> plain.dtype.type(k)) & plain.dtype.type(1), bits - 1 - k, count)
     return count
 
 
-def _ones(kind: str, a: Array) -> Array:
-    plain = unsigned(kind, a)
+def _ones(dtype: str, a: Array) -> Array:
+    plain = unsigned(dtype, a)
     return np.asarray(
-        sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(kind)))
+        sum(((plain >> plain.dtype.type(k)) & plain.dtype.type(1)).astype(int) for k in range(width(dtype)))
     )
 
 
 INTEGER: dict[str, Function] = {
-    "add": lambda kind, a, b: a + b,
-    "subtract": lambda kind, a, b: a - b,
-    "multiply": lambda kind, a, b: a * b,
+    "add": lambda dtype, a, b: a + b,
+    "subtract": lambda dtype, a, b: a - b,
+    "multiply": lambda dtype, a, b: a * b,
     "mulhi": _high_half,
-    "negate": lambda kind, a: np.negative(a),
+    "negate": lambda dtype, a: np.negative(a),
     "divide": _divide,
     "remainder": _remainder,
     "power": _power,
-    "maximum": lambda kind, a, b: np.maximum(a, b),
-    "minimum": lambda kind, a, b: np.minimum(a, b),
-    "abs": lambda kind, a: np.abs(a),
-    "sign": lambda kind, a: np.sign(a),
-    "and": lambda kind, a, b: a & b,
-    "or": lambda kind, a, b: a | b,
-    "xor": lambda kind, a, b: a ^ b,
-    "not": lambda kind, a: ~a,
-    "square": lambda kind, a: a * a,
+    "maximum": lambda dtype, a, b: np.maximum(a, b),
+    "minimum": lambda dtype, a, b: np.minimum(a, b),
+    "abs": lambda dtype, a: np.abs(a),
+    "sign": lambda dtype, a: np.sign(a),
+    "and": lambda dtype, a, b: a & b,
+    "or": lambda dtype, a, b: a | b,
+    "xor": lambda dtype, a, b: a ^ b,
+    "not": lambda dtype, a: ~a,
+    "square": lambda dtype, a: a * a,
     "shift_left": _shift("left"),
     "shift_right_logical": _shift("logical"),
     "shift_right_arithmetic": _shift("arithmetic"),

@@ -113,8 +113,8 @@ def evaluate(
     watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
     main = module.main
-    kinds = main.argument_types
-    given = [_adopted(a, kind, count, run) for a, kind in zip(arguments, kinds, strict=True)]
+    types = main.argument_types
+    given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, types, strict=True)]
     if only is not None:
         main = _part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
@@ -163,16 +163,16 @@ def mesh_devices(function: Function) -> int | None:
     return None
 
 
-def _adopted(a: Blocks | None, kind: TensorType, devices: int, run: Run) -> Blocks | None:
+def _adopted(a: Blocks | None, type_: TensorType, devices: int, run: Run) -> Blocks | None:
     """An argument whose maps are interned, on all devices, its reals in the type that all others are held in; None
     where it is not known, or there is no such type."""
-    if a is None or (run.real == INTERVALS and is_complex(kind.dtype)):
+    if a is None or (run.real == INTERVALS and is_complex(type_.dtype)):
         return None
     maps = tuple(
         run.maps.constant(len(c)) if n == 1 else run.maps.intern(c)
         for c, n in zip(a.classes, a.values.shape, strict=True)
     )
-    a = Blocks(maps, held(a.values, kind.dtype, run.real))
+    a = Blocks(maps, held(a.values, type_.dtype, run.real))
     return replaced(a, 0, run.maps.constant(devices), a.values) if a.devices == 1 and devices > 1 else a
 
 
@@ -187,15 +187,15 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
     """The results of a function or region; values that no later operation uses are forgotten."""
     environment = run.environment
     own = set(function.arguments).union(*(op.results for op in function.ops))
-    for value, kind, given in zip(function.arguments, function.argument_types, arguments, strict=True):
-        environment[value], run.types[value] = given, kind
+    for value, type_, given in zip(function.arguments, function.argument_types, arguments, strict=True):
+        environment[value], run.types[value] = given, type_
         if value in run.watched:
             run.watched[value] = given
     last = _last_uses(function, run)
     for n, op in enumerate(function.ops):
         results = _apply(op, run, place)
-        for value, kind, result in zip(op.results, op.types, results, strict=True):
-            environment[value], run.types[value] = result, kind
+        for value, type_, result in zip(op.results, op.types, results, strict=True):
+            environment[value], run.types[value] = result, type_
             if value in run.watched:
                 run.watched[value] = result
         for value in last.get(n, ()):
@@ -237,8 +237,10 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         run.toil(OPERATION / run.weight)
         if op.name in control.RULES:  # of which what is not known need not be all
             return control.RULES[op.name](op, args, run, place)
-        if op.types and all(0 in kind.shape for kind in op.types):
-            return [scalar(0, kind.shape, storage(kind.dtype, run.real), place.devices, run.maps) for kind in op.types]
+        if op.types and all(0 in type_.shape for type_ in op.types):
+            return [
+                scalar(0, type_.shape, storage(type_.dtype, run.real), place.devices, run.maps) for type_ in op.types
+            ]
         if op.name in manual.REGIONS:
             return manual.REGIONS[op.name](op, args, run, place)
         known = [a for a in args if a is not None]

@@ -57,15 +57,15 @@ def computation(op: Op, args: list[Blocks | None], run: Run, place: Place) -> li
     inner = Place(mesh.size, mesh.size, 1, manual, numbers)
     (body,) = op.regions
     given: list[Blocks | None] = []
-    for a, sharding, kind in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
+    for a, sharding, type_ in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
         placed = _placed(sharding, mesh.size)
         if placed.addend_count > 1:
             raise UnknownError("a manual region that is handed addends of a tensor")
-        given.append(None if a is None else entered(a, kind.shape, tiling_of(placed), run))
+        given.append(None if a is None else entered(a, type_.shape, tiling_of(placed), run))
     results = run.run(run, body, given, inner)
     return [
-        None if a is None else left(a, kind.shape, _placed(sharding, mesh.size), kind.dtype, run)
-        for a, sharding, kind in zip(results, op.attributes["out_shardings"], op.types, strict=True)
+        None if a is None else left(a, type_.shape, _placed(sharding, mesh.size), type_.dtype, run)
+        for a, sharding, type_ in zip(results, op.attributes["out_shardings"], op.types, strict=True)
     ]
 
 
@@ -137,12 +137,12 @@ def _tiling(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tup
 
 
 def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    (a,), (kind,) = args, op.types
+    (a,), (type_,) = args, op.types
     if run.mesh_devices != place.devices:
         raise UnknownError("a manual region in a device's own program")
     inwards = op.attributes["call_target_name"] == "SPMDFullToShardShape"
     texts = [op.attributes.get("operand_sharding"), op.attributes.get("sharding")]
-    shapes = [a.shape, kind.shape]
+    shapes = [a.shape, type_.shape]
     outer, inner = (_subgroups(t, a.values.ndim - 1, place.devices) for t in (texts if inwards else texts[::-1]))
     whole, local = shapes if inwards else shapes[::-1]
     tiling = _tiling(outer, inner, whole, local)

@@ -106,7 +106,7 @@ def renumber(codes: Array, limit: int) -> tuple[Array, Array]:
 
 
 def unique_rows(matrix: Array) -> tuple[Array, Array]:
-    """For a matrix of integers, the first of each kind of rows, and the kind of each row; kinds by first occurrence."""
+    """Of a matrix of integers, the first of each group of equal rows and the group of each row, by first occurrence."""
     if len(matrix) == 1 or matrix.shape[1] == 0:
         return np.zeros(min(len(matrix), 1), np.int64), np.zeros(len(matrix), np.int64)
     if matrix.shape[1] == 1:
@@ -132,7 +132,7 @@ def first_of_each(keys: Array) -> tuple[Array, Array]:
 
 
 def rectangle(matrix: Array) -> tuple[Array, Array, Array]:
-    """A matrix of classes as rows and columns: the kind of each row, the kind of each column, and a table of kinds."""
+    """A matrix of classes as rows and columns: the group of each row, the group of each column, and their table."""
     rows, row_of = unique_rows(matrix)
     reduced = matrix[rows]
     columns, column_of = unique_rows(np.ascontiguousarray(reduced.T))

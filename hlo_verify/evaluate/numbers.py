@@ -62,34 +62,34 @@ def storage(dtype: str, real: np.dtype) -> np.dtype:
 
 def held(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as elements of a type are held. Raises `UnknownError` where undefined integers would be numbers."""
-    kind = storage(dtype, real)
-    if kind in (BALLS, INTERVALS) and values.dtype != kind:
-        return exact(values, kind)
-    return values.astype(kind, copy=False)
+    stored = storage(dtype, real)
+    if stored in (BALLS, INTERVALS) and values.dtype != stored:
+        return exact(values, stored)
+    return values.astype(stored, copy=False)
 
 
-def exact(values: Any, kind: Any) -> Array:
-    """Numbers as enclosures of a kind."""
-    return balls.exact(values) if kind == BALLS else intervals.exact(values)
+def exact(values: Any, real: Any) -> Array:
+    """Numbers as enclosures: balls or intervals."""
+    return balls.exact(values) if real == BALLS else intervals.exact(values)
 
 
 def wrapped(values: Array, dtype: str, real: np.dtype) -> Array:
     """Values as the machine holds them: integers modulo 2^n."""
-    kind = storage(dtype, real)
+    stored = storage(dtype, real)
     values = np.asarray(values)
-    if kind in (BALLS, INTERVALS):
-        return values if values.dtype == kind else exact(values, kind)
+    if stored in (BALLS, INTERVALS):
+        return values if values.dtype == stored else exact(values, stored)
     if values.dtype == object:  # some are undefined
         least, count = bounds(dtype)[0] if is_integer(dtype) else 0, 1 << width(dtype)
         each = np.frompyfunc(lambda x: x if x is UNDEFINED else (int(x) - least) % count + least, 1, 1)
-        return settled(np.asarray(each(values), object), kind)
-    if values.dtype != kind:
-        values = values.astype(kind)
+        return settled(np.asarray(each(values), object), stored)
+    if values.dtype != stored:
+        values = values.astype(stored)
     if is_integer(dtype) and width(dtype) < 8:
         bits = width(dtype)
-        values = values & kind.type((1 << bits) - 1)
+        values = values & stored.type((1 << bits) - 1)
         if dtype[0] != "u":
-            values = (values ^ kind.type(1 << bits - 1)) - kind.type(1 << bits - 1)
+            values = (values ^ stored.type(1 << bits - 1)) - stored.type(1 << bits - 1)
     return values
 
 

@@ -65,8 +65,8 @@ def _new_run(limits: Limits | None, devices: int, *like: Array) -> Run:
     def refuse(*_: object) -> Any:
         raise AssertionError("no region is run here")
 
-    kinds = [values.dtype for values in like if is_enclosure(values)]
-    real = INTERVALS if INTERVALS in kinds else BALLS if kinds else np.dtype(np.float64)
+    dtypes = [values.dtype for values in like if is_enclosure(values)]
+    real = INTERVALS if INTERVALS in dtypes else BALLS if dtypes else np.dtype(np.float64)
     return Run(refuse, real, limits or Limits(), devices)
 
 
@@ -167,8 +167,8 @@ def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid |
         if found.values.dtype.kind in "fOV":
             found = reduced_over(found, members, None, "f64", run)
         if found.values.dtype.kind in "iu":
-            kind = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
-            found = reduced_over(found, members, None, kind, run)
+            dtype = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
+            found = reduced_over(found, members, None, dtype, run)
     zero = scalar(0, (), expected.values.dtype, devices, run.maps)
     tiling = tiling_of(sharding)
     if found.shape == whole.shape and math.prod(sharding.tiles) > 1:

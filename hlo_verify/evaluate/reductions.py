@@ -39,41 +39,41 @@ def monoid(region: Function) -> str | None:
     return TRUTHS.get(op.name) if op.types[0].dtype == "i1" else op.name
 
 
-def joined(kind: str, values: Array, axes: Sequence[int]) -> Array:
+def joined(reducer: str, values: Array, axes: Sequence[int]) -> Array:
     """All elements along some axes, combined."""
     for axis in sorted(axes, reverse=True):
-        values = np.asarray(ufunc(kind, values).reduce(values, axis=axis))
+        values = np.asarray(ufunc(reducer, values).reduce(values, axis=axis))
     return values
 
 
 def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Value], run: Run) -> list[Blocks]:
     """The operands of a reduction in the types of its results, which the reducer works on."""
-    kinds = [t.dtype for t in op.types] * 2
+    dtypes = [t.dtype for t in op.types] * 2
     return [
         Blocks(a.classes, converted(a.values, run.types[v].dtype, new, run)) if run.types[v].dtype != new else a
-        for a, v, new in zip(args, values, kinds, strict=True)
+        for a, v, new in zip(args, values, dtypes, strict=True)
     ]
 
 
-def reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
+def reduced(reducer: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
     """The reduction over some axes, each class of which occurs `weights` times; of objects, once for the same ones."""
     if not axes or values.dtype != object:
-        return _reduced(kind, values, weights, axes)
+        return _reduced(reducer, values, weights, axes)
     rest = [k for k in range(values.ndim) if k not in axes]
     shape = [values.shape[k] for k in rest]
     rows = np.transpose(identities(values), [*rest, *axes]).reshape(math.prod(shape), -1)
-    return shared(np.asarray(_reduced(kind, values, weights, axes), object), unique_rows(rows)[1].reshape(shape))
+    return shared(np.asarray(_reduced(reducer, values, weights, axes), object), unique_rows(rows)[1].reshape(shape))
 
 
-def _reduced(kind: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
+def _reduced(reducer: str, values: Array, weights: Sequence[Array], axes: Sequence[int]) -> Array:
     if not axes:
         return values
-    if kind in ("maximum", "minimum", "and", "or"):
-        return joined(kind, values, axes)
+    if reducer in ("maximum", "minimum", "and", "or"):
+        return joined(reducer, values, axes)
     joint = np.ones((1,) * values.ndim, np.int64)
     for axis, weight in zip(axes, weights, strict=True):
         joint = joint * weight.reshape(tuple(-1 if k == axis else 1 for k in range(values.ndim)))
-    if kind == "add":
+    if reducer == "add":
         rest = [k for k in range(values.ndim) if k not in axes]
         inner = np.transpose(values, [*rest, *axes]).reshape(*(values.shape[k] for k in rest), -1)
         return weighted_sum(inner, joint.reshape(-1))
@@ -95,8 +95,8 @@ def _reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     sources, inits = args[:count], args[count:]
     axes = sorted(k + 1 for k in op.attributes["dimensions"])
     (region,) = op.regions
-    kind = monoid(region)
-    if kind is None or count > 1:
+    reducer = monoid(region)
+    if reducer is None or count > 1:
         return _folded(op, sources, inits, axes, run)
     (a,), (init,), dtype = sources, inits, op.types[0].dtype
     run.toil(a.values.size)
@@ -104,9 +104,9 @@ def _reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
         maps = [c for k, c in enumerate(a.classes) if k not in axes]
         return [Blocks((init.classes[0], *maps[1:]), filled_scalar(init, len(maps)))]
     weights = [run.maps.weights(a.classes[k]) for k in axes]
-    values = wrapped(reduced(kind, a.values, weights, axes), dtype, run.real)
+    values = wrapped(reduced(reducer, a.values, weights, axes), dtype, run.real)
     result = Blocks(tuple(c for k, c in enumerate(a.classes) if k not in axes), values)
-    return [_combined(kind, result, init, dtype, run)]
+    return [_combined(reducer, result, init, dtype, run)]
 
 
 def filled_scalar(init: Blocks, rank: int) -> Array:
@@ -114,9 +114,9 @@ def filled_scalar(init: Blocks, rank: int) -> Array:
     return init.values.reshape((-1,) + (1,) * (rank - 1))
 
 
-def _combined(kind: str, a: Blocks, init: Blocks, dtype: str, run: Run) -> Blocks:
+def _combined(reducer: str, a: Blocks, init: Blocks, dtype: str, run: Run) -> Blocks:
     classes, (x, y) = aligned([a, widened(init, a, run)], run.maps)
-    return Blocks(classes, wrapped(ufunc(kind, x if is_enclosure(x) else y)(x, y), dtype, run.real))
+    return Blocks(classes, wrapped(ufunc(reducer, x if is_enclosure(x) else y)(x, y), dtype, run.real))
 
 
 def widened(init: Blocks, like: Blocks, run: Run) -> Blocks:
@@ -145,8 +145,8 @@ def _folded(op: Op, sources: list[Blocks], inits: list[Blocks], axes: list[int],
         return firsts
     all_classes, values = aligned([*firsts, *(Blocks(maps, x) for x in found)], run.maps)
     return [
-        Blocks(all_classes, wrapped(filled(x, len(maps)), kind.dtype, run.real))
-        for x, kind in zip(function(values), op.types, strict=True)
+        Blocks(all_classes, wrapped(filled(x, len(maps)), type_.dtype, run.real))
+        for x, type_ in zip(function(values), op.types, strict=True)
     ]
 
 

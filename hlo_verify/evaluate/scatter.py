@@ -36,10 +36,10 @@ def _scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
     operands, updates = sides[:count], sides[count:]
     if 0 in updates[0].shape:
         return list(operands)
-    kind = _reducer(op.regions[0])
-    if kind is None or count > 1:
+    reducer = _reducer(op.regions[0])
+    if reducer is None or count > 1:
         raise UnknownError("a computation that is not recognised")
-    return [_landed(kind, op, operands[0], indices, updates[0], run)]
+    return [_landed(reducer, op, operands[0], indices, updates[0], run)]
 
 
 def _reducer(region: Function) -> str | None:
@@ -77,7 +77,7 @@ def _layout(op: Op, operand: Blocks, update: Blocks) -> Layout:
     return Layout(tuple(axis), width, frozenset(batching), batch_axes, to_operand, vector)
 
 
-def _landed(kind: str, op: Op, operand: Blocks, indices: Blocks, update: Blocks, run: Run) -> Blocks:
+def _landed(reducer: str, op: Op, operand: Blocks, indices: Blocks, update: Blocks, run: Run) -> Blocks:
     layout = _layout(op, operand, update)
     update = _fitted(operand, update, layout, run)
     update, starts = _with_starts(indices, update, layout, run)
@@ -100,22 +100,22 @@ def _landed(kind: str, op: Op, operand: Blocks, indices: Blocks, update: Blocks,
     inside = full(landing.inside)
     numbers = np.arange(devices).reshape((-1,) + (1,) * (len(shape) - 1))
     where = tuple(np.broadcast_to(x, shape)[inside] for x in (numbers, *map(full, landing.targets)))
-    _put(kind, result, where, full(update.values)[inside], full(landing.times)[inside])
+    _put(reducer, result, where, full(update.values)[inside], full(landing.times)[inside])
     return Blocks((now, *landing.classes), wrapped(result, op.types[0].dtype, run.real))
 
 
-def _put(kind: str, result: Array, where: tuple[Array, ...], values: Array, times: Array) -> None:
+def _put(reducer: str, result: Array, where: tuple[Array, ...], values: Array, times: Array) -> None:
     """Combine the updates into the result."""
-    if kind == "add":
+    if reducer == "add":
         ufunc("add", result).at(result, where, scaled(values, times))
-    elif kind == "set":
+    elif reducer == "set":
         result[where] = values
         if not _agree(result[where], values):
             raise UnknownError("different updates of one element, in no order")
-    elif kind == "multiply":
+    elif reducer == "multiply":
         ufunc("multiply", result).at(result, where, power(values, times))
     else:
-        ufunc(kind, result).at(result, where, values)
+        ufunc(reducer, result).at(result, where, values)
 
 
 def _agree(a: Array, b: Array) -> bool:

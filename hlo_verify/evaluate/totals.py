@@ -24,11 +24,11 @@ UFUNCS: dict[str, np.ufunc] = {
 }
 
 
-def ufunc(kind: str, values: Array) -> Any:
+def ufunc(reducer: str, values: Array) -> Any:
     """How elements of an array are combined; objects are enclosures, or integers of which some are undefined."""
     if values.dtype == INTERVALS:
-        return interval_functions.COMBINED[kind]
-    return UFUNCS[kind] if values.dtype != object else ENCLOSED.get(kind, UFUNCS[kind])
+        return interval_functions.COMBINED[reducer]
+    return UFUNCS[reducer] if values.dtype != object else ENCLOSED.get(reducer, UFUNCS[reducer])
 
 
 def scaled(values: Array, factors: Array) -> Array:

@@ -55,7 +55,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def apply(
-    op: Op, kinds: list[str], args: list[Array], note: Note, real: Real, *, has_fixed_amount: bool = False
+    op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real, *, has_fixed_amount: bool = False
 ) -> Array:
     """An elementwise operation; `note` is told what is undefined. Raises `UnknownError`.
 
@@ -65,18 +65,18 @@ def apply(
     name, result = functions.plain_name(op.name), op.types[0].dtype
     rule = _TYPED.get(name)
     if rule is not None:
-        return rule(op, kinds, args, note, real)
-    kind = kinds[0] if kinds else result
-    if kind == "i1":
+        return rule(op, dtypes, args, note, real)
+    dtype = dtypes[0] if dtypes else result
+    if dtype == "i1":
         return _of_truth(name, args)
-    if is_integer(kind):
-        return _of_integers(name, op, kind, args, note, has_fixed_amount)
+    if is_integer(dtype):
+        return _of_integers(name, op, dtype, args, note, has_fixed_amount)
     if real == INTERVALS and name == "multiply" and op.operands[0] == op.operands[1]:
         name, args = "square", args[:1]
     table = interval_functions.REAL if real == INTERVALS else enclosures.REAL
-    function = (enclosures.COMPLEX if is_complex(kind) else table).get(name)
+    function = (enclosures.COMPLEX if is_complex(dtype) else table).get(name)
     if function is None:
-        raise UnknownError(f"{op.name} of {kind}, which is not enclosed")
+        raise UnknownError(f"{op.name} of {dtype}, which is not enclosed")
     found = function(*args)
     return settled(found, np.bool_) if result == "i1" else found
 
@@ -109,11 +109,11 @@ def _of_truth(name: str, args: list[Array]) -> Array:
     return settled(each(*(a.astype(object) for a in args)), np.bool_)
 
 
-def lifted(function: Callable[..., Array], kind: str, args: list[Array]) -> Array:
+def lifted(function: Callable[..., Array], dtype: str, args: list[Array]) -> Array:
     """A function of integers, undefined where an operand is."""
     gaps = [missing(a) for a in args]
     gap = np.logical_or.reduce(np.broadcast_arrays(*gaps)) if len(gaps) > 1 else gaps[0]
-    native = storage(kind, FLOAT64)
+    native = storage(dtype, FLOAT64)
     filled = [
         np.where(g, native.type(1), a).astype(native) if a.dtype == object else a
         for a, g in zip(args, gaps, strict=True)
@@ -121,38 +121,38 @@ def lifted(function: Callable[..., Array], kind: str, args: list[Array]) -> Arra
     return without(function(*filled), gap)
 
 
-def _of_integers(name: str, op: Op, kind: str, args: list[Array], note: Note, has_fixed_amount: bool) -> Array:
+def _of_integers(name: str, op: Op, dtype: str, args: list[Array], note: Note, has_fixed_amount: bool) -> Array:
     function = INTEGER.get(name)
     if function is None:
-        raise UnknownError(f"{op.name} of {kind}")
+        raise UnknownError(f"{op.name} of {dtype}")
 
     def checked(*values: Array) -> Array:
-        found = wrapped(function(kind, *values), op.types[0].dtype, FLOAT64)
-        gap = _senseless(name, kind, values, has_fixed_amount)
+        found = wrapped(function(dtype, *values), op.types[0].dtype, FLOAT64)
+        gap = _senseless(name, dtype, values, has_fixed_amount)
         if gap.any():
             note(NO_SENSE[name])
         return without(found, gap)
 
-    return lifted(checked, kind, args)
+    return lifted(checked, dtype, args)
 
 
-def _senseless(name: str, kind: str, values: tuple[Array, ...], has_fixed_amount: bool) -> Array:
+def _senseless(name: str, dtype: str, values: tuple[Array, ...], has_fixed_amount: bool) -> Array:
     """Where an operation on integers has no defined result."""
     if name in ("divide", "remainder"):
         a, b = values
-        least = bounds(kind)[0]
+        least = bounds(dtype)[0]
         return np.asarray((b == 0) | ((a == least) & (b == -1) if least else np.False_))
     if name.startswith("shift_"):
-        return np.asarray((values[1] < 0) | (values[1] > width(kind) - (not has_fixed_amount)))
+        return np.asarray((values[1] < 0) | (values[1] > width(dtype) - (not has_fixed_amount)))
     if name == "power":
         return np.asarray(values[1] < 0)
     return np.zeros((), np.bool_)
 
 
-def _compare(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _compare(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     direction = op.attributes["comparison_direction"]
-    if is_integer(kinds[0]) or kinds[0] == "i1":
-        return lifted(functions.COMPARISONS[direction], kinds[0], args)
+    if is_integer(dtypes[0]) or dtypes[0] == "i1":
+        return lifted(functions.COMPARISONS[direction], dtypes[0], args)
     if real == INTERVALS:
         if op.operands[0] == op.operands[1]:
             args = [interval_functions.of_itself(a) for a in args]
@@ -161,7 +161,7 @@ def _compare(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real
     return settled(enclosures.elementwise(enclosures.compared(direction, is_total), 2)(*args), np.bool_)
 
 
-def _select(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _select(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     return choose(*args)
 
 
@@ -177,16 +177,16 @@ def choose(condition: Array, a: Array, b: Array) -> Array:
     return settled(found, native) if native is not None else found
 
 
-def _clamp(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _clamp(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     low, x, high = args
-    if is_integer(kinds[0]) or kinds[0] == "i1":
-        return lifted(lambda a, b, c: np.minimum(np.maximum(b, a), c), kinds[0], [low, x, high])
+    if is_integer(dtypes[0]) or dtypes[0] == "i1":
+        return lifted(lambda a, b, c: np.minimum(np.maximum(b, a), c), dtypes[0], [low, x, high])
     table = interval_functions.REAL if real == INTERVALS else enclosures.REAL
     return table["minimum"](table["maximum"](x, low), high)
 
 
-def _convert(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
-    return converted(args[0], kinds[0], op.types[0].dtype, real, note)
+def _convert(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
+    return converted(args[0], dtypes[0], op.types[0].dtype, real, note)
 
 
 def converted(values: Array, old: str, new: str, real: Real, note: Note = lambda _: None) -> Array:
@@ -242,30 +242,30 @@ def _whole(x: Any, least: int, most: int, note: Callable[[str], None]) -> Any:
     return int(found)
 
 
-def _reduce_precision(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _reduce_precision(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     return args[0]
 
 
 def _part(which: str) -> Callable[..., Array]:
-    def part(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+    def part(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
         (a,) = args
-        if is_complex(kinds[0]):
+        if is_complex(dtypes[0]):
             return np.asarray(np.frompyfunc(lambda z: getattr(z, which), 1, 1)(a), object)
         return a if which == "real" else np.full(a.shape, exact(0.0, real)[()], real)
 
     return part
 
 
-def _complex(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _complex(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     def joined(a: Any, b: Any) -> Any:
         return acb(a, b) if a.is_finite() and b.is_finite() else UNKNOWN_COMPLEX
 
     return enclosures.elementwise(joined, 2)(*args)
 
 
-def _bits(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _bits(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     """bitcast_convert between types of one width."""
-    old, new = kinds[0], op.types[0].dtype
+    old, new = dtypes[0], op.types[0].dtype
     if old == new:
         return args[0]
     if is_integer(old) and is_integer(new):
@@ -273,18 +273,18 @@ def _bits(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -
     return of_bits(to_bits(args[0], old), new, real)
 
 
-def to_bits(values: Array, kind: str) -> Array:
+def to_bits(values: Array, dtype: str) -> Array:
     """The bits of elements. Raises `UnknownError` for what is not known exactly."""
-    if not is_integer(kind) and not _are_exact(values):
+    if not is_integer(dtype) and not _are_exact(values):
         raise UnknownError("the bits of real numbers that are not known exactly")
-    if not is_integer(kind):
+    if not is_integer(dtype):
         plain = rounded(values)
         if values.dtype == object and not _are_same(values, exact(plain, BALLS)):
-            raise UnknownError(f"the bits of real numbers that are no {kind}")
+            raise UnknownError(f"the bits of real numbers that are no {dtype}")
         values = plain
     elif values.dtype == object:
-        values = values.astype(storage(kind, FLOAT64))
-    return functions.to_bits(values, kind)
+        values = values.astype(storage(dtype, FLOAT64))
+    return functions.to_bits(values, dtype)
 
 
 def _are_same(balls: Array, others: Array) -> bool:
@@ -297,13 +297,13 @@ def _are_exact(values: Array) -> bool:
     return all(x.is_exact() for x in values.reshape(-1))
 
 
-def of_bits(bits: Array, kind: str, real: Real) -> Array:
+def of_bits(bits: Array, dtype: str, real: Real) -> Array:
     """Elements with those bits."""
-    found = functions.of_bits(bits, kind, FLOAT64)
-    return found if is_integer(kind) else exact(found, real)
+    found = functions.of_bits(bits, dtype, FLOAT64)
+    return found if is_integer(dtype) else exact(found, real)
 
 
-def _next_after(op: Op, kinds: list[str], args: list[Array], note: Note, real: Real) -> Array:
+def _next_after(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
     raise UnknownError("next_after of real numbers")
 
 

@@ -16,8 +16,8 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     main = module.main
     shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
     sources: dict[Value, frozenset[int]] = {
-        value: frozenset({n}) if is_integer(kind.dtype) else frozenset()
-        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True))
+        value: frozenset({n}) if is_integer(type_.dtype) else frozenset()
+        for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True))
     }
     counted: dict[Value, int] = {}
     limits: dict[int, int] = {}
@@ -27,10 +27,10 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
         followed = op.name in KEEPS_INDICES
         reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
         counts = [counted[v] for v in op.operands if v in counted] if followed else []
-        for value, kind in zip(op.results, op.types, strict=True):
-            shapes[value], sources[value] = kind.shape, reached
+        for value, type_ in zip(op.results, op.types, strict=True):
+            shapes[value], sources[value] = type_.shape, reached
             if op.name == "iota":
-                counted[value] = kind.shape[op.attributes["iota_dimension"]]
+                counted[value] = type_.shape[op.attributes["iota_dimension"]]
             elif counts:
                 counted[value] = max(counts)
     return tuple(limits.get(n) for n in range(len(main.arguments)))
@@ -82,8 +82,8 @@ def positive_arguments(module: Module) -> frozenset[int]:
     main = module.main
     sources: dict[Value, frozenset[int]] = {
         value: frozenset({n})
-        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True))
-        if is_float(kind.dtype)
+        for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True))
+        if is_float(type_.dtype)
     }
     found: frozenset[int] = frozenset()
     for op in main.ops:

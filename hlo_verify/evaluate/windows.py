@@ -89,8 +89,8 @@ def padded_by_one(values: Array, axis: int, filler: Array) -> Array:
 def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     count = len(args) // 2
     args = promoted(op, args, op.operands, run)
-    kind = monoid(op.regions[0]) if count == 1 else None
-    adds = kind == "add" and is_zero(args[1].values)
+    reducer = monoid(op.regions[0]) if count == 1 else None
+    adds = reducer == "add" and is_zero(args[1].values)
     slides = _slides(op, args[0].shape, op.types[0].shape, running=adds)
     sources = [_spread(a, [s for s in slides if s.running], run) for a in args[:count]]
     classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
@@ -100,8 +100,8 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
     maps = list(classes)
     for n, s in enumerate(slides):
         maps[s.axis], slides[n] = _alike(classes[s.axis], s, run)
-    if kind is not None:
-        found = [_separable(kind, arrays[0], firsts[0], slides, run)]
+    if reducer is not None:
+        found = [_separable(reducer, arrays[0], firsts[0], slides, run)]
     else:
         found = _offset_by_offset(op, arrays, firsts, slides, run)
     return [Blocks(tuple(maps), wrapped(v, t.dtype, run.real)) for v, t in zip(found, op.types, strict=True)]
@@ -116,20 +116,20 @@ def _alike(classes: ClassMap, s: Slide, run: Run) -> tuple[ClassMap, Slide]:
     return run.maps.intern(which), Slide(s.axis, matrix[first])
 
 
-def _separable(kind: str, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
+def _separable(reducer: str, values: Array, first: Array, slides: Sequence[Slide], run: Run) -> Array:
     """A monoid's windows, one dimension after the other; the initial value stands in the padding."""
-    combine = ufunc(kind, values)
-    neutral = _neutral(kind, values.dtype)
+    combine = ufunc(reducer, values)
+    neutral = _neutral(reducer, values.dtype)
     plain = bool((first == neutral).all())
     whole = values
     if not plain:  # where a window has padding or not matters for its initial value: element by element
         return _any_order(combine, values, first, slides, run)
     for s in slides:
-        whole = _along(kind, whole, s, neutral, run)
+        whole = _along(reducer, whole, s, neutral, run)
     return np.asarray(combine(whole, first.reshape(first.shape)))
 
 
-def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Array:
+def _along(reducer: str, values: Array, s: Slide, neutral: Array, run: Run) -> Array:
     width = s.source.shape[1]
     run.toil(values.size * max(1, width) / 16)
     if s.running > 0:
@@ -139,23 +139,23 @@ def _along(kind: str, values: Array, s: Slide, neutral: Array, run: Run) -> Arra
     longer = padded_by_one(values, s.axis, neutral)
     result = np.take(longer, s.source[:, 0], axis=s.axis)
     for w in range(1, width):
-        result = ufunc(kind, values)(result, np.take(longer, s.source[:, w], axis=s.axis))
+        result = ufunc(reducer, values)(result, np.take(longer, s.source[:, w], axis=s.axis))
     return result
 
 
 _NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 
 
-def _neutral(kind: str, dtype: np.dtype) -> Array:
+def _neutral(reducer: str, dtype: np.dtype) -> Array:
     if dtype in (BALLS, INTERVALS):
-        return exact(_NEUTRAL[kind], dtype)
-    if kind in ("add", "or"):
+        return exact(_NEUTRAL[reducer], dtype)
+    if reducer in ("add", "or"):
         return np.zeros((), dtype)
-    if kind == "multiply":
+    if reducer == "multiply":
         return np.ones((), dtype)
-    if kind == "and":
+    if reducer == "and":
         return np.array(True) if dtype.kind == "b" else np.array(-1).astype(dtype)
-    low = kind == "maximum"
+    low = reducer == "maximum"
     if dtype.kind == "f":
         return np.array(-np.inf if low else np.inf, dtype)
     return np.array(np.iinfo(dtype).min if low else np.iinfo(dtype).max, dtype)
@@ -213,8 +213,8 @@ def _beside(a: Blocks, b: Blocks, apart: set[int], run: Run) -> tuple[tuple[Clas
 def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     """Every element of `source` is added where its window over `operand` has the element that `select` keeps."""
     operand, source, init = args
-    kind = monoid(op.regions[1])
-    if kind != "add" or not is_zero(init.values):
+    reducer = monoid(op.regions[1])
+    if reducer != "add" or not is_zero(init.values):
         raise UnknownError("that does more than add to zeros")
     slides = _slides(op, operand.shape, source.shape)
     operand = _spread(operand, slides, run)

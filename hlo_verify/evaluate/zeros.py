@@ -52,8 +52,8 @@ class Zeros:
 
     def __post_init__(self) -> None:
         main = self.module.main
-        for n, (value, kind) in enumerate(zip(main.arguments, main.argument_types, strict=True)):
-            self._by[value] = 1 << n if is_float(kind.dtype) else 0
+        for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True)):
+            self._by[value] = 1 << n if is_float(type_.dtype) else 0
         self._walk(main)
         self._damage = [0] * len(main.arguments)
         for by in self._by.values():

@@ -92,7 +92,7 @@ def build(const: int, items: Iterable[tuple[Atom, int]]) -> Index:
     live = [(a, c) for a, c in sums.items() if c]
     if len(live) > 1:
         live = _merge(live)
-        if any(isinstance(a, Opaque) and a.kind in ("mod", "div") for a, _ in live):
+        if any(isinstance(a, Opaque) and a.operator in ("mod", "div") for a, _ in live):
             joined = _join_quotients(const, live) or _remainder(const, live)
             if joined is not None:
                 return joined
@@ -138,11 +138,11 @@ def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[
 
 def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
     """`m*div(e,m) + mod(e,m)` is `e`."""
-    remainders = {atom.uid: c for atom, c in live if isinstance(atom, Opaque) and atom.kind == "mod"}
+    remainders = {atom.uid: c for atom, c in live if isinstance(atom, Opaque) and atom.operator == "mod"}
     if not remainders:
         return None
     for atom, c in live:
-        if isinstance(atom, Opaque) and atom.kind == "div":
+        if isinstance(atom, Opaque) and atom.operator == "div":
             (m,), (e,) = atom.args, atom.exprs
             remainder = modulo(e, m)
             left = remainder.items[0][0] if len(remainder.items) == 1 and not remainder.const else None
@@ -156,7 +156,7 @@ def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
 def _remainder(const: int, live: list[tuple[Atom, int]]) -> Index | None:
     """`e - m*div(e,m)` is `mod(e,m)`, where that is shorter."""
     for atom, c in live:
-        if isinstance(atom, Opaque) and atom.kind == "div" and c % atom.args[0] == 0:
+        if isinstance(atom, Opaque) and atom.operator == "div" and c % atom.args[0] == 0:
             (m,), (e,) = atom.args, atom.exprs
             rest = dict(live)
             del rest[atom]
@@ -261,7 +261,7 @@ def _without_remainders(e: Index, m: int) -> Index:
     items: list[tuple[Atom, int]] = []
     const, changed = e.const, False
     for atom, c in e.items:
-        if isinstance(atom, Opaque) and atom.kind == "mod" and c * atom.args[0] % m == 0:
+        if isinstance(atom, Opaque) and atom.operator == "mod" and c * atom.args[0] % m == 0:
             inner = atom.exprs[0]
             const += c * inner.const
             items.extend((a, k * c) for a, k in inner.items)
@@ -297,7 +297,7 @@ def clamp(e: Index, lo: int, hi: int) -> Index:
     lo, hi = max(lo, e.lo), min(hi, e.hi)
     if len(e.items) == 1 and e.items[0][1] == 1 and e.const == 0:
         inner = e.items[0][0]
-        if isinstance(inner, Opaque) and inner.kind == "clamp":
+        if isinstance(inner, Opaque) and inner.operator == "clamp":
             return clamp(inner.exprs[0], lo, hi)
     return of_atom(opaque("clamp", (e,), (lo, hi), lo, hi))
 
@@ -325,7 +325,7 @@ def substitute(e: Index, mapping: Mapping[Var, Index], on_term: Any = None) -> I
 
 
 def _substitute_opaque(atom: Opaque, mapping: Mapping[Var, Index], on_term: Any) -> Index:
-    if atom.kind == "value":
+    if atom.operator == "value":
         result: Index = on_term(atom)
         return result
     return again(atom, substitute(atom.exprs[0], mapping, on_term))
@@ -333,11 +333,11 @@ def _substitute_opaque(atom: Opaque, mapping: Mapping[Var, Index], on_term: Any)
 
 def again(atom: Opaque, e: Index) -> Index:
     """What an opaque integer is of its one expression (a remainder, a quotient, a clamp, an entry of a table), of e."""
-    if atom.kind == "mod":
+    if atom.operator == "mod":
         return modulo(e, atom.args[0])
-    if atom.kind == "div":
+    if atom.operator == "div":
         return floor_div(e, atom.args[0])
-    if atom.kind == "clamp":
+    if atom.operator == "clamp":
         return clamp(e, *atom.args)
     return lookup(atom.args[0], e)
 

@@ -20,14 +20,14 @@ _NO_VARS: frozenset[Var] = frozenset()
 class Var:
     """An index variable with values `0 <= v < size`. Interned by `var`."""
 
-    __slots__ = ("key", "kind", "size", "uid")
-    kind: str
+    __slots__ = ("key", "prefix", "size", "uid")
+    prefix: str
     key: Any
     size: int
     uid: int
 
     def __repr__(self) -> str:
-        return f"{self.kind}{self.key}"
+        return f"{self.prefix}{self.key}"
 
 
 class Digit:
@@ -61,10 +61,10 @@ class Term(Protocol):
 
 
 class Opaque:
-    """An integer that is not affine in digits: `kind` of `exprs` (and of a term), between `lo` and `hi`."""
+    """An integer that is not affine in digits: `operator` of `exprs` (and of a term), between `lo` and `hi`."""
 
-    __slots__ = ("args", "exprs", "free", "hi", "kind", "lo", "term", "uid")
-    kind: str
+    __slots__ = ("args", "exprs", "free", "hi", "lo", "operator", "term", "uid")
+    operator: str
     args: tuple[Any, ...]
     exprs: tuple[Index, ...]
     term: Term | None
@@ -75,11 +75,11 @@ class Opaque:
 
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.exprs)) if self.term is None else repr(self.term)
-        if self.kind == "value":
+        if self.operator == "value":
             return f"<{inner}>"
-        if self.kind == "table":
+        if self.operator == "table":
             return f"table{self.uid}[{inner}]"
-        return f"{self.kind}({inner}, {', '.join(map(str, self.args))})"
+        return f"{self.operator}({inner}, {', '.join(map(str, self.args))})"
 
 
 Atom = Digit | Opaque
@@ -115,20 +115,20 @@ def next_uid() -> int:
     return _numbers()()
 
 
-def var(kind: str, key: Any, size: int) -> Var:
-    """The variable of that kind and key."""
+def var(prefix: str, key: Any, size: int) -> Var:
+    """The variable of that prefix and key."""
     known = _vars()
-    found = known.get((kind, key, size))
+    found = known.get((prefix, key, size))
     if found is None:
         found = Var()
-        found.kind, found.key, found.size, found.uid = kind, key, size, next_uid()
-        known[kind, key, size] = found
+        found.prefix, found.key, found.size, found.uid = prefix, key, size, next_uid()
+        known[prefix, key, size] = found
     return found
 
 
-def fresh(kind: str, size: int) -> Var:
+def fresh(prefix: str, size: int) -> Var:
     """A variable that occurs nowhere yet."""
-    return var(kind, next_uid(), size)
+    return var(prefix, next_uid(), size)
 
 
 def digit(variable: Var, low: int, radix: int) -> Digit:
@@ -148,15 +148,15 @@ def digit(variable: Var, low: int, radix: int) -> Digit:
 
 
 def opaque(
-    kind: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Term | None = None
+    operator: str, exprs: tuple[Index, ...], args: tuple[Any, ...], lo: int, hi: int, term: Term | None = None
 ) -> Opaque:
     """The interned opaque integer; equal arguments give the same object."""
-    key = (kind, exprs, args, term, lo, hi)
+    key = (operator, exprs, args, term, lo, hi)
     known = _opaques()
     found = known.get(key)
     if found is None:
         found = Opaque()
-        found.kind, found.exprs, found.args, found.term, found.lo, found.hi = kind, exprs, args, term, lo, hi
+        found.operator, found.exprs, found.args, found.term, found.lo, found.hi = operator, exprs, args, term, lo, hi
         free = term.free if term is not None else _NO_VARS
         for e in exprs:
             free = free | e.free

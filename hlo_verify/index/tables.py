@@ -99,7 +99,7 @@ def _table_of(e: Index) -> tuple[tuple[int, ...], Index] | None:
     if e.const or len(e.items) != 1:
         return None
     atom, c = e.items[0]
-    if c != 1 or not isinstance(atom, Opaque) or atom.kind != "table":
+    if c != 1 or not isinstance(atom, Opaque) or atom.operator != "table":
         return None
     return atom.args[0], atom.exprs[0]
 
@@ -258,11 +258,11 @@ def evaluate(e: Index, variable: Var) -> Ints | None:
         inner = evaluate(atom.exprs[0], variable) if atom.exprs else None
         if inner is None:
             return None
-        if atom.kind == "mod":
+        if atom.operator == "mod":
             total += c * (inner % atom.args[0])
-        elif atom.kind == "div":
+        elif atom.operator == "div":
             total += c * (inner // atom.args[0])
-        elif atom.kind == "clamp":
+        elif atom.operator == "clamp":
             total += c * np.clip(inner, atom.args[0], atom.args[1])
         else:
             values = np.asarray(atom.args[0], dtype=np.int64)

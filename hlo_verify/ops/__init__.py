@@ -43,8 +43,8 @@ def _with_empty_results(rule: Rule) -> Rule:
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
         waits = any(map(communicates, op.regions))
-        if op.types and all(0 in kind.shape for kind in op.types) and not waits:
-            return [Value(kind, ZERO) for kind in op.types]
+        if op.types and all(0 in type_.shape for type_ in op.types) and not waits:
+            return [Value(type_, ZERO) for type_ in op.types]
         return [Value(value.type, ZERO) if 0 in value.shape else value for value in rule(op, args, context)]
 
     return checked

@@ -24,61 +24,64 @@ from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Rea
 Pair = tuple[Poly, Poly]
 
 
-def _reducer(kind: str, dtype: str) -> str:
-    return {"max": "or", "min": "and"}[kind] if dtype == "i1" else kind
+def _reducer(extremum: str, dtype: str) -> str:
+    return {"max": "or", "min": "and"}[extremum] if dtype == "i1" else extremum
 
 
-def best_value(kind: str, bound: Sequence[Var], value: Poly, first: Poly, dtype: str) -> Poly:
+def best_value(extremum: str, bound: Sequence[Var], value: Poly, first: Poly, dtype: str) -> Poly:
     """The best value over the bound variables and an initial one. Integers must be machine values."""
-    reducer = _reducer(kind, dtype)
+    reducer = _reducer(extremum, dtype)
     return combine(reducer, reduce_terms(reducer, bound, value), first, dtype)
 
 
-def index_of_best(kind: str, bound: Sequence[Var], pair: Pair, first: Pair, dtypes: tuple[str, str]) -> Poly:
+def index_of_best(extremum: str, bound: Sequence[Var], pair: Pair, first: Pair, dtypes: tuple[str, str]) -> Poly:
     """The index of the best of the pairs over the bound variables and an initial pair.
 
     Integers must be machine values, so that they are compared as they are.
     """
     value, index = pair
     live = [v for v in bound if v in value.free or v in index.free]
-    part = _part(kind, pair, first, dtypes)
+    part = _part(extremum, pair, first, dtypes)
     if part is not None:
         more, inner = part
-        return index_of_best(kind, [*live, *more], inner, first, dtypes)
+        return index_of_best(extremum, [*live, *more], inner, first, dtypes)
     merged = merge_in(live, pair)
     if merged is not None:
-        return index_of_best(kind, merged[0], (merged[1][0], merged[1][1]), first, dtypes)
-    return define(f"arg{kind}", live, (*pair, *first), attributes=dtypes, dtype=dtypes[1])
+        return index_of_best(extremum, merged[0], (merged[1][0], merged[1][1]), first, dtypes)
+    return define(f"arg{extremum}", live, (*pair, *first), attributes=dtypes, dtype=dtypes[1])
 
 
-def _part(kind: str, pair: Pair, first: Pair, dtypes: tuple[str, str]) -> tuple[tuple[Var, ...], Pair] | None:
+def _part(extremum: str, pair: Pair, first: Pair, dtypes: tuple[str, str]) -> tuple[tuple[Var, ...], Pair] | None:
     """Where a pair is itself the best of some pairs and the initial one: over which variables, and those pairs."""
     value, index = pair
-    inner = _index(kind, index)
+    inner = _index(extremum, index)
     if inner is None or inner.tensor.attributes != dtypes:
         return None
     more, (x, i, *initial) = unfold(inner)
-    if (initial[0], initial[1]) != first or best_value(kind, more, x, first[0], dtypes[0]) is not value:
+    if (initial[0], initial[1]) != first or best_value(extremum, more, x, first[0], dtypes[0]) is not value:
         return None
     ahead = algebra.subtract(index, of_atom(inner))
     if ahead is ZERO:
         return more, (x, i)
     shifted = algebra.add(ahead, i)
-    unbeaten = _is_worst(kind, first[0]) and is_finite(x)
+    unbeaten = _is_worst(extremum, first[0]) and is_finite(x)
     return (more, (x, shifted)) if unbeaten and within(shifted, *integer_range(dtypes[1])) else None
 
 
-def _index(kind: str, index: Poly) -> Read | None:
+def _index(extremum: str, index: Poly) -> Read | None:
     """The one index of a best pair that an index consists of, once, beside other things."""
     found = [
-        (a, n, c) for mono, c in index.items for a, n in mono if isinstance(a, Read) and a.tensor.kind == f"arg{kind}"
+        (a, n, c)
+        for mono, c in index.items
+        for a, n in mono
+        if isinstance(a, Read) and a.tensor.kind == f"arg{extremum}"
     ]
     alone = [a for mono, c in index.items for a, n in mono if len(mono) == 1 and n == c == 1]
     return found[0][0] if len(found) == 1 and found[0][0] in alone else None
 
 
-def _is_worst(kind: str, value: Poly) -> bool:
-    return value is neutral(kind, "f32")
+def _is_worst(extremum: str, value: Poly) -> bool:
+    return value is neutral(extremum, "f32")
 
 
 def is_finite(p: Poly) -> bool:
@@ -106,13 +109,13 @@ def least_index_of_best(bound: Sequence[Var], term: Poly) -> Poly | None:
     dtypes = inner.tensor.attributes
     if not is_float(dtypes[0]) or not within(holds, integer_range(dtypes[1])[0], otherwise):
         return None
-    kind = inner.tensor.kind.removeprefix("arg")
+    extremum = inner.tensor.kind.removeprefix("arg")
     for sign in (1, -1):
         difference = algebra.scale(test.args[0], sign)
         own = algebra.build({mono: c for mono, c in difference.items if any(a.free & set(bound) for a, _ in mono)})
         rest = algebra.difference(own, difference)
-        if is_finite(own) and reduce_terms(kind, bound, own) is rest:
-            return index_of_best(kind, bound, (own, holds), (neutral(kind, dtypes[0]), ZERO), dtypes)
+        if is_finite(own) and reduce_terms(extremum, bound, own) is rest:
+            return index_of_best(extremum, bound, (own, holds), (neutral(extremum, dtypes[0]), ZERO), dtypes)
     return None
 
 

@@ -45,7 +45,7 @@ def _id(divide: bool) -> Rule:
     return rule
 
 
-def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Poly:
+def reduce_over_group(reducer: str, term: Poly, groups: Members, device: Var) -> Poly:
     """The reduction of a term over the members of each device's group, in any order: in one that its indices ascend in,
     if there is one; in an irregular mesh that is the group's own, which follows the mesh's axes."""
     size = groups.shape[1]
@@ -55,27 +55,27 @@ def reduce_over_group(kind: str, term: Poly, groups: Members, device: Var) -> Po
     reduced = []
     for members in (np.sort(groups, axis=1), groups):
         where = member_index(members, device, expr.of_var(v))
-        reduced.append(_reduce(kind, v, algebra.substitute(term, {device: where})))
+        reduced.append(_reduce(reducer, v, algebra.substitute(term, {device: where})))
         if ascends(reduced[-1]):
             return reduced[-1]
     return reduced[0]
 
 
-def _reduce(kind: str, member: Var, term: Poly) -> Poly:
-    best = least_index_of_best([member], term) if kind == "min" else None
-    return reduce_terms(kind, [member], term) if best is None else best
+def _reduce(reducer: str, member: Var, term: Poly) -> Poly:
+    best = least_index_of_best([member], term) if reducer == "min" else None
+    return reduce_terms(reducer, [member], term) if best is None else best
 
 
 def _reducer(op: Op, context: Context) -> str:
-    kind = monoid(op.regions[0], context)
-    if kind is None:
+    reducer = monoid(op.regions[0], context)
+    if reducer is None:
         raise UnsupportedError(f"{op.name} with a reducer that is not recognised", Unsupported.REGION)
-    return kind
+    return reducer
 
 
-def _light(kind: str, value: Value, dtype: str) -> Poly:
-    term = operand_term(kind, value, dtype)
-    if len(term.items) > 8 or (kind != "sum" and len(term.items) > 1):
+def _light(reducer: str, value: Value, dtype: str) -> Poly:
+    term = operand_term(reducer, value, dtype)
+    if len(term.items) > 8 or (reducer != "sum" and len(term.items) > 1):
         return factor(term, dtype)
     return term
 
@@ -86,23 +86,26 @@ def sum_over_group(value: Value, dtype: str, groups: Members, device: Var) -> Po
 
 
 def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
-    kind = _reducer(op, context)
+    reducer = _reducer(op, context)
     device = device_of(context)
     groups = even_groups(op, context, ordered=False)
     return [
-        Value(result, lighten(reduce_over_group(kind, _light(kind, value, result.dtype), groups, device), result.dtype))
+        Value(
+            result,
+            lighten(reduce_over_group(reducer, _light(reducer, value, result.dtype), groups, device), result.dtype),
+        )
         for result, value in zip(op.types, args, strict=True)
     ]
 
 
 def _reduce_scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
-    kind = _reducer(op, context)
+    reducer = _reducer(op, context)
     device = device_of(context)
     groups = even_groups(op, context)
     k = op.attributes["scatter_dimension"]
     results = []
     for result, value in zip(op.types, args, strict=True):
-        reduced = reduce_over_group(kind, _light(kind, value, result.dtype), groups, device)
+        reduced = reduce_over_group(reducer, _light(reducer, value, result.dtype), groups, device)
         where = list(positions(result.shape))
         where[k] = expr.add(where[k], expr.scale(rank_index(groups, device), result.shape[k]))
         results.append(Value(result, lighten(Value(value.type, reduced).at(where), result.dtype)))

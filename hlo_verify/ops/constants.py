@@ -26,12 +26,12 @@ from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
 
 
 def _iota(op: Op, args: list[Value], context: Context) -> list[Value]:
-    (kind,) = op.types
-    require_arithmetic(kind.dtype)
-    if kind.dtype == "i1":
+    (type_,) = op.types
+    require_arithmetic(type_.dtype)
+    if type_.dtype == "i1":
         raise UnsupportedError("iota of truth values", Unsupported.ELEMENT_TYPE)
     k = op.attributes["iota_dimension"]
-    return [Value(kind, algebra.of_index(position(k, kind.shape[k])))]
+    return [Value(type_, algebra.of_index(position(k, type_.shape[k])))]
 
 
 TABLE_BOUND = 1 << 62
@@ -41,8 +41,8 @@ _constants: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("constants
 
 
 def _constant(op: Op, args: list[Value], context: Context) -> list[Value]:
-    (kind,) = op.types
-    return [Value(kind, constant_term(op.attributes["value"], kind.dtype, kind.shape))]
+    (type_,) = op.types
+    return [Value(type_, constant_term(op.attributes["value"], type_.dtype, type_.shape))]
 
 
 def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:

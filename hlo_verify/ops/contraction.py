@@ -58,7 +58,9 @@ def _without_name(term: Poly) -> Poly:
 
 def _is_place(atom: Atom) -> bool:
     """Whether an atom says where an element is, and nothing of what any tensor holds."""
-    return isinstance(atom, Guard) and not any(isinstance(a, Opaque) and a.kind == "value" for a, _ in atom.form.items)
+    return isinstance(atom, Guard) and not any(
+        isinstance(a, Opaque) and a.operator == "value" for a, _ in atom.form.items
+    )
 
 
 def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:
@@ -99,7 +101,7 @@ def _contract(
 
 def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO dot_general: result dimensions are batch, lhs free, rhs free."""
-    (kind,) = op.types
+    (type_,) = op.types
     numbers = op.attributes["dot_dimension_numbers"]
     lhs, rhs = args
     left: dict[int, Index] = {}
@@ -109,7 +111,7 @@ def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
         v = expr.fresh("f", lhs.shape[i])
         bound.append(v)
         left[i] = right[j] = expr.of_var(v)
-    where = positions(kind.shape)
+    where = positions(type_.shape)
     n = 0
     for i, j in zip(numbers["lhs_batching_dimensions"], numbers["rhs_batching_dimensions"], strict=True):
         left[i] = right[j] = where[n]
@@ -133,14 +135,14 @@ class _Tap:
     inside: Poly
 
 
-def _tap(op: Op, k: int, kind: TensorType, lhs: Value, rhs: Value) -> _Tap:
+def _tap(op: Op, k: int, type_: TensorType, lhs: Value, rhs: Value) -> _Tap:
     numbers, attributes = op.attributes["dimension_numbers"], op.attributes
     size = rhs.shape[numbers["kernel_spatial_dimensions"][k]]
     window = expr.fresh("f", size)
     w = expr.of_var(window)
     dim = numbers["output_spatial_dimensions"][k]
     low = int(attributes["padding"][k][0])
-    start = expr.scale(position(dim, kind.shape[dim]), attributes["window_strides"][k])
+    start = expr.scale(position(dim, type_.shape[dim]), attributes["window_strides"][k])
     at = expr.shift(expr.add(start, expr.scale(w, attributes["rhs_dilation"][k])), -low)
     image, between = expr.floor_divmod(at, attributes["lhs_dilation"][k])
     length = lhs.shape[numbers["input_spatial_dimensions"][k]]
@@ -151,23 +153,23 @@ def _tap(op: Op, k: int, kind: TensorType, lhs: Value, rhs: Value) -> _Tap:
 
 def _convolution(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO convolution, with padding, dilations, reversal and groups."""
-    (kind,) = op.types
+    (type_,) = op.types
     lhs, rhs = args
     numbers = op.attributes["dimension_numbers"]
     groups, batch_groups = op.attributes.get("feature_group_count", 1), op.attributes.get("batch_group_count", 1)
     out_batch, out_feature = numbers["output_batch_dimension"], numbers["output_feature_dimension"]
-    batch, feature = position(out_batch, kind.shape[out_batch]), position(out_feature, kind.shape[out_feature])
+    batch, feature = position(out_batch, type_.shape[out_batch]), position(out_feature, type_.shape[out_feature])
     channels = rhs.shape[numbers["kernel_input_feature_dimension"]]
     channel = expr.fresh("f", channels)
     left: list[Index] = [expr.constant(0)] * len(lhs.shape)
     right: list[Index] = [expr.constant(0)] * len(rhs.shape)
-    taps = [_tap(op, k, kind, lhs, rhs) for k in range(len(numbers["input_spatial_dimensions"]))]
+    taps = [_tap(op, k, type_, lhs, rhs) for k in range(len(numbers["input_spatial_dimensions"]))]
     inside = ONE
     for k, tap in enumerate(taps):
         inside = algebra.multiply(inside, tap.inside)
         left[numbers["input_spatial_dimensions"][k]] = tap.image
         right[numbers["kernel_spatial_dimensions"][k]] = tap.kernel
-    features = kind.shape[out_feature]
+    features = type_.shape[out_feature]
     group = expr.floor_div(feature, features // groups)
     batch_group = expr.floor_div(feature, features // batch_groups)
     per_group = lhs.shape[numbers["input_batch_dimension"]] // batch_groups

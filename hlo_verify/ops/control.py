@@ -25,7 +25,7 @@ SHORT = 4
 def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     shape = shape_of(op, args, context)
     if shape.trips == 0:
-        return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+        return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
     if context.side == "logical":
         return logical_loop(op, args, context, shape)
     lost, found = matched_loop(op, args, context, shape)
@@ -60,7 +60,7 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     if context.observe is not None:  # now that an iteration's values are worth a look
         Closing(t, context.device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
-    return [Value(kind, (ends | known | last)[k].term) for k, kind in enumerate(op.types)]
+    return [Value(type_, (ends | known | last)[k].term) for k, type_ in enumerate(op.types)]
 
 
 def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
@@ -70,8 +70,8 @@ def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list
         for k in shape.counters:
             values[k] = counter_at(shape, k, turn, op.types[k])
         values = [
-            Value(kind, lighten(value.term, kind.dtype))
-            for kind, value in zip(op.types, iterate(op, values, context, turn), strict=True)
+            Value(type_, lighten(value.term, type_.dtype))
+            for type_, value in zip(op.types, iterate(op, values, context, turn), strict=True)
         ]
     return values
 
@@ -96,13 +96,13 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         for region in op.regions
     ]
     results = []
-    for n, kind in enumerate(op.types):
+    for n, type_ in enumerate(op.types):
         terms = [outcome[n].term for outcome in outcomes]
         if all(term is terms[0] for term in terms):
-            results.append(Value(kind, terms[0]))
+            results.append(Value(type_, terms[0]))
             continue
-        picked = [algebra.multiply(test, factor(term, kind.dtype)) for test, term in zip(tests, terms, strict=True)]
-        results.append(Value(kind, lighten(algebra.add(*picked), kind.dtype)))
+        picked = [algebra.multiply(test, factor(term, type_.dtype)) for test, term in zip(tests, terms, strict=True)]
+        results.append(Value(type_, lighten(algebra.add(*picked), type_.dtype)))
     return results
 
 

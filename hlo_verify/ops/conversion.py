@@ -72,9 +72,9 @@ def bit_width(dtype: str) -> int:
 
 def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]:
     """A function of the bits of one element, of a group of narrow ones, or the n-th part of a wide one."""
-    (kind,) = op.types
+    (type_,) = op.types
     (source,) = args
-    old, new = source.type.dtype, kind.dtype
+    old, new = source.type.dtype, type_.dtype
     require_arithmetic(old, new)
     wide, narrow = bit_width(old), bit_width(new)
     if old == new:
@@ -83,15 +83,15 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         raise UnsupportedError(f"bitcast_convert of {old} to {new}", Unsupported.ELEMENT_TYPE)
     if wide == narrow:
         return result(op, _of_bits(old, new, [source.term]))
-    rank = min(kind.rank, len(source.shape))
-    outer = list(positions(kind.shape[:rank]))
+    rank = min(type_.rank, len(source.shape))
+    outer = list(positions(type_.shape[:rank]))
     if wide < narrow:
         parts = [source.at([*outer, expr.constant(n)]) for n in range(source.shape[-1])]
         return result(op, _of_bits(old, new, parts))
-    which = position(rank, kind.shape[-1])
+    which = position(rank, type_.shape[-1])
     chosen = [
         algebra.multiply(guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], n))
-        for n in range(kind.shape[-1])
+        for n in range(type_.shape[-1])
     ]
     return result(op, algebra.add(*chosen))
 

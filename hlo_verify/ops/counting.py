@@ -74,15 +74,15 @@ def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
     device, pure = context.device, replace(context, observe=None, unsupported={})
     if device is None:
         return False
-    unknown = [tensor("opaque", f"carried {k}", kind.dtype, kind.shape) for k, kind in enumerate(op.types)]
+    unknown = [tensor("opaque", f"carried {k}", type_.dtype, type_.shape) for k, type_ in enumerate(op.types)]
     known = len(context.loops or ())
     varying = {k for k, value in enumerate(args) if device in value.term.free}
     while True:
         values = [
             Value(
-                kind, algebra.read(unknown[k], (*(context.execution if k in varying else ()), *positions(kind.shape)))
+                type_, algebra.read(unknown[k], (*(context.execution if k in varying else ()), *positions(type_.shape)))
             )
-            for k, kind in enumerate(op.types)
+            for k, type_ in enumerate(op.types)
         ]
         (test,) = context.run(op.regions[0], values, pure)
         after = context.run(op.regions[1], values, pure)
@@ -163,10 +163,10 @@ def _count(test: Poly, t: Var) -> int | None:
     return None
 
 
-def counter_at(shape: Shape, k: int, t: Index, kind: TensorType) -> Value:
+def counter_at(shape: Shape, k: int, t: Index, type_: TensorType) -> Value:
     """What a counter is at iteration t."""
     start, step = shape.counters[k]
-    return Value(kind, algebra.of_index(expr.shift(expr.scale(t, step), start)))
+    return Value(type_, algebra.of_index(expr.shift(expr.scale(t, step), start)))
 
 
 def iterate(op: Op, values: Sequence[Value], context: Context, turn: Index) -> list[Value]:

@@ -158,9 +158,9 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
     name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
     by_format = op.name in DEPENDS_ON_FORMAT
     every_real = all(is_float(v.type.dtype) for v in args) and not by_format
-    kinds = ("real",) if every_real else tuple(v.type.dtype for v in args)
-    kind = "real" if is_float(op.types[0].dtype) and not by_format else op.types[0].dtype
-    return result(op, apply(typed(name, kinds, kind, attributes), tuple(v.term for v in args)))
+    taken = ("real",) if every_real else tuple(v.type.dtype for v in args)
+    given = "real" if is_float(op.types[0].dtype) and not by_format else op.types[0].dtype
+    return result(op, apply(typed(name, taken, given, attributes), tuple(v.term for v in args)))
 
 
 def _exponential(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -355,13 +355,13 @@ def _elementwise_function(op: Op, args: list[Value], context: Context) -> list[V
 def _map(op: Op, args: list[Value], context: Context) -> list[Value]:
     """The region on the elements at each position."""
     region = op.regions[0]
-    if any(kind.shape for inner in region.ops for kind in inner.types):
+    if any(type_.shape for inner in region.ops for type_ in inner.types):
         raise UnsupportedError("map of a region that makes tensors", Unsupported.REGION)
     if not is_one_expression(region):
         raise UnsupportedError(
             "map of a region with loops, communication or values that are new each time", Unsupported.REGION
         )
-    scalars = [Value(kind, v.term) for kind, v in zip(region.argument_types, args, strict=True)]
+    scalars = [Value(type_, v.term) for type_, v in zip(region.argument_types, args, strict=True)]
     inner = replace(context, unsupported={})
     (value,) = context.run(region, scalars, inner)
     for unknown in inner.unsupported.values():

@@ -115,20 +115,20 @@ def _named_loop(
     t = expr.fresh("t", shape.trips)
     now = expr.of_var(t)
     state, final = [], []
-    for k, (kind, value) in enumerate(zip(op.types, args, strict=True)):
+    for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
         if k in shape.invariant:
-            state.append(Value(kind, value.term))
-            final.append(Value(kind, value.term))
+            state.append(Value(type_, value.term))
+            final.append(Value(type_, value.term))
         elif k in shape.counters:
-            state.append(counter_at(shape, k, now, kind))
-            final.append(counter_at(shape, k, expr.constant(shape.trips), kind))
+            state.append(counter_at(shape, k, now, type_))
+            final.append(counter_at(shape, k, expr.constant(shape.trips), type_))
         else:
             name = f"loop{len(book_of(context))}"
             outer = (*((device,) if k in varying else ()), *context.iterations)
-            carried = tensor("loop", f"{name}.carry{k}", kind.dtype, kind.shape, location=op.location)
-            result = tensor("loop", f"{name}.result{k}", kind.dtype, kind.shape, location=op.location)
-            state.append(Value(kind, algebra.read(carried, (*outer, now, *positions(kind.shape)))))
-            final.append(Value(kind, algebra.read(result, (*outer, *positions(kind.shape)))))
+            carried = tensor("loop", f"{name}.carry{k}", type_.dtype, type_.shape, location=op.location)
+            result = tensor("loop", f"{name}.result{k}", type_.dtype, type_.shape, location=op.location)
+            state.append(Value(type_, algebra.read(carried, (*outer, now, *positions(type_.shape)))))
+            final.append(Value(type_, algebra.read(result, (*outer, *positions(type_.shape)))))
     place = len(book_of(context))
     after = iterate(op, state, context, now)
     book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
@@ -189,27 +189,27 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
         context.kept = Kept(context)
     options: dict[int, Iterator[Placement]] = {}
     places: dict[int, Placement] = {}
-    for k, kind in enumerate(op.types):
+    for k, type_ in enumerate(op.types):
         if k in shape.invariant or k in shape.counters:
             continue
-        candidates = book_of(context).place(loop.op, op, k, loop.state[k].type, kind)
+        candidates = book_of(context).place(loop.op, op, k, loop.state[k].type, type_)
         options[k] = _agreeing(args[k], loop, k, candidates, book_of(context).effort)
         _take_next(places, options, k)
     now = expr.of_var(loop.t)
     unknown = {
-        k: tensor("opaque", f"carried {k}", kind.dtype, kind.shape, location=op.location)
-        for k, kind in enumerate(op.types)
+        k: tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=op.location)
+        for k, type_ in enumerate(op.types)
     }
     while True:
         state = []
-        for k, kind in enumerate(op.types):
+        for k, type_ in enumerate(op.types):
             if k in shape.invariant:
-                state.append(Value(kind, args[k].term))
+                state.append(Value(type_, args[k].term))
             elif k in shape.counters:
-                state.append(counter_at(shape, k, now, kind))
+                state.append(counter_at(shape, k, now, type_))
             else:
-                arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(kind.shape)))
-                state.append(Value(kind, _placed(loop.state[k], places.get(k), arbitrary)))
+                arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(type_.shape)))
+                state.append(Value(type_, _placed(loop.state[k], places.get(k), arbitrary)))
         after = iterate(op, state, context, now)
         wrong = [
             k
@@ -223,15 +223,15 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
             for k in wrong:
                 del places[k]
     results = []
-    for k, kind in enumerate(op.types):
+    for k, type_ in enumerate(op.types):
         if k in shape.invariant:
-            results.append(Value(kind, args[k].term))
+            results.append(Value(type_, args[k].term))
         elif k in shape.counters:
-            results.append(counter_at(shape, k, expr.constant(shape.trips), kind))
+            results.append(counter_at(shape, k, expr.constant(shape.trips), type_))
         else:
-            end = tensor("opaque", f"loop result {k}", kind.dtype, kind.shape, location=op.location)
-            arbitrary = algebra.read(end, (*context.execution, *positions(kind.shape)))
-            results.append(Value(kind, _placed(loop.final[k], places.get(k), arbitrary)))
+            end = tensor("opaque", f"loop result {k}", type_.dtype, type_.shape, location=op.location)
+            arbitrary = algebra.read(end, (*context.execution, *positions(type_.shape)))
+            results.append(Value(type_, _placed(loop.final[k], places.get(k), arbitrary)))
     lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
     return lost, results
 

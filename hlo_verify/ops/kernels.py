@@ -54,18 +54,18 @@ def _memory(op: Op, args: list[Value], context: Context) -> list[Value]:
     number = context.number(op, line)
     return [
         Value(
-            kind,
+            type_,
             define(
                 "memory",
                 (),
                 (),
                 attributes=(line, number, n),
-                at=(*context.execution, *positions(kind.shape)),
+                at=(*context.execution, *positions(type_.shape)),
                 ordered=True,
-                dtype=kind.dtype,
+                dtype=type_.dtype,
             ),
         )
-        for n, kind in enumerate(op.types)
+        for n, type_ in enumerate(op.types)
     ]
 
 

@@ -128,14 +128,14 @@ def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Val
     inner = replace(context, device=device, partitions=device.size, replicas=1, manual=manual, automatic=automatic)
     body = op.regions[0]
     shards = []
-    for value, sharding, kind in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
+    for value, sharding, type_ in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
         border = _border(sharding, device)
         if border.addend_count > 1:
             raise UnsupportedError("a manual region that is handed addends of a tensor", Unsupported.MANUAL)
-        shards.append(Value(kind, enter(value, kind.shape, border, device)))
+        shards.append(Value(type_, enter(value, type_.shape, border, device)))
     return [
-        Value(kind, leave(value, kind.shape, _border(sharding, device), device))
-        for value, sharding, kind in zip(
+        Value(type_, leave(value, type_.shape, _border(sharding, device), device))
+        for value, sharding, type_ in zip(
             context.run(body, shards, inner), op.attributes["out_shardings"], op.types, strict=True
         )
     ]
@@ -191,20 +191,20 @@ def _device(op: Op, context: Context) -> Var:
 
 def _to_shard(op: Op, args: list[Value], context: Context) -> list[Value]:
     """SPMDFullToShardShape: the shardings of its operand and its result say which blocks there are."""
-    (value,), (kind,) = args, op.types
+    (value,), (type_,) = args, op.types
     device = _device(op, context)
     outer = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
-    inner = _subgroups(op.attributes.get("sharding"), kind.shape, device)
-    return [Value(kind, enter(value, kind.shape, _cut(outer, inner, value.shape, kind.shape), device))]
+    inner = _subgroups(op.attributes.get("sharding"), type_.shape, device)
+    return [Value(type_, enter(value, type_.shape, _cut(outer, inner, value.shape, type_.shape), device))]
 
 
 def _to_full(op: Op, args: list[Value], context: Context) -> list[Value]:
     """SPMDShardToFullShape: likewise."""
-    (value,), (kind,) = args, op.types
+    (value,), (type_,) = args, op.types
     device = _device(op, context)
-    outer = _subgroups(op.attributes.get("sharding"), kind.shape, device)
+    outer = _subgroups(op.attributes.get("sharding"), type_.shape, device)
     inner = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
-    return [Value(kind, leave(value, kind.shape, _cut(outer, inner, kind.shape, value.shape), device))]
+    return [Value(type_, leave(value, type_.shape, _cut(outer, inner, type_.shape, value.shape), device))]
 
 
 CUSTOM_CALLS["SPMDFullToShardShape"] = _to_shard

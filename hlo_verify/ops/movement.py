@@ -179,7 +179,7 @@ def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[V
 
 
 def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
-    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+    return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
 
 
 RULES: dict[str, Rule] = {

@@ -42,36 +42,36 @@ def _last(value: Value, count: int) -> range:
 
 
 def _cholesky(op: Op, args: list[Value], context: Context) -> list[Value]:
-    (kind,), (a,) = op.types, args
+    (type_,), (a,) = op.types, args
     key = _attributes(op, "lower")
-    return [Value(kind, function_of("cholesky", key, [(a, _last(a, 2))], kind, _last(a, 2)))]
+    return [Value(type_, function_of("cholesky", key, [(a, _last(a, 2))], type_, _last(a, 2)))]
 
 
 def _triangular_solve(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Every column of b (every row, where a stands on its right) by itself."""
-    (kind,), (a, b) = op.types, args
+    (type_,), (a, b) = op.types, args
     key = _attributes(op, "left_side", "lower", "unit_diagonal", "transpose_a")
     rank = len(b.shape)
     own = [rank - 2 if op.attributes["left_side"] else rank - 1]
-    return [Value(kind, function_of("triangular_solve", key, [(a, _last(a, 2)), (b, own)], kind, own))]
+    return [Value(type_, function_of("triangular_solve", key, [(a, _last(a, 2)), (b, own)], type_, own))]
 
 
 def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
-    (kind,), (x,) = op.types, args
+    (type_,), (x,) = op.types, args
     count = len(op.attributes["fft_length"])
     key = _attributes(op, "fft_type", "fft_length")
-    return [Value(kind, function_of("fft", key, [(x, _last(x, count))], kind, _last(x, count)))]
+    return [Value(type_, function_of("fft", key, [(x, _last(x, count))], type_, _last(x, count)))]
 
 
 def _rng_bit_generator(op: Op, args: list[Value], context: Context) -> list[Value]:
     """A function of the generator's state and of the shape that it fills."""
     key = (_attributes(op, "rng_algorithm"), tuple(map(str, op.types)))
-    return [Value(kind, whole(op.name, (key, n), args, kind)) for n, kind in enumerate(op.types)]
+    return [Value(type_, whole(op.name, (key, n), args, type_)) for n, type_ in enumerate(op.types)]
 
 
 def _token(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Tokens order operations and hold nothing."""
-    return [Value(kind, ZERO) for kind in op.types]
+    return [Value(type_, ZERO) for type_ in op.types]
 
 
 def _without_meaning(reason: str) -> Rule:
@@ -139,19 +139,19 @@ def deterministic(trailing: int | None = None) -> Rule:
                 f"custom_call to {op.attributes.get('call_target_name')} with computations", Unsupported.REGION
             )
         key = fingerprint(_without_row_major(op.attributes))
-        kinds = tuple(
-            (kind.dtype, kind.shape[0 if trailing is None else max(0, kind.rank - trailing) :]) for kind in op.types
+        result_types = tuple(
+            (type_.dtype, type_.shape[0 if trailing is None else max(0, type_.rank - trailing) :]) for type_ in op.types
         )
         results = []
-        for n, kind in enumerate(op.types):
-            own = range(kind.rank) if trailing is None else range(kind.rank - trailing, kind.rank)
+        for n, type_ in enumerate(op.types):
+            own = range(type_.rank) if trailing is None else range(type_.rank - trailing, type_.rank)
             dims = [(v, _last(v, len(v.shape) if trailing is None else trailing)) for v in args]
-            batch = kind.shape[: own.start]
+            batch = type_.shape[: own.start]
             if own.start < 0 or any(v.shape[: d.start] != batch for v, d in dims):
                 raise UnsupportedError(
                     f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
                 )
-            results.append(Value(kind, function_of("custom_call", (key, kinds, n), dims, kind, own)))
+            results.append(Value(type_, function_of("custom_call", (key, result_types, n), dims, type_, own)))
         return results
 
     return rule
@@ -184,23 +184,23 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
     key = (fingerprint(about), fingerprint(how), types)
     return [
         Value(
-            kind,
+            type_,
             define(
                 "exchange",
                 bound,
                 tuple(bodies),
                 attributes=(key, n),
-                at=(expr.of_var(context.device), *positions(kind.shape)),
+                at=(expr.of_var(context.device), *positions(type_.shape)),
                 ordered=True,
-                dtype=kind.dtype,
+                dtype=type_.dtype,
             ),
         )
-        for n, kind in enumerate(op.types)
+        for n, type_ in enumerate(op.types)
     ]
 
 
 def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
-    return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+    return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
 
 
 def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:

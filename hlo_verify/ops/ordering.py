@@ -12,7 +12,7 @@ from hlo_verify.terms.definitions import define
 def _sort(op: Op, args: list[Value], context: Context) -> list[Value]:
     k = op.attributes["dimension"]
     if not args[0].shape:
-        return [Value(kind, value.term) for kind, value in zip(op.types, args, strict=True)]
+        return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
     v = expr.fresh("f", args[0].shape[k])
     key = region_terms(op.regions[0], context)
     where = positions(args[0].shape)
@@ -20,10 +20,10 @@ def _sort(op: Op, args: list[Value], context: Context) -> list[Value]:
     stable = bool(op.attributes.get("is_stable"))
     return [
         Value(
-            kind,
-            define("sort", [v], bodies, attributes=(key, stable, n), at=(where[k],), ordered=True, dtype=kind.dtype),
+            type_,
+            define("sort", [v], bodies, attributes=(key, stable, n), at=(where[k],), ordered=True, dtype=type_.dtype),
         )
-        for n, kind in enumerate(op.types)
+        for n, type_ in enumerate(op.types)
     ]
 
 
@@ -34,12 +34,12 @@ def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
     k = len(source.shape) - 1
     v = expr.fresh("f", source.shape[k])
     values = []
-    for n, kind in enumerate(op.types):
-        where = positions(kind.shape)
+    for n, type_ in enumerate(op.types):
+        where = positions(type_.shape)
         body = source.at([*where[:k], expr.of_var(v)])
-        key = (largest, n, dtype, kind.dtype)
+        key = (largest, n, dtype, type_.dtype)
         values.append(
-            Value(kind, define("top_k", [v], (body,), attributes=key, at=(where[k],), ordered=True, dtype=kind.dtype))
+            Value(type_, define("top_k", [v], (body,), attributes=key, at=(where[k],), ordered=True, dtype=type_.dtype))
         )
     return values
 

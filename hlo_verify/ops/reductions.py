@@ -30,22 +30,22 @@ def _reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     dims = op.attributes["dimensions"]
     own = [expr.fresh("f", inputs[0].shape[k]) for k in dims]
     if any(v.size == 0 for v in own):
-        return [Value(kind, operand_of_type(init, kind.dtype)) for kind, init in zip(op.types, inits, strict=True)]
+        return [Value(type_, operand_of_type(init, type_.dtype)) for type_, init in zip(op.types, inits, strict=True)]
     where = iter(positions(op.types[0].shape))
     indices: list[Index] = []
     for k in range(len(inputs[0].shape)):
         indices.append(expr.of_var(own[dims.index(k)]) if k in dims else next(where))
     bound = [v for v in own if v.size > 1]
-    kinds = monoids(op.regions[0], context)
-    if kinds is not None:
+    reducers = monoids(op.regions[0], context)
+    if reducers is not None:
         return [
-            Value(kind, lighten(_reduced(reducer, bound, value, init, indices, kind.dtype), kind.dtype))
-            for reducer, value, init, kind in zip(kinds, inputs, inits, op.types, strict=True)
+            Value(type_, lighten(_reduced(reducer, bound, value, init, indices, type_.dtype), type_.dtype))
+            for reducer, value, init, type_ in zip(reducers, inputs, inits, op.types, strict=True)
         ]
     best = best_of_pairs(op.regions[0])
     if best is not None:
         return _best(op, best, bound, inputs, inits, indices)
-    dtypes = [kind.dtype for kind in op.types]
+    dtypes = [type_.dtype for type_ in op.types]
     bodies = [
         remap(factor(operand_of_type(v, dtype), dtype), v.shape, indices)
         for v, dtype in zip(inputs, dtypes, strict=True)
@@ -84,8 +84,8 @@ def fold(
 ) -> list[Value]:
     """Reductions that are not recognised: functions of their elements in row-major order, known by their region."""
     return [
-        Value(kind, define("reduce", bound, (*bodies, *firsts), attributes=(key, n), ordered=True, dtype=kind.dtype))
-        for n, kind in enumerate(op.types)
+        Value(type_, define("reduce", bound, (*bodies, *firsts), attributes=(key, n), ordered=True, dtype=type_.dtype))
+        for n, type_ in enumerate(op.types)
     ]
 
 

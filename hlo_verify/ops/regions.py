@@ -36,20 +36,20 @@ _OF_TRUTH_VALUES = {"sum": "or", "product": "and", "max": "or", "min": "and"}
 placeholders: Callable[[], dict[tuple[int, TensorType], Tensor]] = per_session("arguments of regions", dict)
 
 
-def placeholder(n: int, kind: TensorType) -> Tensor:
+def placeholder(n: int, type_: TensorType) -> Tensor:
     """The symbol for the n-th argument of a region."""
     known = placeholders()
-    found = known.get((n, kind))
+    found = known.get((n, type_))
     if found is None:
-        found = Tensor("argument", f"a{n}", kind.dtype, kind.shape, next_uid(), mix("placeholder", n, str(kind)))
-        found.doubt = UNDEFINED if is_float(kind.dtype) else 0  # a region is applied to whatever there is
-        known[n, kind] = found
+        found = Tensor("argument", f"a{n}", type_.dtype, type_.shape, next_uid(), mix("placeholder", n, str(type_)))
+        found.doubt = UNDEFINED if is_float(type_.dtype) else 0  # a region is applied to whatever there is
+        known[n, type_] = found
     return found
 
 
 def _symbols(region: Function) -> list[Value]:
-    kinds = enumerate(region.argument_types)
-    return [Value(kind, of_atom(make_read(placeholder(n, kind), positions(kind.shape)))) for n, kind in kinds]
+    types = enumerate(region.argument_types)
+    return [Value(type_, of_atom(make_read(placeholder(n, type_), positions(type_.shape)))) for n, type_ in types]
 
 
 def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
@@ -61,7 +61,7 @@ def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
     values = context.run(region, _symbols(region), inner)
     for unknown in inner.unsupported.values():
         raise UnsupportedError(f"a region that is not understood ({unknown.message})", Unsupported.REGION)
-    inside = {position for kind in region.argument_types for e in positions(kind.shape) for position in e.free}
+    inside = {position for type_ in region.argument_types for e in positions(type_.shape) for position in e.free}
     if any(not value.term.free <= inside for value in values):
         raise UnsupportedError("a region that uses values of the program around it", Unsupported.REGION)
     return tuple(value.term for value in values)
@@ -84,10 +84,10 @@ def monoids(region: Function, context: Context) -> tuple[str, ...] | None:
     terms, symbols = region_terms(region, context), _symbols(region)
     names = []
     for n, term in enumerate(terms):
-        kind = _monoid_of(term, symbols[n], symbols[count + n])
-        if kind is None:
+        reducer = _monoid_of(term, symbols[n], symbols[count + n])
+        if reducer is None:
             return None
-        names.append(kind)
+        names.append(reducer)
     return tuple(names)
 
 
@@ -100,15 +100,15 @@ def _plain_monoid(region: Function) -> str | None:
     require_arithmetic(dtype)
     if (
         set(op.operands) != set(region.arguments)
-        or len({kind.dtype for kind in (*region.argument_types, *op.types)}) > 1
+        or len({type_.dtype for type_ in (*region.argument_types, *op.types)}) > 1
     ):
         return None
-    kind = MONOIDS[op.name]
-    if kind == "product" and dtype.startswith("complex"):
+    reducer = MONOIDS[op.name]
+    if reducer == "product" and dtype.startswith("complex"):
         return None
     if dtype == "i1":
-        return _OF_TRUTH_VALUES.get(kind, kind)
-    return None if kind in ("and", "or") else kind
+        return _OF_TRUTH_VALUES.get(reducer, reducer)
+    return None if reducer in ("and", "or") else reducer
 
 
 def added(region: Function, others: Sequence[Value], context: Context) -> list[Poly] | None:
@@ -132,50 +132,50 @@ def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:
     if a.type != b.type:
         return None
     dtype = a.type.dtype
-    kinds: tuple[str, ...] = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
+    reducers: tuple[str, ...] = ("and", "or") if dtype == "i1" else ("sum", "product", "max", "min")
     if dtype.startswith("complex"):
-        kinds = ("sum",)  # see `elementwise.product`
-    return next((kind for kind in kinds if combine(kind, a.term, b.term, dtype) is term), None)
+        reducers = ("sum",)  # see `elementwise.product`
+    return next((reducer for reducer in reducers if combine(reducer, a.term, b.term, dtype) is term), None)
 
 
-def combine(kind: str, a: Poly, b: Poly, dtype: str) -> Poly:
+def combine(reducer: str, a: Poly, b: Poly, dtype: str) -> Poly:
     """`a ⊕ b` of a recognised monoid."""
-    if kind == "sum":
+    if reducer == "sum":
         return algebra.add(a, b)
-    if kind == "product":
+    if reducer == "product":
         return product(a, b, dtype)
-    if kind == "and":
+    if reducer == "and":
         return product(a, b, "i1")
-    if kind == "or":
+    if reducer == "or":
         return disjunction(a, b)
-    return apply(EXTREMA[kind], (a, b))
+    return apply(EXTREMA[reducer], (a, b))
 
 
-def reduce_terms(kind: str, bound: Sequence[Any], term: Poly) -> Poly:
+def reduce_terms(reducer: str, bound: Sequence[Any], term: Poly) -> Poly:
     """The reduction of a term over variables by a recognised monoid."""
-    if kind == "sum":
+    if reducer == "sum":
         return sums.reduce_sum(bound, term)
-    if kind == "product":
+    if reducer == "product":
         return extrema.reduce_product(bound, term)
-    if kind in ("and", "or"):
-        return extrema.reduce_boolean(kind, bound, term)
-    return extrema.reduce_extremum(kind, bound, term)
+    if reducer in ("and", "or"):
+        return extrema.reduce_boolean(reducer, bound, term)
+    return extrema.reduce_extremum(reducer, bound, term)
 
 
-def operand_term(kind: str, value: Value, dtype: str | None = None) -> Poly:
-    """What a reducer of that kind works on, in its own element type: machine values where it compares integers."""
-    if kind in ("max", "min") and is_integer(value.type.dtype):
+def operand_term(reducer: str, value: Value, dtype: str | None = None) -> Poly:
+    """What that reducer works on, in its own element type: machine values where it compares integers."""
+    if reducer in ("max", "min") and is_integer(value.type.dtype):
         return exact_integer(value)
     return operand_of_type(value, dtype or value.type.dtype)
 
 
-def neutral(kind: str, dtype: str) -> Poly:
+def neutral(reducer: str, dtype: str) -> Poly:
     """What a recognised monoid leaves everything as it is with; infinities where no finite number does."""
-    if kind in ("max", "min"):
+    if reducer in ("max", "min"):
         if is_float(dtype):
-            return algebra.scale(apply(INFINITY, ()), -1 if kind == "max" else 1)
-        return number(integer_range(dtype)[0 if kind == "max" else 1])
-    return ZERO if kind in ("sum", "or") else ONE
+            return algebra.scale(apply(INFINITY, ()), -1 if reducer == "max" else 1)
+        return number(integer_range(dtype)[0 if reducer == "max" else 1])
+    return ZERO if reducer in ("sum", "or") else ONE
 
 
 def running(region: Function, term: Poly) -> str | None:
@@ -205,13 +205,13 @@ def best_of_pairs(region: Function) -> str | None:
     if len(region.arguments) != 4 or len(region.results) != 2:
         return None
     orders = ((0, 0), (0, 1), (1, 0), (1, 1))
-    for kind, pick in (("max", max), ("min", min)):
+    for reducer, pick in (("max", max), ("min", min)):
         for (x, y), (i, j) in every(orders, orders):
             wanted = (pick(x, y), min(i, j) if x == y else (i if pick(x, y) == x else j))
             if _choose(region, (x, i, y, j)) != wanted:
                 break
         else:
-            return kind
+            return reducer
     return None
 
 
@@ -219,8 +219,8 @@ def _choose(region: Function, arguments: tuple[int, ...]) -> tuple[int, ...] | N
     """What a region of comparisons and selections gives; None where it holds anything else."""
     sorts = ["value", "index"] * 2
     env = {
-        name: (n if kind.dtype != "i1" else bool(n), sort if kind.dtype != "i1" else "truth")
-        for name, n, sort, kind in zip(region.arguments, arguments, sorts, region.argument_types, strict=True)
+        name: (n if type_.dtype != "i1" else bool(n), sort if type_.dtype != "i1" else "truth")
+        for name, n, sort, type_ in zip(region.arguments, arguments, sorts, region.argument_types, strict=True)
     }
     for op in region.ops:
         found = _step(op, [env.get(v) for v in op.operands])

@@ -84,15 +84,15 @@ class Closing:
     def _open(self) -> list[int]:
         return [k for k in range(len(self.initial)) if k not in self.known]
 
-    def _arbitrary(self, k: int, kind: TensorType) -> Value:
-        source = tensor("opaque", f"carried {k}", kind.dtype, kind.shape)
-        return Value(kind, algebra.read(source, (*self.at, *positions(kind.shape))))
+    def _arbitrary(self, k: int, type_: TensorType) -> Value:
+        source = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
+        return Value(type_, algebra.read(source, (*self.at, *positions(type_.shape))))
 
     def _end(self, k: int, term: Poly) -> Value:
-        kind = self.initial[k].type
+        type_ = self.initial[k].type
         if rotations.turns(term) and allows("rotation_parts", len(term.items)):
-            return Value(kind, term)  # another loop may have the other parts of the sum
-        return Value(kind, lighten(term, kind.dtype))
+            return Value(type_, term)  # another loop may have the other parts of the sum
+        return Value(type_, lighten(term, type_.dtype))
 
     def _turned(self, k: int, state: Value, after: Value) -> tuple[Value, Value] | None:
         """At iteration t and in the end, where each iteration passes the value on round a mesh axis."""
@@ -123,19 +123,21 @@ class Closing:
 
     def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
         """Note the end of a running sum or maximum; whether it is a maximum."""
-        term, kind = opening.opened(after.term), state.type.dtype
+        term, dtype = opening.opened(after.term), state.type.dtype
         added = algebra.difference(term, state.term)
-        if self.before not in added.free and kind != "i1":
-            ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, kind)))
+        if self.before not in added.free and dtype != "i1":
+            ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, dtype)))
             return False
-        if kind != "i1" and self._passed_on(k, state, term, ends):
+        if dtype != "i1" and self._passed_on(k, state, term, ends):
             return False
         written = filled(self.t, self.before, state.term, term)
         if written is not None:
             ends[k] = self._end(k, written)
             return False
         atom = term.atom
-        if not is_float(kind) or not (isinstance(atom, Apply) and atom.function == MAXIMUM and state.term in atom.args):
+        if not is_float(dtype) or not (
+            isinstance(atom, Apply) and atom.function == MAXIMUM and state.term in atom.args
+        ):
             return False
         seen = apply(MAXIMUM, tuple(arg for arg in atom.args if arg is not state.term))
         if self.before in seen.free:
@@ -238,7 +240,7 @@ def rotation(source: Index, device: Var) -> Callable[[Index], Index] | None:
     written = [
         (digit.low, atom.args[0])
         for atom, _ in source.items
-        if isinstance(atom, Opaque) and atom.kind == "mod"
+        if isinstance(atom, Opaque) and atom.operator == "mod"
         for digit, _ in atom.exprs[0].items
         if isinstance(digit, Digit)
     ]

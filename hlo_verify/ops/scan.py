@@ -37,7 +37,7 @@ def _scan(op: Op, args: list[Value], context: Context) -> list[Value]:
         and all(v.shape == rest for v in inits)
     )
     results = []
-    for n, kind in enumerate(op.types):
+    for n, type_ in enumerate(op.types):
         stacked = n < outputs
         key = (terms, dim, reverse, bool(op.attributes.get("is_associative")), count, n)
         if by_element:
@@ -45,14 +45,14 @@ def _scan(op: Op, args: list[Value], context: Context) -> list[Value]:
             own: Sequence[int] = [dim] if stacked else []
         else:
             dims = [(v, list(range(len(v.shape)))) for v in args]
-            own = range(kind.rank)
-        results.append(Value(kind, function_of("scan", key, dims, kind, own)))
+            own = range(type_.rank)
+        results.append(Value(type_, function_of("scan", key, dims, type_, own)))
     return results
 
 
-def _running(op: Op, kind: str, source: Value, init: Value, dim: int, reverse: bool) -> list[Value]:
+def _running(op: Op, reducer: str, source: Value, init: Value, dim: int, reverse: bool) -> list[Value]:
     stacked, last = op.types
-    term = factor(operand_term(kind, source), stacked.dtype)
+    term = factor(operand_term(reducer, source), stacked.dtype)
     v = expr.fresh("f", source.shape[dim])
     results = []
     for result in (stacked, last):
@@ -63,10 +63,10 @@ def _running(op: Op, kind: str, source: Value, init: Value, dim: int, reverse: b
         if result is stacked:
             behind = expr.subtract(where[dim], expr.of_var(v))
             seen = guards.interval(behind, None, 0) if reverse else guards.interval(behind, 0, None)
-            body = guarded_select(seen, body, neutral(kind, stacked.dtype))
-        first = remap(operand_term(kind, init), init.shape, outer)
-        reduced = reduce_terms(kind, [v], body)
-        results.append(Value(result, lighten(combine(kind, reduced, first, result.dtype), result.dtype)))
+            body = guarded_select(seen, body, neutral(reducer, stacked.dtype))
+        first = remap(operand_term(reducer, init), init.shape, outer)
+        reduced = reduce_terms(reducer, [v], body)
+        results.append(Value(result, lighten(combine(reducer, reduced, first, result.dtype), result.dtype)))
     return results
 
 

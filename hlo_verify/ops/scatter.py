@@ -102,36 +102,36 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
     count = len(op.types)
     operands, indices, updates = args[:count], args[count], args[count + 1 :]
     if 0 in updates[0].shape:
-        return [Value(kind, operand_of_type(v, kind.dtype)) for kind, v in zip(op.types, operands, strict=True)]
-    kinds = _reducers(op.regions[0], context)
+        return [Value(type_, operand_of_type(v, type_.dtype)) for type_, v in zip(op.types, operands, strict=True)]
+    reducers = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
     heed_claims(op, context, lambda: at_most_once(place))
     landed: list[Poly] | None
-    if kinds is None:
-        kinds, landed = ("sum",) * count, _added(op, place, updates, context)
-    elif "set" in kinds and not (op.attributes.get("unique_indices") or at_most_once(place)):
+    if reducers is None:
+        reducers, landed = ("sum",) * count, _added(op, place, updates, context)
+    elif "set" in reducers and not (op.attributes.get("unique_indices") or at_most_once(place)):
         landed = None
     else:
         landed = [
-            remap(factor(operand_term(kind, update, result.dtype), result.dtype), update.shape, place.at)
-            for kind, update, result in zip(kinds, updates, op.types, strict=True)
+            remap(factor(operand_term(reducer, update, result.dtype), result.dtype), update.shape, place.at)
+            for reducer, update, result in zip(reducers, updates, op.types, strict=True)
         ]
     if landed is None:
         return _function_of_rows(op, args, place, context)
     return [
-        Value(result, lighten(_landed(kind, place, operand, term, result.dtype), result.dtype))
-        for kind, operand, term, result in zip(kinds, operands, landed, op.types, strict=True)
+        Value(result, lighten(_landed(reducer, place, operand, term, result.dtype), result.dtype))
+        for reducer, operand, term, result in zip(reducers, operands, landed, op.types, strict=True)
     ]
 
 
 def _added(op: Op, place: Landing, updates: Sequence[Value], context: Context) -> list[Poly] | None:
     """What the updates that land add to each operand; None where the region does anything else."""
     region = op.regions[0]
-    kinds = region.argument_types[len(op.types) :]
+    types = region.argument_types[len(op.types) :]
     terms = [
-        remap(operand_term("sum", v, kind.dtype), v.shape, place.at) for v, kind in zip(updates, kinds, strict=True)
+        remap(operand_term("sum", v, type_.dtype), v.shape, place.at) for v, type_ in zip(updates, types, strict=True)
     ]
-    return added(region, [Value(kind, term) for kind, term in zip(kinds, terms, strict=True)], context)
+    return added(region, [Value(type_, term) for type_, term in zip(types, terms, strict=True)], context)
 
 
 def _reducers(region: Function, context: Context) -> tuple[str, ...] | None:
@@ -141,18 +141,18 @@ def _reducers(region: Function, context: Context) -> tuple[str, ...] | None:
     return monoids(region, context)
 
 
-def _landed(kind: str, place: Landing, operand: Value, term: Poly, dtype: str) -> Poly:
+def _landed(reducer: str, place: Landing, operand: Value, term: Poly, dtype: str) -> Poly:
     """The result of one operand, at its positional variables, where a term of `place` is the update."""
-    base = operand_term(kind, operand, dtype)
+    base = operand_term(reducer, operand, dtype)
     bound, lands = place.bound, place.lands
-    if kind == "sum":
+    if reducer == "sum":
         return algebra.add(base, sums.reduce_sum(bound, algebra.multiply(lands, term)))
-    if kind == "set":
+    if reducer == "set":
         covered = sums.reduce_sum(bound, lands)
         kept = algebra.multiply(algebra.logical_not(covered), factor(base, dtype))
         return algebra.add(kept, sums.reduce_sum(bound, algebra.multiply(lands, term)))
-    candidates = algebra.select(lands, term, neutral(kind, dtype))
-    return combine(kind, base, reduce_terms(kind, bound, candidates), dtype)
+    candidates = algebra.select(lands, term, neutral(reducer, dtype))
+    return combine(reducer, base, reduce_terms(reducer, bound, candidates), dtype)
 
 
 def at_most_once(place: Landing) -> bool:
@@ -285,11 +285,11 @@ def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Contex
     )
     at = tuple(position(k, updated[k]) for k in own_dims)
     results = []
-    for n, (kind, operand) in enumerate(zip(op.types, operands, strict=True)):
+    for n, (type_, operand) in enumerate(zip(op.types, operands, strict=True)):
         landed = define(
-            "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=kind.dtype
+            "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=type_.dtype
         )
-        results.append(Value(kind, algebra.select(rows.inside, landed, operand_of_type(operand, kind.dtype))))
+        results.append(Value(type_, algebra.select(rows.inside, landed, operand_of_type(operand, type_.dtype))))
     return results
 
 

@@ -125,7 +125,7 @@ class Context:
     """What the logical module takes for granted of indices: names of operations and of attributes that are set there.
     None in that module itself, and where there is no other."""
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
-    """The operations of each kind that `number` was asked of so far, in order, by their ids."""
+    """The operations of each family that `number` was asked of so far, in order, by their ids."""
 
     @property
     def execution(self) -> tuple[Index, ...]:
@@ -133,11 +133,11 @@ class Context:
         device = self.device or self.mesh
         return (*((expr.of_var(device),) if device is not None else ()), *self.iterations)
 
-    def number(self, op: Op, kind: Hashable) -> int:
-        """How many other operations of that kind come before this one in the module."""
-        of_kind = self.numbered.setdefault(kind, {})
-        of_kind.setdefault(id(op), op)  # with the operation, so that its id stays taken
-        return list(of_kind).index(id(op))
+    def number(self, op: Op, family: Hashable) -> int:
+        """How many other operations of that family come before this one in the module."""
+        members = self.numbered.setdefault(family, {})
+        members.setdefault(id(op), op)  # with the operation, so that its id stays taken
+        return list(members).index(id(op))
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another, and in every iteration."""
@@ -145,12 +145,12 @@ class Context:
         said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
         self.unsupported.setdefault(key, said)
         values = []
-        for kind in op.types:
-            if 0 in kind.shape:
-                values.append(Value(kind, ZERO))
+        for type_ in op.types:
+            if 0 in type_.shape:
+                values.append(Value(type_, ZERO))
                 continue
-            unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", kind.dtype, kind.shape, location=op.location)
-            values.append(Value(kind, algebra.read(unknown, (*self.execution, *positions(kind.shape)))))
+            unknown: Tensor = tensor("opaque", f"{self.side}.{op.name}", type_.dtype, type_.shape, location=op.location)
+            values.append(Value(type_, algebra.read(unknown, (*self.execution, *positions(type_.shape)))))
         return values
 
 
@@ -249,7 +249,7 @@ def as_index(value: Value) -> Index:
 
 
 def whole(kind: str, attributes: Any, operands: Sequence[Value], result: TensorType) -> Poly:
-    """A function of whole tensors, known only by its kind and attributes, at the result's position."""
+    """A function of whole tensors, known only by its name and attributes, at the result's position."""
     every = [(value, range(len(value.shape))) for value in operands]
     return function_of(kind, attributes, every, result, range(len(result.shape)))
 
@@ -261,7 +261,7 @@ def function_of(
     result: TensorType,
     own: Sequence[int],
 ) -> Poly:
-    """A function of some dimensions of its operands, known only by its kind and attributes, at the result's position.
+    """A function of some dimensions of its operands, known only by its name and attributes, at the result's position.
 
     Each operand comes with the dimensions that the function is of; its others are, in order, dimensions of the result
     that are not the function's `own`. Element types and sizes take part in telling functions apart.

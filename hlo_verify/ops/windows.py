@@ -63,18 +63,18 @@ def _reduce_window(op: Op, args: list[Value], context: Context) -> list[Value]:
     count = len(args) // 2
     sources, inits = args[:count], args[count:]
     view = window(op, sources[0].shape, positions(op.types[0].shape))
-    kinds = monoids(op.regions[0], context)
-    if kinds is not None:
+    reducers = monoids(op.regions[0], context)
+    if reducers is not None:
         return [
-            Value(kind, lighten(_windowed(reducer, view, source, init, kind.dtype), kind.dtype))
-            for reducer, source, init, kind in zip(kinds, sources, inits, op.types, strict=True)
+            Value(type_, lighten(_windowed(reducer, view, source, init, type_.dtype), type_.dtype))
+            for reducer, source, init, type_ in zip(reducers, sources, inits, op.types, strict=True)
         ]
     bodies = []
-    for source, init, kind in zip(sources, inits, op.types, strict=True):
-        term = factor(operand_of_type(source, kind.dtype), kind.dtype)
-        first = operand_of_type(init, kind.dtype)
+    for source, init, type_ in zip(sources, inits, op.types, strict=True):
+        term = factor(operand_of_type(source, type_.dtype), type_.dtype)
+        first = operand_of_type(init, type_.dtype)
         bodies.append(guarded_select(view.inside, remap(term, source.shape, view.indices), first))
-    firsts = [operand_of_type(init, kind.dtype) for init, kind in zip(inits, op.types, strict=True)]
+    firsts = [operand_of_type(init, type_.dtype) for init, type_ in zip(inits, op.types, strict=True)]
     return fold(op, view.bound, bodies, firsts, region_terms(op.regions[0], context))
 
 
@@ -98,7 +98,7 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     keeps what it has (GE, LE), the last where it does not (GT, LT). Padding is never selected.
     """
     operand, source, init = args
-    (kind,) = op.types
+    (type_,) = op.types
     best, first_wins = _selection(op)
     if monoid(op.regions[1], context) != "sum":
         raise UnsupportedError("select_and_scatter that scatters by something else than addition", Unsupported.REGION)
@@ -112,11 +112,11 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     lands = remap(chosen, source.shape, outer)
     e = algebra.as_index(lands, -1, _offsets(op))
     lands = guards.interval(expr.subtract(e, _offset(op, view.bound)), 0, 0)
-    for target, index in zip(positions(kind.shape), view.indices, strict=True):
+    for target, index in zip(positions(type_.shape), view.indices, strict=True):
         lands = algebra.multiply(lands, guards.interval(expr.subtract(target, index), 0, 0))
-    term = remap(factor(operand_of_type(source, kind.dtype), kind.dtype), source.shape, outer)
+    term = remap(factor(operand_of_type(source, type_.dtype), type_.dtype), source.shape, outer)
     added = sums.reduce_sum([*at, *view.bound], algebra.multiply(lands, term))
-    return [Value(kind, lighten(added, kind.dtype))]
+    return [Value(type_, lighten(added, type_.dtype))]
 
 
 def _selection(op: Op) -> tuple[str, bool]:

@@ -50,7 +50,7 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
         raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
         check_agreement(logical, partitioned)
-        return [replicated(kind.rank, devices) for kind in partitioned.result_types]
+        return [replicated(type_.rank, devices) for type_ in partitioned.result_types]
     return _shardings("result", logical, partitioned)
 
 
@@ -71,7 +71,7 @@ def _is_logical(text: str, what: str, n: int, logical: Module) -> bool:
 def _unplaced(what: str, logical: Module, partitioned: Module) -> dict[int, str]:
     """Annotations of arguments or results that do not place them, the logical module's before the other's."""
     both = {**partitioned.unplaced, **logical.unplaced}
-    return {n: text for (kind, n), text in both.items() if kind == what}
+    return {n: text for (which, n), text in both.items() if which == what}
 
 
 def _no_place(what: str, name: str, text: str) -> InputError:

@@ -241,12 +241,12 @@ def _subgroups(sharding: Any, text: str) -> tuple[tuple[int, ...], Numbers, list
         raise InputError(
             f"a sharding must name each of its {math.prod(shape)} devices once: {text!r}", Annotation.NOT_A_SHARDING
         )
-    kinds = [str(kind).rsplit(".", 1)[-1] for kind in sharding.subgroup_types()]
-    if sharding.replicate_on_last_tile_dim() and not kinds:
-        kinds = ["REPLICATED"]
+    subgroups = [str(subgroup).rsplit(".", 1)[-1] for subgroup in sharding.subgroup_types()]
+    if sharding.replicate_on_last_tile_dim() and not subgroups:
+        subgroups = ["REPLICATED"]
     coordinates = np.empty((len(order), len(shape)), np.int64)
     coordinates[order] = np.stack(np.unravel_index(np.arange(len(order)), shape), axis=1)
-    return shape, coordinates, kinds
+    return shape, coordinates, subgroups
 
 
 def _number(shape: Sequence[int], coordinates: Numbers, dimensions: Sequence[int]) -> Numbers:
@@ -258,29 +258,29 @@ def _number(shape: Sequence[int], coordinates: Numbers, dimensions: Sequence[int
 
 
 def _from_tiles(sharding: Any, text: str, rank: int, devices: int | None, local: bool) -> Sharding | None:
-    shape, coordinates, kinds = _subgroups(sharding, text)
+    shape, coordinates, subgroups = _subgroups(sharding, text)
     if devices is not None and devices != len(coordinates):
         raise InputError(
             f"a sharding is for {len(coordinates)} devices, the module has {devices}: {text!r}",
             Annotation.WRONG_DEVICES,
         )
-    if len(shape) - len(kinds) != rank:
+    if len(shape) - len(subgroups) != rank:
         raise InputError(
-            f"a sharding has {len(shape) - len(kinds)} dimensions for a tensor of {rank}: {text!r}",
+            f"a sharding has {len(shape) - len(subgroups)} dimensions for a tensor of {rank}: {text!r}",
             Annotation.WRONG_RANK,
         )
-    if not set(kinds) <= {"REPLICATED", "UNREDUCED", *(["MANUAL"] if local else [])}:
+    if not set(subgroups) <= {"REPLICATED", "UNREDUCED", *(["MANUAL"] if local else [])}:
         return None
 
     def number(*wanted: str) -> Numbers:
-        return _number(shape, coordinates, [k for k, kind in enumerate(kinds, rank) if kind in wanted])
+        return _number(shape, coordinates, [k for k, subgroup in enumerate(subgroups, rank) if subgroup in wanted])
 
     return Sharding(
         shape[:rank],
         np.ascontiguousarray(coordinates[:, :rank]),
         number("REPLICATED", "MANUAL"),
-        number("UNREDUCED") if "UNREDUCED" in kinds else None,
-        manual=number("MANUAL") if "MANUAL" in kinds else None,
+        number("UNREDUCED") if "UNREDUCED" in subgroups else None,
+        manual=number("MANUAL") if "MANUAL" in subgroups else None,
     )
 
 
@@ -385,10 +385,10 @@ def automatic(text: str, devices: int) -> Numbers | None:
             sharding = jaxlib_api.hlo_sharding(leaf)
             if sharding.is_manual():
                 return np.zeros(devices, np.int64)
-            shape, coordinates, kinds = _subgroups(sharding, leaf)
-            if "MANUAL" not in kinds:
+            shape, coordinates, subgroups = _subgroups(sharding, leaf)
+            if "MANUAL" not in subgroups:
                 continue
-            rank = len(shape) - len(kinds)
-            others = [k for k in range(len(shape)) if k < rank or kinds[k - rank] != "MANUAL"]
+            rank = len(shape) - len(subgroups)
+            others = [k for k in range(len(shape)) if k < rank or subgroups[k - rank] != "MANUAL"]
             return _number(shape, coordinates, others)
     return None

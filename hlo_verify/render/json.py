@@ -34,13 +34,13 @@ def _several(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def _object(outcome: Outcome) -> dict[str, Any]:
     if isinstance(outcome, Failure):
-        kind = "internal" if outcome.internal else "input"
+        category = "internal" if outcome.internal else "input"
         said = outcome.diagnostic
         return {
             "verdict": str(overall([outcome])),
             "name": outcome.name,
             "error": said.message,
-            "kind": kind,
+            "kind": category,
             "code": said.code,
         }
     return _chain_object(outcome) if isinstance(outcome, ChainReport) else report_object(outcome)

@@ -32,7 +32,7 @@ class Bar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._progress is not None:
             self._progress.stop()

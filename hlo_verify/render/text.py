@@ -62,9 +62,9 @@ def _failure(failure: Failure, style: Style) -> list[str]:
 
 def problem(said: Diagnostic) -> str:
     """A line for something that left nothing to report, with where to read on."""
-    kind = "internal error" if isinstance(said.code, Internal) else said.severity
+    label = "internal error" if isinstance(said.code, Internal) else said.severity
     more = "--help" if said.code is Input.USAGE else f"--explain {said.code}"
-    return f"{kind}[{said.code}]: {said} (see hlo-verify {more})"
+    return f"{label}[{said.code}]: {said} (see hlo-verify {more})"
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:

@@ -69,13 +69,13 @@ def _load(paths: list[Path]) -> dict[Path, Module]:
 
 
 def _corresponds(whole: Module, part: Module) -> bool:
-    kinds = (
+    types = (
         (whole.main.argument_types, part.main.argument_types),
         (whole.result_types, part.result_types),
     )
     return all(
         len(ours) == len(theirs) and all(_is_part(*each) for each in zip(ours, theirs, strict=True))
-        for ours, theirs in kinds
+        for ours, theirs in types
     )
 
 

@@ -180,37 +180,37 @@ class Shardings:
             )
         return next(iter(counts), None)
 
-    def entries(self, kind: str, module: Module) -> dict[int, Spec | str]:
-        """What is said of the module's arguments or results (`kind` is one or the other), by position."""
-        names = module.argument_names if kind == "argument" else module.result_names
-        given = self.arguments if kind == "argument" else self.results
+    def entries(self, which: str, module: Module) -> dict[int, Spec | str]:
+        """What is said of the module's arguments or results (`which` is one or the other), by position."""
+        names = module.argument_names if which == "argument" else module.result_names
+        given = self.arguments if which == "argument" else self.results
         entries: dict[int, Spec | str] = {}
         seen: dict[int, str] = {}
         for key, value in given.items():
-            what = f"{self.path}: {kind} {key!r}"
+            what = f"{self.path}: {which} {key!r}"
             position = _position(key, names, what)
             if position in seen:
-                raise InputError(f"{what} and {seen[position]!r} are the same {kind}", Input.SHARDINGS_FILE)
+                raise InputError(f"{what} and {seen[position]!r} are the same {which}", Input.SHARDINGS_FILE)
             seen[position] = key
             entries[position] = value
         return entries
 
-    def _merge(self, kind: str, module: Module, types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
+    def _merge(self, which: str, module: Module, types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
         from hlo_verify.program.sharding import same
 
-        names = module.argument_names if kind == "argument" else module.result_names
-        own_shardings = module.argument_shardings if kind == "argument" else module.result_shardings
+        names = module.argument_names if which == "argument" else module.result_names
+        own_shardings = module.argument_shardings if which == "argument" else module.result_shardings
         shardings = [
             sharding.spread(module.partitions) if sharding is not None and module.partitions else sharding
             for sharding in own_shardings
         ]
-        for position, value in self.entries(kind, module).items():
-            what = f"{self.path}: {kind} {names[position]!r}"
+        for position, value in self.entries(which, module).items():
+            what = f"{self.path}: {which} {names[position]!r}"
             sharding = self._place(value, types[position], module.partitions, what)
             own = shardings[position]
             if own is not None and not same(own, sharding):
                 raise InputError(
-                    f"{what}: the module itself says otherwise; leave this {kind} out of the file",
+                    f"{what}: the module itself says otherwise; leave this {which} out of the file",
                     Annotation.CONTRADICTION,
                 )
             shardings[position] = sharding

@@ -53,7 +53,7 @@ def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
         terms[()] = plain(e.const * factor)
     items = []
     for atom, c in e.items:
-        if isinstance(atom, Opaque) and atom.kind == "value":
+        if isinstance(atom, Opaque) and atom.operator == "value":
             for mono, k in value_of(atom).items:
                 terms[mono] = plain(terms.get(mono, 0) + k * c * factor)
         else:

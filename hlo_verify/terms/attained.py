@@ -26,9 +26,9 @@ def counts_the_best(p: Poly) -> bool:
     compared: dict[tuple[str, Poly], list[Poly]] = defaultdict(list)
     for mono, c in p.items:
         if c > 0 and len(mono) == 1 and mono[0][1] == 1:
-            for kind, best, element in _compared(mono[0][0]):
-                compared[kind, best].append(element)
-    found = any(apply(EXTREMA[kind], tuple(elements)) is best for (kind, best), elements in compared.items())
+            for extremum, best, element in _compared(mono[0][0]):
+                compared[extremum, best].append(element)
+    found = any(apply(EXTREMA[extremum], tuple(elements)) is best for (extremum, best), elements in compared.items())
     if found:
         used("one is the best")
     return found
@@ -49,15 +49,15 @@ def _compared(atom: Atom) -> Iterator[tuple[str, Poly, Poly]]:
     if not isinstance(atom, Apply) or atom.function != IS_ZERO or atom.args[0].doubt:
         return
     for mono, c in atom.args[0].items:
-        kind = _kind(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
-        if kind is not None and mono[0][0].free.isdisjoint(bound):
+        extremum = _extremum(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        if extremum is not None and mono[0][0].free.isdisjoint(bound):
             best = of_atom(mono[0][0])
             element = difference(best, scale(atom.args[0], 1 / Fraction(c)))
-            yield kind, best, reduce_extremum(kind, bound, element)
+            yield extremum, best, reduce_extremum(extremum, bound, element)
 
 
-def _kind(atom: Atom) -> str | None:
+def _extremum(atom: Atom) -> str | None:
     """Whether an atom is a greatest or a least value."""
     if isinstance(atom, Apply):
-        return next((kind for kind, function in EXTREMA.items() if atom.function == function), None)
+        return next((extremum for extremum, function in EXTREMA.items() if atom.function == function), None)
     return atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in EXTREMA else None

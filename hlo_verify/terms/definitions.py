@@ -109,7 +109,7 @@ class _Rebuild:
     def _bound(self, atom: expr.Atom) -> Index:
         if isinstance(atom, Digit):
             return expr.substitute(expr.of_atom(atom), self.rename)
-        if atom.kind == "value":
+        if atom.operator == "value":
             return algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
         inner = self.index(atom.exprs[0])
         return expr.again(atom, inner)

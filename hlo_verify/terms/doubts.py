@@ -128,7 +128,7 @@ def _domain(function: Function) -> Domain:
     name = function.name
     if name in signs.TRUTHS or INTEGRAL.fullmatch(function.gives):
         return _integral
-    if any(kind.startswith("complex") for kind in (*function.takes, function.gives)):
+    if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere
     if name in TOTAL:
         return _everywhere

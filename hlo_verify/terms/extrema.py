@@ -21,7 +21,7 @@ from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 from hlo_verify.terms.used import used
 
 
-def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
+def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     """The greatest (`max`) or least (`min`) value of p over the bound variables."""
     live = [v for v in bound if v in p.free]
     if not live:
@@ -29,28 +29,33 @@ def reduce_extremum(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
     pieces = steps(p, live)
     if pieces:  # what does not depend on the bound variables decides for all of them
         used("extremum of a choice")
-        return algebra.add(*(algebra.multiply(on, reduce_extremum(kind, live, piece)) for on, piece in pieces))
+        return algebra.add(*(algebra.multiply(on, reduce_extremum(reducer, live, piece)) for on, piece in pieces))
     atom = p.atom
-    if isinstance(atom, Read) and atom.tensor.kind in (kind, "term"):
+    if isinstance(atom, Read) and atom.tensor.kind in (reducer, "term"):
         more, bodies = unfold(atom)
-        if atom.tensor.kind == kind or bodies[0].atom is not None or steps(bodies[0], live) or _ranges(live, bodies[0]):
+        if (
+            atom.tensor.kind == reducer
+            or bodies[0].atom is not None
+            or steps(bodies[0], live)
+            or _ranges(live, bodies[0])
+        ):
             used("extrema over variables")
-            return reduce_extremum(kind, [*live, *more], bodies[0])
-    if isinstance(atom, Apply) and atom.function == EXTREMA[kind]:
+            return reduce_extremum(reducer, [*live, *more], bodies[0])
+    if isinstance(atom, Apply) and atom.function == EXTREMA[reducer]:
         used("extremum over elements of several")
-        return apply(EXTREMA[kind], tuple(reduce_extremum(kind, live, arg) for arg in atom.args))
+        return apply(EXTREMA[reducer], tuple(reduce_extremum(reducer, live, arg) for arg in atom.args))
     if len(p.items) == 1 and p.items[0][1] != 1 and p.items[0][1] > 0:
         used("multiple in an extremum")
         mono, c = p.items[0]
-        return algebra.scale(reduce_extremum(kind, live, make_poly(((mono, 1),))), c)
+        return algebra.scale(reduce_extremum(reducer, live, make_poly(((mono, 1),))), c)
     merged = merge_in(live, (p,))
     if merged is not None:
-        return reduce_extremum(kind, merged[0], merged[1][0])
+        return reduce_extremum(reducer, merged[0], merged[1][0])
     parts = _ranges(live, p)
     if parts:
         used("extremum over parts of a range")
-        return apply(EXTREMA[kind], tuple(reduce_extremum(kind, own, part) for own, part in parts))
-    return define(kind, live, (p,))
+        return apply(EXTREMA[reducer], tuple(reduce_extremum(reducer, own, part) for own, part in parts))
+    return define(reducer, live, (p,))
 
 
 def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
@@ -69,9 +74,9 @@ def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
     return []
 
 
-def reduce_boolean(kind: str, bound: Sequence[Var], p: Poly) -> Poly:
+def reduce_boolean(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     """`and` is the least and `or` the greatest truth value."""
-    return reduce_extremum("min" if kind == "and" else "max", bound, p)
+    return reduce_extremum("min" if reducer == "and" else "max", bound, p)
 
 
 def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:

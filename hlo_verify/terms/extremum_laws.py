@@ -109,7 +109,7 @@ def _unbounded(function: Function, p: Poly) -> tuple[Poly, Poly] | None:
     """What `_bounded` made p of: the constant, and the integer term. Not of a value that may have wrapped: outside of
     an index expression it is a polynomial, which equals it modulo 2^n alone."""
     atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
-    if e is None or not isinstance(atom, Opaque) or atom.kind != "clamp" or e is not expr.of_atom(atom):
+    if e is None or not isinstance(atom, Opaque) or atom.operator != "clamp" or e is not expr.of_atom(atom):
         return None
     (inner,), (lo, hi) = atom.exprs, atom.args
     if not all(_is_whole(each) for each in _values(inner)):
@@ -121,7 +121,7 @@ def _unbounded(function: Function, p: Poly) -> tuple[Poly, Poly] | None:
 
 def _values(e: Index) -> list[Atom | None]:
     """The integers that an index expression adds up, None for those that are no atom."""
-    return [value_of(part).atom for part, _ in e.items if isinstance(part, Opaque) and part.kind == "value"]
+    return [value_of(part).atom for part, _ in e.items if isinstance(part, Opaque) and part.operator == "value"]
 
 
 def _integer(p: Poly) -> Index | None:

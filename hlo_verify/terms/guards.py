@@ -95,7 +95,7 @@ def _undone(form: Index, lo: Bound, hi: Bound) -> Question | None:
 def _quotient_of(atom: expr.Atom) -> tuple[Index, int] | None:
     """What is divided by what, where an atom is a quotient that is no digit of equal parts of a variable."""
     if isinstance(atom, expr.Opaque):
-        return (atom.exprs[0], atom.args[0]) if atom.kind == "div" else None
+        return (atom.exprs[0], atom.args[0]) if atom.operator == "div" else None
     return (expr.of_var(atom.var), atom.low) if atom.top and atom.var.size % atom.low else None
 
 
@@ -158,7 +158,7 @@ def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:
     """
     from hlo_verify.terms.machine import split_value  # addition is built on guards
 
-    if not isinstance(atom, expr.Opaque) or atom.kind != "value":
+    if not isinstance(atom, expr.Opaque) or atom.operator != "value":
         return None
     parts = split_value(atom)
     if parts is None:

@@ -62,7 +62,7 @@ def _attained(e: Index) -> frozenset[int] | None:
 
 def is_cut(e: Index) -> bool:
     """Whether a clamp, a quotient, a remainder or the machine value of a sum occurs in an index expression."""
-    return any(isinstance(a, Opaque) and (a.kind in ("clamp", "mod", "div") or is_sum(a)) for a, _ in e.items)
+    return any(isinstance(a, Opaque) and (a.operator in ("clamp", "mod", "div") or is_sum(a)) for a, _ in e.items)
 
 
 def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
@@ -76,9 +76,9 @@ def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
                 exact = expr.add(*parts_of)
                 lo, hi = _range_under(exact, forms)
                 new = exact if atom.lo <= lo and hi <= atom.hi else new
-        elif isinstance(atom, Opaque) and atom.kind in ("clamp", "mod", "div"):
+        elif isinstance(atom, Opaque) and atom.operator in ("clamp", "mod", "div"):
             inner = uncut(atom.exprs[0], forms)
-            if atom.kind == "clamp":
+            if atom.operator == "clamp":
                 lo, hi = _range_under(inner, forms)
                 fits = lo >= atom.args[0] and hi <= atom.args[1]
                 new = inner if fits else expr.clamp(inner, *atom.args)
@@ -89,7 +89,7 @@ def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
                     lo, hi = _range_under(rest, forms)
                     if lo // m == hi // m:
                         q = lo // m
-                        new = expr.shift(above, q) if atom.kind == "div" else expr.shift(rest, -q * m)
+                        new = expr.shift(above, q) if atom.operator == "div" else expr.shift(rest, -q * m)
                         break
         parts.append(expr.scale(new, c))
     return expr.add(*parts)

@@ -35,7 +35,7 @@ class Keys:
                 inner = [self.index(x, mix(inside, c)) for x in atom.exprs]
                 if atom.term is not None:
                     inner.append(self.poly(value_of(atom)))
-                parts.append(mix(atom.kind, c, *inner))
+                parts.append(mix(atom.operator, c, *inner))
         return mix(*sorted(parts))
 
     def atom(self, a: Atom) -> int:
@@ -117,7 +117,7 @@ def split(e: Index, bound: Collection[Var]) -> tuple[list[tuple[expr.Atom, int]]
     other: list[tuple[expr.Atom, int]] = []
     for atom, c in e.items:
         if isinstance(atom, Opaque):
-            is_free = atom.kind == "mod" and atom.free.isdisjoint(bound)
+            is_free = atom.operator == "mod" and atom.free.isdisjoint(bound)
         else:
             is_free = atom.var not in bound
         (free if is_free else other).append((atom, c))

@@ -18,7 +18,7 @@ def machine_integer(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     """The machine value of an index that surely lies in the type's range is the index."""
     lo, hi = INTEGER_RANGES[function.gives]
     e = as_index(args[0], lo, hi)
-    if any(isinstance(a, Opaque) and a.kind == "value" for a, _ in e.items):
+    if any(isinstance(a, Opaque) and a.operator == "value" for a, _ in e.items):
         return None
     used(FITS if e.items else WRAPPED)
     return of_index(e)
@@ -76,7 +76,7 @@ def split_affine(p: Poly) -> tuple[Index, Poly]:
 
 def is_sum(atom: Opaque) -> bool:
     """Whether an opaque integer is the machine value of a sum."""
-    return atom.kind == "value" and len(value_of(atom).items) > 1
+    return atom.operator == "value" and len(value_of(atom).items) > 1
 
 
 def split_value(atom: Opaque) -> tuple[Index, Index] | None:

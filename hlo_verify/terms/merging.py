@@ -162,7 +162,7 @@ def _unrotated(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, 
     variables = frozenset(bound)
     for e in found.values():
         for atom, _ in e.items:
-            turned = _rotation(atom, variables) if isinstance(atom, Opaque) and atom.kind == "mod" else None
+            turned = _rotation(atom, variables) if isinstance(atom, Opaque) and atom.operator == "mod" else None
             if turned is None:
                 continue
             substitution = algebra.Substitution(turned)

@@ -114,7 +114,7 @@ class Renaming:
         return expr.add(expr.build(e.const, rest), *parts) if parts else e
 
     def _opaque(self, atom: Opaque) -> Index:
-        if atom.kind == "value":
+        if atom.operator == "value":
             new = self.poly(value_of(atom))
             return expr.of_atom(atom) if new is atom.term else algebra.as_index(new, atom.lo, atom.hi)
         inner = self._index(atom.exprs[0])

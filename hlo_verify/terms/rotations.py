@@ -80,22 +80,22 @@ def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
     """The monomials of which there may be as many as a ring has places, or all but one.
 
     Sums over turns count with all others of the same ring and factor; what is at one place each, with those of the same
-    structure alone (`kind`), as the parts of one sum have.
+    structure alone (`structure`), as the parts of one sum have.
     """
     rings: list[tuple[Monomial, Number, set[tuple[int, int]]]] = []
     places: Counter[tuple[Number, int, int]] = Counter()
     for mono, c in p.items:
-        kind, found = 0, {}
+        structure, found = 0, {}
         for atom, power in mono:
             if isinstance(atom, Read) and power == 1:
                 found.update(_steps(atom.tensor))
         if not found:
-            kind = monomial_skey(mono)
+            structure = monomial_skey(mono)
             found = {turn.args[0]: 1 for atom, _ in mono for turn in _rotations(atom)}
-        rings.append((mono, c, {(n, kind) for n in found}))
+        rings.append((mono, c, {(n, structure) for n in found}))
         for n, count in found.items():
-            places[c, n, kind] += count
-    return [(mono, c) for mono, c, ns in rings if any(places[c, n, kind] >= n - 1 for n, kind in ns)]
+            places[c, n, structure] += count
+    return [(mono, c) for mono, c, ns in rings if any(places[c, n, structure] >= n - 1 for n, structure in ns)]
 
 
 def _place(n: int) -> Var:
@@ -131,7 +131,7 @@ def _rotations(atom: Atom) -> frozenset[Opaque]:
     opaque ones."""
     if isinstance(atom, Apply):
         return _in_arguments(atom)
-    return frozenset(a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque) and a.kind == "mod")
+    return frozenset(a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque) and a.operator == "mod")
 
 
 @once_a_session
@@ -195,7 +195,7 @@ class _AtPlace(algebra.Substitution):
     def _opaque(self, atom: Opaque) -> Index | None:
         """What takes the place of an opaque integer; None if it stays."""
         (inner,) = atom.exprs
-        there = self._turned_to(inner, atom.args[0]) if atom.kind == "mod" and self._n % atom.args[0] == 0 else None
+        there = self._turned_to(inner, atom.args[0]) if atom.operator == "mod" and self._n % atom.args[0] == 0 else None
         if there is not None:
             return there
         changed = self.index(inner)

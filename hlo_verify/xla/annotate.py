@@ -32,12 +32,12 @@ def annotate(mlir: Any, module: Module, given: Shardings, shardy: bool) -> None:
         )
     with mlir.context, ir.Location.unknown(mlir.context):
         symbol = _symbol(mlir, given) if shardy else ""
-        for kind, count in (("argument", arguments), ("result", results)):
-            key = "arg_attrs" if kind == "argument" else "res_attrs"
-            placements = module.argument_shardings if kind == "argument" else module.result_shardings
+        for which, count in (("argument", arguments), ("result", results)):
+            key = "arg_attrs" if which == "argument" else "res_attrs"
+            placements = module.argument_shardings if which == "argument" else module.result_shardings
             texts = {}
-            for position, entry in given.entries(kind, module).items():
-                rank = len((signature.inputs if kind == "argument" else signature.results)[position].shape)
+            for position, entry in given.entries(which, module).items():
+                rank = len((signature.inputs if which == "argument" else signature.results)[position].shape)
                 sharding = placements[position]
                 assert sharding is not None
                 texts[position] = _shardy(given, entry, rank, symbol) if shardy else f'"{hlo_text(sharding)}"'
@@ -115,10 +115,10 @@ def hlo_text(sharding: Sharding) -> str:
     if copies == sharding.devices:
         return "{replicated}"
     order = np.lexsort((sharding.others, sharding.numbers, *sharding.coordinates.T[::-1]))
-    sizes, kinds = list(sharding.tiles), []
-    for size, kind in ((sharding.addend_count, "unreduced"), (copies, "replicated")):
+    sizes, subgroups = list(sharding.tiles), []
+    for size, subgroup in ((sharding.addend_count, "unreduced"), (copies, "replicated")):
         if size > 1:
             sizes.append(size)
-            kinds.append(kind)
-    last = f" last_tile_dims={{{', '.join(kinds)}}}" if kinds else ""
+            subgroups.append(subgroup)
+    last = f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else ""
     return f"{{devices=[{','.join(map(str, sizes))}]{','.join(map(str, order))}{last}}}"

@@ -130,8 +130,8 @@ def check_arguments(compiled: Compiled, arguments: Sequence[Array], count: int) 
     """XLA compares no more than sizes in bytes. Raises ValueError."""
     if len(arguments) != len(compiled.types):
         raise ValueError(f"the module takes {len(compiled.types)} arguments, not {len(arguments)}")
-    for n, (argument, kind) in enumerate(zip(arguments, compiled.types, strict=True)):
-        shape, dtype = (count, *kind.shape), numpy_dtype(kind.dtype)
+    for n, (argument, type_) in enumerate(zip(arguments, compiled.types, strict=True)):
+        shape, dtype = (count, *type_.shape), numpy_dtype(type_.dtype)
         if argument.shape != shape or argument.dtype != dtype:
             raise ValueError(f"argument {n} is {argument.dtype}{argument.shape}, the module takes {dtype}{shape}")
 
@@ -146,7 +146,7 @@ def compile_module(contents: bytes, replicas: int | None, devices: Sequence[Any]
     builder = Builder(module)
     main = entry_function(builder).operation
     replicas = replicas or source.replicas or builder.attributes.of(module.operation).get("num_replicas", 1)
-    kinds = builder.flat_types(main.attributes["function_type"].value.inputs)
+    types = builder.flat_types(main.attributes["function_type"].value.inputs)
     is_global, shardy = find_regions(module.operation)
     replicas = 1 if count == 1 else replicas
     partitions = count // replicas
@@ -166,7 +166,7 @@ def compile_module(contents: bytes, replicas: int | None, devices: Sequence[Any]
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
     executable = get_backend().compile_and_load(buffer.getvalue(), _jax.DeviceList(tuple(devices)), options)
-    return Compiled(executable, kinds, is_global)
+    return Compiled(executable, types, is_global)
 
 
 def make_options(replicas: int, partitions: int) -> Any:
@@ -265,24 +265,24 @@ def wrap(module: Any, main: Any, partitions: int) -> None:
 
 def wrapper_text(inputs: Sequence[Any], results: Sequence[Any], partitions: int) -> str:
     """The text of `wrap`'s function; without a manual region for one partition."""
-    shards, wholes = ([leading(kind, n) for kind in inputs] for n in (1, partitions))
-    shard_results, whole_results = ([leading(kind, n) for kind in results] for n in (1, partitions))
+    shards, wholes = ([leading(type_, n) for type_ in inputs] for n in (1, partitions))
+    shard_results, whole_results = ([leading(type_, n) for type_ in results] for n in (1, partitions))
     types = f"({commas(inputs)}) -> ({commas(results)})"
-    lines = [f"%x{n} = stablehlo.reshape %s{n} : ({shards[n]}) -> {kind}" for n, kind in enumerate(inputs)]
+    lines = [f"%x{n} = stablehlo.reshape %s{n} : ({shards[n]}) -> {type_}" for n, type_ in enumerate(inputs)]
     outputs = f"%r:{len(results)} = " if results else ""
     lines += [f"{outputs}func.call @{_PROGRAM}({numbered('%x', inputs)}) : {types}"]
     lines += [f"%y{n} = stablehlo.reshape %r#{n} : ({k}) -> {shard_results[n]}" for n, k in enumerate(results)]
     body, last = "\n    ".join(lines), f"return {numbered('%y', results)} : {commas(shard_results)}"
     declared = f"func.func private @{_PROGRAM}{types}\n"
-    inner = commas(f"%s{n}: {kind}" for n, kind in enumerate(shards))
+    inner = commas(f"%s{n}: {type_}" for n, type_ in enumerate(shards))
     if partitions == 1:
         return f"{declared}func.func @main({inner}) -> ({commas(shard_results)}) {{\n{body}\n{last}\n}}"
-    taken, given = ([along_devices(kind) for kind in kinds] for kinds in (inputs, results))
+    taken, given = ([along_devices(type_) for type_ in group] for group in (inputs, results))
     placed_wholes, placed_results = (
-        [f"{kind} {{sdy.sharding = #sdy.sharding{s}}}" for kind, s in zip(kinds, shardings, strict=True)]
-        for kinds, shardings in ((wholes, taken), (whole_results, given))
+        [f"{type_} {{sdy.sharding = #sdy.sharding{s}}}" for type_, s in zip(group, shardings, strict=True)]
+        for group, shardings in ((wholes, taken), (whole_results, given))
     )
-    outer = commas(f"%a{n}: {kind}" for n, kind in enumerate(placed_wholes))
+    outer = commas(f"%a{n}: {type_}" for n, type_ in enumerate(placed_wholes))
     return f"""{declared}sdy.mesh @{_MESH} = <["{_AXIS}"={partitions}]>
 func.func @main({outer}) -> ({commas(placed_results)}) {{
   %m:{len(results)} = sdy.manual_computation({numbered("%a", inputs)})
@@ -294,16 +294,16 @@ func.func @main({outer}) -> ({commas(placed_results)}) {{
 }}"""
 
 
-def leading(kind: Any, count: int) -> str:
+def leading(type_: Any, count: int) -> str:
     """A tensor type with one more dimension in front. Raises ValueError for what is no tensor."""
-    if not isinstance(kind, ir.RankedTensorType):
-        raise ValueError(f"an argument or result of type {kind} is not supported")
-    return f"tensor<{'x'.join(map(str, (count, *kind.shape)))}x{kind.element_type}>"
+    if not isinstance(type_, ir.RankedTensorType):
+        raise ValueError(f"an argument or result of type {type_} is not supported")
+    return f"tensor<{'x'.join(map(str, (count, *type_.shape)))}x{type_.element_type}>"
 
 
-def along_devices(kind: Any) -> str:
-    """The sharding, along the dimension in front, of a tensor of type `kind` with one more there."""
-    return f'<@{_MESH}, [{{"{_AXIS}"}}{", {}" * kind.rank}]>'
+def along_devices(type_: Any) -> str:
+    """The sharding, along the dimension in front, of a tensor of type `type_` with one more there."""
+    return f'<@{_MESH}, [{{"{_AXIS}"}}{", {}" * type_.rank}]>'
 
 
 def commas(parts: Iterable[Any]) -> str:

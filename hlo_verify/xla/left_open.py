@@ -24,8 +24,8 @@ def completed(logical: Module, partitioned: Module) -> tuple[Module, list[str]]:
 
     def fill(shardings: Sequence[Sharding | None], whole: Sequence[TensorType], parts: Sequence[TensorType]) -> Any:
         filled = [
-            replicated(kind.rank, devices) if sharding is None and kind == part else sharding
-            for sharding, kind, part in zip(shardings, whole, parts, strict=False)
+            replicated(type_.rank, devices) if sharding is None and type_ == part else sharding
+            for sharding, type_, part in zip(shardings, whole, parts, strict=False)
         ]
         return (*filled, *shardings[len(filled) :])
 

@@ -88,9 +88,9 @@ class Attributes:
             return self.resources.elements(resource[1], tuple(type_.shape), str(type_.element_type))
         if enumeration := re.fullmatch(r"#\w+<\w+ (\w+)>", text):
             return enumeration[1]
-        for kind, reader in _DIMENSION_NUMBERS:
-            if kind.isinstance(attribute):
-                return reader(kind(attribute))
+        for attribute_type, reader in _DIMENSION_NUMBERS:
+            if attribute_type.isinstance(attribute):
+                return reader(attribute_type(attribute))
         if text.startswith("#sdy.sharding"):
             return self.sharding(attribute)
         if sdy.ManualAxesAttr.isinstance(attribute):

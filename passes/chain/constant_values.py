@@ -88,12 +88,12 @@ def literal(op: Op) -> Computed | None:
     """The number that a constant holds everywhere; None for integers, infinities and arrays."""
     if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
         return None
-    array, kind = op.attributes["value"], op.types[0]
-    if not array.size or array.dtype != DTYPES[kind.dtype]:
+    array, type_ = op.attributes["value"], op.types[0]
+    if not array.size or array.dtype != DTYPES[type_.dtype]:
         return None
     if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
         return None
-    return _number(kind.dtype, array.flat[0])
+    return _number(type_.dtype, array.flat[0])
 
 
 def _number(dtype: str, value: Any) -> Computed | None:

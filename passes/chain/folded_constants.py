@@ -85,7 +85,7 @@ class Use:
 
     user: Value
     number: int
-    kind: TensorType
+    type: TensorType
 
 
 Seen = tuple[Any, ...]
@@ -124,8 +124,13 @@ def _uses(function: Function) -> Uses:
         else:
             for n, operand in enumerate(op.operands):
                 if operand in numbers and op.results:
-                    key, kind = numbers[operand]
-                    uses.setdefault(key, {})[Use(op.results[0], n, kind)] = (op.name, n, op.types[:1], str(op.location))
+                    key, type_ = numbers[operand]
+                    uses.setdefault(key, {})[Use(op.results[0], n, type_)] = (
+                        op.name,
+                        n,
+                        op.types[:1],
+                        str(op.location),
+                    )
     return uses
 
 
@@ -155,7 +160,7 @@ def _rewritten(
     for op in function.ops:
         operands = list(op.operands)
         for use, found in meant.get(op.results[0], ()) if op.results else ():
-            ops += _written_out(found, use.kind, op, fresh)
+            ops += _written_out(found, use.type, op, fresh)
             operands[use.number] = ops[-1].results[0]
             stand_for[ops[-1].results[0]] = found
         regions = tuple(_rewritten(region, meant, fresh, stand_for) for region in op.regions)
@@ -163,7 +168,7 @@ def _rewritten(
     return replace(function, ops=tuple(ops))
 
 
-def _written_out(found: Computed, kind: TensorType, user: Op, fresh: Fresh) -> Iterable[Op]:
+def _written_out(found: Computed, result_type: TensorType, user: Op, fresh: Fresh) -> Iterable[Op]:
     """The operations that compute a number, and then give it the type of an operand of some operation."""
     ops: list[Op] = []
 
@@ -177,5 +182,5 @@ def _written_out(found: Computed, kind: TensorType, user: Op, fresh: Fresh) -> I
         attributes = {} if operands else {"value": np.array(x.rounded, DTYPES[x.dtype])}
         return add(x.name, operands, TensorType((), x.dtype), attributes)
 
-    add("broadcast_in_dim", (write(found),), kind, {"broadcast_dimensions": ()})
+    add("broadcast_in_dim", (write(found),), result_type, {"broadcast_dimensions": ()})
     return ops

@@ -25,14 +25,14 @@ def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Modul
     mesh = Mesh(((_AXIS, devices),))
 
     def placed(types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
-        return tuple(_on_its_own_device(kind.rank, mesh) for kind in types)
+        return tuple(_on_its_own_device(type_.rank, mesh) for type_ in types)
 
     def sharded(module: Module, main: Function) -> Module:
-        kinds = tuple(_of(kind, 1) for kind in module.result_types)
+        types = tuple(_of(type_, 1) for type_ in module.result_types)
         return replace(
             module,
             main=main,
-            result_types=kinds,
+            result_types=types,
             argument_shardings=placed(module.main.argument_types),
             result_shardings=placed(module.result_types),
             partitions=devices,
@@ -40,8 +40,8 @@ def pair_of_programs(first: Module, second: Module, devices: int) -> tuple[Modul
 
     inner = _slices(first)
     fresh = fresh_in(inner)
-    types = [replace(kind, shape=(devices, *kind.shape[1:])) for kind in inner.argument_types]
-    results = tuple(_of(kind, devices) for kind in first.result_types)
+    types = [replace(type_, shape=(devices, *type_.shape[1:])) for type_ in inner.argument_types]
+    results = tuple(_of(type_, devices) for type_ in first.result_types)
     attributes = {
         "in_shardings": placed(first.main.argument_types),
         "out_shardings": placed(first.result_types),
@@ -61,7 +61,7 @@ def pair_of_wholes(first: Module, second: Module) -> tuple[Module, Module]:
 
 def _alone(module: Module) -> Module:
     def shardings(types: Sequence[TensorType]) -> tuple[Sharding | None, ...]:
-        return tuple(replicated(kind.rank, 1) for kind in types)
+        return tuple(replicated(type_.rank, 1) for type_ in types)
 
     return replace(
         module,
@@ -77,8 +77,8 @@ def _on_its_own_device(rank: int, mesh: Mesh) -> Sharding:
     return place(mesh, [(AxisReference(_AXIS),), *((),) * rank], (), mesh.size)
 
 
-def _of(kind: TensorType, devices: int) -> TensorType:
-    return replace(kind, shape=(devices, *kind.shape))
+def _of(type_: TensorType, devices: int) -> TensorType:
+    return replace(type_, shape=(devices, *type_.shape))
 
 
 def _slices(module: Module) -> Function:
@@ -86,10 +86,10 @@ def _slices(module: Module) -> Function:
     main = _without_shardings(module.main)
     fresh = fresh_in(main)
     taken, given = fresh.some(len(main.arguments)), fresh.some(len(main.results))
-    kinds = tuple(_of(kind, 1) for kind in main.argument_types)
+    types = tuple(_of(type_, 1) for type_ in main.argument_types)
     before = map(_reshape, taken, main.arguments, main.argument_types)
-    after = map(_reshape, main.results, given, (_of(kind, 1) for kind in module.result_types))
-    return Function(taken, kinds, (*before, *main.ops, *after), given)
+    after = map(_reshape, main.results, given, (_of(type_, 1) for type_ in module.result_types))
+    return Function(taken, types, (*before, *main.ops, *after), given)
 
 
 def _without_shardings(function: Function) -> Function:
@@ -105,8 +105,8 @@ def _without_shardings(function: Function) -> Function:
     return replace(function, ops=tuple(ops))
 
 
-def _reshape(operand: Value, result: Value, kind: TensorType) -> Op:
-    return Op("reshape", (operand,), (result,), (kind,))
+def _reshape(operand: Value, result: Value, type_: TensorType) -> Op:
+    return Op("reshape", (operand,), (result,), (type_,))
 
 
 def knows_devices(module: Module) -> bool:

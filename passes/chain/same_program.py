@@ -31,9 +31,9 @@ class Programs:
         names: dict[Value, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
         effects: list[int] = []
         results = self._function(main, names, Counter(), effects, ())
-        kinds = main.argument_types, module.result_types
+        types = main.argument_types, module.result_types
         facts = module.partitions, module.replicas, _meshes(module)
-        return self._number((*kinds, results, tuple(effects), *facts))
+        return self._number((*types, results, tuple(effects), *facts))
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

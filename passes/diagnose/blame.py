@@ -152,7 +152,7 @@ class Blame:
         why = f"a constant where {op.name} ({op.location}) is expected"
         if gone is not None and gone.frames != line.frames:
             line, why = gone, f"{why}: what is computed at {gone} is lost"
-        return Fault(found, line, kind=Mismatch.WRONG_VALUE, why=why)
+        return Fault(found, line, mismatch=Mismatch.WRONG_VALUE, why=why)
 
     def _gone(self, name: Name, meant: Step) -> Location | None:
         """Where what a constant is meant to be made from is lost; None if it is not known to be lost before.
@@ -217,7 +217,7 @@ class Blame:
         if meant is None or fault.missing is not None:
             return fault
         name = self.operands.at_fault(fault.name, meant)
-        return fault if name == fault.name else Fault(name, values.flow.line(name), kind=Mismatch.WRONG_VALUE)
+        return fault if name == fault.name else Fault(name, values.flow.line(name), mismatch=Mismatch.WRONG_VALUE)
 
     def _rank(self, name: Name) -> tuple[int, int]:
         """Wrong offsets first, then what is computed nowhere else, then what is only somewhere else.

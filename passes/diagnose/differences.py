@@ -28,11 +28,14 @@ SAID = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`parts` say what differs; the smaller `size`, the nearer the two terms are. `kinds` are those of the parts."""
+    """`parts` say what differs; the smaller `size`, the nearer the two terms are.
+
+    `mismatches` are those of the parts.
+    """
 
     parts: tuple[str, ...]
     size: int
-    kinds: frozenset[Mismatch] = frozenset()
+    mismatches: frozenset[Mismatch] = frozenset()
 
     @property
     def text(self) -> str:
@@ -41,25 +44,25 @@ class Difference:
         return "; ".join(self.parts[:SAID]) + (f"; and {more} more differences" if more > 0 else "")
 
     @property
-    def kind(self) -> Mismatch:
-        """The kind of all parts, where they are of one."""
-        return next(iter(self.kinds)) if len(self.kinds) == 1 else Mismatch.DIFFERS
+    def mismatch(self) -> Mismatch:
+        """The mismatch of all parts, where they are of one."""
+        return next(iter(self.mismatches)) if len(self.mismatches) == 1 else Mismatch.DIFFERS
 
 
 NOTHING = Difference((), 0)
 """Between equal terms."""
 
 
-def _one(text: str, size: int, kind: Mismatch = Mismatch.DIFFERS) -> Difference:
-    return Difference((text,), size, frozenset((kind,)))
+def _one(text: str, size: int, mismatch: Mismatch = Mismatch.DIFFERS) -> Difference:
+    return Difference((text,), size, frozenset((mismatch,)))
 
 
 def _all(differences: Iterable[Difference], size: int = 0) -> Difference:
     """Several differences together, each said once; the size is theirs and `size`."""
     found = list(differences)
     parts = dict.fromkeys(part for each in found for part in each.parts)
-    kinds = frozenset(kind for each in found for kind in each.kinds)
-    return Difference(tuple(parts), size + sum(each.size for each in found), kinds)
+    mismatches = frozenset(mismatch for each in found for mismatch in each.mismatches)
+    return Difference(tuple(parts), size + sum(each.size for each in found), mismatches)
 
 
 def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEPTH) -> Difference:
@@ -80,8 +83,10 @@ def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEP
     if not pairs and not shared:
         return Difference((), 100)
     parts = [_monomials(a, b, notation, depth) for a, b in pairs]
-    kind = Mismatch.WRONG_VALUE if extra and missing else Mismatch.DIFFERS
-    parts += _summands(extra, "is not expected", kind, notation) + _summands(missing, "is missing", kind, notation)
+    mismatch = Mismatch.WRONG_VALUE if extra and missing else Mismatch.DIFFERS
+    parts += _summands(extra, "is not expected", mismatch, notation) + _summands(
+        missing, "is missing", mismatch, notation
+    )
     return _all(parts)
 
 
@@ -94,14 +99,14 @@ def _coefficients(found: Poly, expected: Poly, notation: Notation) -> Difference
     if len({Fraction(c) / Fraction(k) for _, c, k in changed}) == 1 and len(changed) == len(found.items):
         _, c, k = changed[0]
         factor = Fraction(c) / Fraction(k)
-        kind = Mismatch.WRONG_VALUE if factor == -1 else Mismatch.WRONG_FACTOR  # a - b is -1 times b - a
+        mismatch = Mismatch.WRONG_VALUE if factor == -1 else Mismatch.WRONG_FACTOR  # a - b is -1 times b - a
         if len(found.items) > 1:
-            return _one(f"the factor is {_instead(factor, 1)}", 1, kind)
-        return _one(f"the factor is {_instead(c, k)}", 1, kind)
+            return _one(f"the factor is {_instead(factor, 1)}", 1, mismatch)
+        return _one(f"the factor is {_instead(c, k)}", 1, mismatch)
     mono, c, k = changed[0]
     what = notation.term(make_poly(((mono, 1),)), 0) if mono else "the constant"
-    kind = Mismatch.WRONG_FACTOR if mono else Mismatch.DIFFERS
-    return _one(f"the factor of {what} is {_instead(c, k)}", 1 + len(changed), kind)
+    mismatch = Mismatch.WRONG_FACTOR if mono else Mismatch.DIFFERS
+    return _one(f"the factor of {what} is {_instead(c, k)}", 1 + len(changed), mismatch)
 
 
 def _instead(found: Number, expected: Number) -> str:
@@ -138,12 +143,12 @@ def _shares(a: Item, b: Item) -> int:
     return sum(atom.skey in atoms for atom, _ in a[0])
 
 
-def _summands(items: Sequence[Item], what: str, kind: Mismatch, notation: Notation) -> list[Difference]:
+def _summands(items: Sequence[Item], what: str, mismatch: Mismatch, notation: Notation) -> list[Difference]:
     if not items:
         return []
     if len(items) > 1:
-        return [_one(f"{len(items)} summands {what.replace('is', 'are', 1)}", 4 * len(items), kind)]
-    return [_one(f"the summand {notation.term(make_poly((items[0],)), 0)} {what}", 4, kind)]
+        return [_one(f"{len(items)} summands {what.replace('is', 'are', 1)}", 4 * len(items), mismatch)]
+    return [_one(f"the summand {notation.term(make_poly((items[0],)), 0)} {what}", 4, mismatch)]
 
 
 def _monomials(a: Item, b: Item, notation: Notation, depth: int) -> Difference:
@@ -200,8 +205,8 @@ def _atoms(a: Atom, b: Atom, notation: Notation, depth: int) -> Difference:
     if isinstance(a, Apply) and isinstance(b, Apply) and a.args == b.args:
         return _one(f"the function is {a.function.name} where {b.function.name} is expected", 2)
     if isinstance(a, Guard) and isinstance(b, Guard):
-        kind = Mismatch.DIFFERS if a.form.items == b.form.items else Mismatch.WRONG_PLACE
-        return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2, kind)
+        mismatch = Mismatch.DIFFERS if a.form.items == b.form.items else Mismatch.WRONG_PLACE
+        return _one(f"the condition is {notation.atom(a)} where {notation.atom(b)} is expected", 2, mismatch)
     if isinstance(a, Ix) and isinstance(b, Ix):
         return _one(_offset(a.index, b.index, notation), 2, Mismatch.WRONG_PLACE)
     return _one(f"{notation.atom(a)} where {notation.atom(b)} is expected", 20)
@@ -223,7 +228,7 @@ def _reads(a: Read, b: Read, notation: Notation, depth: int) -> Difference:
         inside = _bodies(a, b, notation, depth - 1)
         if inside is not None:
             where = "" if kind == "term" or inside.text.startswith("in the") else f"in the {kind}: "
-            return _one(f"{where}{inside.text}" if inside.text else "", 1 + inside.size, inside.kind)
+            return _one(f"{where}{inside.text}" if inside.text else "", 1 + inside.size, inside.mismatch)
     return _one(f"another {kind} than {notation.atom(b)}", 20)
 
 

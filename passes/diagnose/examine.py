@@ -166,5 +166,5 @@ def _compare(
         return Result(n, name, Verdict.PROVED)
     finding = findings.about(*names, *open_[0])
     reason = finding.nearest or "no matching term"
-    code = why_unknown.kind(open_[0], outcome.unsupported)
+    code = why_unknown.code_of(open_[0], outcome.unsupported)
     return Result(n, name, Verdict.UNKNOWN, reason, finding.location, finding, code)

@@ -34,7 +34,7 @@ class Fault:
     missing: Step | None = None
     meant: Step | None = None
     """The logical operation that the value is most likely meant to be."""
-    kind: Mismatch | None = None
+    mismatch: Mismatch | None = None
     """What is wrong, where the terms alone do not say it; `why` says it in words."""
     why: str = ""
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.index import expr, tables
 from hlo_verify.ops.values import Value
-from hlo_verify.passes.diagnose import mismatch_kind
+from hlo_verify.passes.diagnose import mismatches
 from hlo_verify.passes.diagnose.blame import Blame
 from hlo_verify.passes.diagnose.differences import difference
 from hlo_verify.passes.diagnose.fault import Fault
@@ -42,7 +42,7 @@ class Lead:
     name: Name
     logical: Name | None = None
     starts: npt.NDArray[np.int64] | None = None
-    kind: Mismatch = Mismatch.DIFFERS
+    mismatch: Mismatch = Mismatch.DIFFERS
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Diagnosis:
         if missing is not None:
             where = flow.line(at) if values.by_hand and start in flow else missing.op.location
             text = "; ".join(part for part in (_missing(missing), said.text) if part)
-            finding = Finding(here, str(where), *shown, text, mismatch_kind.without(missing, said))
+            finding = Finding(here, str(where), *shown, text, mismatches.without(missing, said))
             if start in flow:
                 self.leads[finding] = Lead(start)
             return finding
@@ -99,10 +99,10 @@ class Diagnosis:
                 break
             at = before[0]
         if at not in flow:
-            return Finding(here, "", *shown, said.text, said.kind)
+            return Finding(here, "", *shown, said.text, said.mismatch)
         if logical in values.logical:
             at = self.blame.operands.at_fault(at, values.logical.step(logical))
-        code = mismatch_kind.at(flow.op(at), found, expected, said)
+        code = mismatches.at(flow.op(at), found, expected, said)
         finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text, code)
         self.leads[finding] = Lead(at)
         return finding
@@ -125,10 +125,10 @@ class Diagnosis:
         wanted, step, said, code = self._nearest(fault, value)
         if fault.why:
             wanted, step, said = None, None, fault.why
-        code = fault.kind or code
+        code = fault.mismatch or code
         shown = self._show(value.term), "" if wanted is None else self._show(wanted)
         finding = Finding(statement(op), str(fault.location), *shown, said, code)
-        self.leads[finding] = replace(self._lead(fault.name, value, step, wanted), kind=code)
+        self.leads[finding] = replace(self._lead(fault.name, value, step, wanted), mismatch=code)
         return finding
 
     def _lead(self, name: Name, value: Value, step: Step | None, wanted: Poly | None) -> Lead:
@@ -153,10 +153,10 @@ class Diagnosis:
             text = f"no shard starts at offset {shown}"
             if start is not None:
                 text = f"offset {shown} where {self.values.notation.index(start)} is expected"
-            return None, None, text, mismatch_kind.elsewhere(self.values.flow.op(fault.name))
+            return None, None, text, mismatches.elsewhere(self.values.flow.op(fault.name))
         if fault.partial is not None:
             text = self._partial(fault.partial, fault.elsewhere)
-            code = mismatch_kind.of_partial(self.values, fault, fault.partial)
+            code = mismatches.of_partial(self.values, fault, fault.partial)
             return fault.partial.term, fault.partial.step, text, code
         left_out = ""
         if fault.missing is not None:
@@ -173,7 +173,7 @@ class Diagnosis:
                 return None, None, "no logical tensor is like it", Mismatch.DIFFERS
             return None, None, left_out, Mismatch.WRONG_VALUE
         expected, step, said = best
-        code = mismatch_kind.of_value(self.values, fault, expected, step, said)
+        code = mismatches.of_value(self.values, fault, expected, step, said)
         text = f"{self._whole(step)}{said.text or 'another term is expected'}"
         return expected, step, f"{left_out}; {said.text or text}" if left_out else text, code
 
@@ -182,10 +182,10 @@ class Diagnosis:
         digits = [self.values.notation.index(expr.of_atom(atom)) for atom, _ in together.items]
         count = prod(digit.radix for digit in partial.summed)
         over = f"{' and '.join(digit.removeprefix('(').removesuffix(')') for digit in digits)} ({count} devices)"
-        kind = {"max": "maximum", "min": "minimum"}.get(partial.kind, partial.kind)
-        text = f"{self._whole(partial.step)}the {kind} over {over} is missing"
+        extremum = {"max": "maximum", "min": "minimum"}.get(partial.reducer, partial.reducer)
+        text = f"{self._whole(partial.step)}the {extremum} over {over} is missing"
         if elsewhere:
-            text += f"; the {kind} is over other devices"
+            text += f"; the {extremum} is over other devices"
         if partial.factor == 1:
             return text
         return f"{text}, and the factor is {number(partial.factor)} where 1 is expected"

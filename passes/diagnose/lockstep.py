@@ -36,7 +36,7 @@ class Alike:
             others = list(map(whole.origin, whole.op(theirs).operands))
             apart = [(x, y) for x, y in zip(own, others, strict=False) if not self._agree(x, y)]
             if len(apart) == len(own) == len(others) == 2 and all(map(self._agree, own, reversed(others))):
-                return Fault(mine, flow.line(mine), kind=Mismatch.WRONG_VALUE, why=EXCHANGED)
+                return Fault(mine, flow.line(mine), mismatch=Mismatch.WRONG_VALUE, why=EXCHANGED)
             if len(apart) != 1:
                 return None
             mine, theirs = self._computed(apart[0][0]), self.bare(whole, apart[0][1])
@@ -61,7 +61,7 @@ class Alike:
                     return None
                 outer = next(x for (x, _), (y, _) in zip(pairs, bare, strict=True) if y == mine)
                 why = f"a constant where {whole.op(theirs).name} ({whole.op(theirs).location}) is expected"
-                return Fault(flow.origin(outer), flow.line(flow.origin(outer)), kind=Mismatch.WRONG_VALUE, why=why)
+                return Fault(flow.origin(outer), flow.line(flow.origin(outer)), mismatch=Mismatch.WRONG_VALUE, why=why)
         return None
 
     def _computed(self, name: Name) -> Name:

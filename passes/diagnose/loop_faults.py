@@ -34,7 +34,7 @@ class LoopFaults:
         if not apart or len(mine) != len(theirs):
             return None
         why = f"{apart[0][0]} iterations where {apart[0][1]} are expected"
-        return Fault(name, flow.line(name), kind=Mismatch.WRONG_VALUE, why=why)
+        return Fault(name, flow.line(name), mismatch=Mismatch.WRONG_VALUE, why=why)
 
     def handed_on(self, name: Name) -> Fault | None:
         """A loop in whose iterations nothing is lost: a value that they hand on in place of another."""
@@ -53,7 +53,7 @@ class LoopFaults:
                 missing = self.omissions.between(match, theirs)
                 if missing is not None and self.omissions.has_line(missing):
                     return Fault(own, missing.op.location, missing=missing)
-                return Fault(own, flow.line(own), meant=logical.step(theirs), kind=Mismatch.WRONG_VALUE)
+                return Fault(own, flow.line(own), meant=logical.step(theirs), mismatch=Mismatch.WRONG_VALUE)
         return None
 
     def maker(self, step: Step, k: int) -> Op:

@@ -109,7 +109,7 @@ class Values:
 
     def counterparts(self, op: Op, value: Value) -> Iterator[tuple[Step | None, Poly]]:
         """Shards of what the logical operation of the same kind and origin computes, else of what others there do."""
-        same = self.stages.counterparts(op) or self.stages.counterparts(op, of_any_kind=bool(op.location.frames))
+        same = self.stages.counterparts(op) or self.stages.counterparts(op, of_any_name=bool(op.location.frames))
         for step in same:
             for whole in step.values:
                 for term in self.shards.shards(whole, value.shape):

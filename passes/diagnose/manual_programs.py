@@ -91,7 +91,7 @@ class ByHand:
                 return None
             op = self.values.flow.op(name)
             if op.name in SCALES and any(self._is_constant(operand) for operand in op.operands):
-                return Fault(name, self.values.flow.line(name), kind=Mismatch.WRONG_FACTOR)
+                return Fault(name, self.values.flow.line(name), mismatch=Mismatch.WRONG_FACTOR)
         return None
 
     def _scattered(self, fault: Fault, lost: list[Name]) -> Fault | None:
@@ -103,7 +103,7 @@ class ByHand:
             value = flow.value(name)
             later = name != fault.name and flow.op(name).name in REDUCTIONS
             if later and any(whole.term.skey == value.term.skey for _, whole in self.values.shards.alike(value)):
-                return replace(fault, kind=Mismatch.WRONG_PLACE, why=ORDER)
+                return replace(fault, mismatch=Mismatch.WRONG_PLACE, why=ORDER)
         return None
 
     def _summed_after(self, fault: Fault, lost: list[Name]) -> Fault | None:
@@ -118,7 +118,7 @@ class ByHand:
                 return None
             op = flow.op(user)
             if op.name in REDUCTIONS:
-                return Fault(user, flow.line(user), kind=Mismatch.REDUCED_TWICE, why=TWICE) if mixed else None
+                return Fault(user, flow.line(user), mismatch=Mismatch.REDUCED_TWICE, why=TWICE) if mixed else None
             if op.name not in LINEAR:
                 return None
             mixed = mixed or any(map(self._is_complete, op.operands))
@@ -139,7 +139,7 @@ class ByHand:
             if len(own) == 2:
                 other = self.alike.bare(flow, next(x for x in own if x != at))
                 if flow.op(other).name == "all_reduce":
-                    return Fault(at, flow.line(at), kind=Mismatch.NEVER_REDUCED, why=UNREDUCED)
+                    return Fault(at, flow.line(at), mismatch=Mismatch.NEVER_REDUCED, why=UNREDUCED)
         return None
 
     def _other_constant(self, fault: Fault, lost: list[Name]) -> Fault | None:
@@ -182,9 +182,9 @@ class ByHand:
                 return None
             gathered |= op.name == "all_gather"  # that alone puts nothing in a wrong place
             if op.name in COLLECTIVES and op.name != "all_gather":
-                return Fault(name, flow.line(name), kind=_kind(op))
+                return Fault(name, flow.line(name), mismatch=_mismatch(op))
             if gathered and op.name in SLICES:
-                return Fault(name, flow.line(name), kind=Mismatch.WRONG_PLACE)
+                return Fault(name, flow.line(name), mismatch=Mismatch.WRONG_PLACE)
         return None
 
     def _is_wrong_sum(self, name: Name) -> bool:
@@ -203,7 +203,7 @@ class ByHand:
             at = flow.sources(at)[0]
         op = flow.op(at)
         if op.name in COLLECTIVES - REDUCTIONS:
-            return replace(fault, location=flow.line(at), kind=_kind(op))
+            return replace(fault, location=flow.line(at), mismatch=_mismatch(op))
         return None
 
     # Lines
@@ -249,7 +249,7 @@ ORDER = "the sum is completed later, and its elements are on other devices then:
 UNREDUCED = "it is not summed over devices, and what it is added to is"
 
 
-def _kind(op: Op) -> Mismatch:
+def _mismatch(op: Op) -> Mismatch:
     """What is wrong with a collective that gives a value no meaning."""
     if op.name == "collective_permute":
         return Mismatch.WRONG_DEVICES

@@ -39,7 +39,7 @@ class Match:
     term: Poly
     factor: Number = 1
     summed: tuple[Digit, ...] = ()
-    kind: str = "sum"
+    reducer: str = "sum"
 
 
 @dataclass(slots=True)
@@ -179,20 +179,20 @@ class Shards:
             return None  # numbers that devices choose among
         digits = self._digits(value.term)
         atom = value.term.atom
-        kind = atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in ("max", "min") else "sum"
+        reducer = atom.tensor.kind if isinstance(atom, Read) and atom.tensor.kind in ("max", "min") else "sum"
         close: Match | None = None
         for count in range(1, min(len(digits), 3) + 1):
             for chosen in combinations(digits, count):
-                found = self.match(Value(value.type, self._summed(kind, value.term, value.type.dtype, chosen)))
+                found = self.match(Value(value.type, self._summed(reducer, value.term, value.type.dtype, chosen)))
                 if found is None or found.term.constant is not None:
                     continue  # a number is no value that its addends could be told from
                 if found.factor == 1 or close is None:
-                    close = Match(found.step, found.whole, found.term, found.factor, chosen, kind)
+                    close = Match(found.step, found.whole, found.term, found.factor, chosen, reducer)
                     if found.factor == 1:
                         return close
         return close
 
-    def _summed(self, kind: str, term: Poly, dtype: str, digits: Iterable[Digit]) -> Poly:
+    def _summed(self, reducer: str, term: Poly, dtype: str, digits: Iterable[Digit]) -> Poly:
         device = self.stages.device
         where = expr.of_var(device)
         bound = []
@@ -201,7 +201,7 @@ class Shards:
             change = expr.subtract(expr.of_var(bound[-1]), expr.of_atom(digit))
             where = expr.add(where, expr.scale(change, digit.low))
         moved = algebra.substitute(term, {device: where})
-        return lighten(reduce_sum(bound, moved) if kind == "sum" else reduce_extremum(kind, bound, moved), dtype)
+        return lighten(reduce_sum(bound, moved) if reducer == "sum" else reduce_extremum(reducer, bound, moved), dtype)
 
     def _digits(self, term: Poly) -> list[Digit]:
         """The digits of the device that a term depends on, cut where placements cut them."""
@@ -255,7 +255,7 @@ class Shards:
             sizes = [size // atom.radix for size in self._sizes if size % atom.radix == 0]
             near = min(sizes, key=lambda size: abs(size - abs(c)), default=0)
             return expr.scale(expr.of_atom(atom), near if c > 0 else -near) if near else None
-        if atom.kind != "table":
+        if atom.operator != "table":
             return None
         values = sorted(set(atom.args[0]))
         starts = self._starts.get(len(values), [])
@@ -266,9 +266,9 @@ class Shards:
         if isinstance(atom, Digit):
             whole = c * atom.radix
             return c == 1 or any(size % whole == 0 or -(-size // atom.radix) == c for size in self._sizes)
-        if atom.kind == "table":
+        if atom.operator == "table":
             return atom in self._tables
-        if atom.kind == "mod":
+        if atom.operator == "mod":
             return atom.exprs[0].const == 0 or len(atom.free) > 1
         return True
 

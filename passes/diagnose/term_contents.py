@@ -51,7 +51,7 @@ def _inner(e: Index) -> Iterator[Index]:
         if isinstance(atom, Opaque):
             if atom.term is not None:
                 yield from indices(value_of(atom))
-            if atom.kind != "table" and atom.kind != "mod":
+            if atom.operator != "table" and atom.operator != "mod":
                 for inner in atom.exprs:
                     yield from _inner(inner)
 

@@ -10,7 +10,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms.term import Apply, Ix, Poly, Read, Tensor, value_of
 
 
-def kind(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
+def code_of(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
     """The code of the first operation that was not understood among those that the terms depend on, if there is one.
 
     `unsupported` are those of both modules, in order.

@@ -37,12 +37,14 @@ class Offsets:
         if not is_computed(flow.value(fault.name).term):
             users = self._users(fault.name)
             scales = bool(users) and all(flow.op(user).name in SCALES for user in users)
-            return replace(fault, kind=Mismatch.WRONG_FACTOR if scales else Mismatch.DIFFERS, why=NUMBERS)
+            return replace(fault, mismatch=Mismatch.WRONG_FACTOR if scales else Mismatch.DIFFERS, why=NUMBERS)
         if is_computed(flow.value(by).term):
-            return replace(fault, kind=Mismatch.WRONG_PLACE)
+            return replace(fault, mismatch=Mismatch.WRONG_PLACE)
         free = {v for e in indices(flow.value(by).term) for atom, _ in e.items for v in atom.free}
         explained = next(self.values.candidates(fault.name, flow.value(fault.name)), None) is not None
-        return replace(fault, kind=Mismatch.WRONG_VALUE) if explained and free == {self.values.stages.device} else None
+        return (
+            replace(fault, mismatch=Mismatch.WRONG_VALUE) if explained and free == {self.values.stages.device} else None
+        )
 
     def miscounted(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Elements are looked up or masked by an offset that the device computes, and at which no shard starts."""
@@ -75,11 +77,11 @@ class Offsets:
         inside = [at for at in flow.back(fault.name) if flow.value(at).type.dtype in INTEGER_RANGES]
         odd = [at for at in inside if _is_shards_off(self.values, at)]
         if odd:
-            return replace(fault, location=flow.line(min(odd, key=flow.order)), kind=Mismatch.WRONG_PLACE)
+            return replace(fault, location=flow.line(min(odd, key=flow.order)), mismatch=Mismatch.WRONG_PLACE)
         user = next((user for user in lost if fault.name in flow.sources(user)), None)
         if user is None or flow.op(user).name not in COLLECTIVES:
             return fault
-        return replace(fault, location=_common(flow.line(fault.name), flow.line(user)), kind=Mismatch.WRONG_PLACE)
+        return replace(fault, location=_common(flow.line(fault.name), flow.line(user)), mismatch=Mismatch.WRONG_PLACE)
 
     def _users(self, name: Name) -> list[Name]:
         """The values that are computed from one, but for other shapes and orders of it."""

@@ -35,29 +35,29 @@ class Taken:
 def as_they_are(module: Module) -> list[Taken]:
     """The module's own arguments."""
     each = zip(module.argument_names, module.main.argument_types, module.argument_shardings, strict=True)
-    return [Taken(n, name, kind.shape, sharding) for n, (name, kind, sharding) in enumerate(each)]
+    return [Taken(n, name, type_.shape, sharding) for n, (name, type_, sharding) in enumerate(each)]
 
 
 class Writer:
     """Writes StableHLO operations where the new function is."""
 
-    def __init__(self, number: str, kinds: Sequence[Any]) -> None:
+    def __init__(self, number: str, types: Sequence[Any]) -> None:
         self._number = number
-        self._kinds = kinds
+        self._types = types
 
     def zeros(self, n: int) -> Any:
         """Zeros for an argument of the module."""
-        kind = self._kinds[n]
-        if str(kind.element_type) == "i1":
-            return self.made("constant", kind.shape, [], kind.element_type, value=f"dense<false> : {kind}")
-        return self.constant(0, kind)
+        type_ = self._types[n]
+        if str(type_.element_type) == "i1":
+            return self.made("constant", type_.shape, [], type_.element_type, value=f"dense<false> : {type_}")
+        return self.constant(0, type_)
 
     def made(self, name: str, shape: Sequence[int], operands: Sequence[Any], element: Any = None, **given: str) -> Any:
         """The result of an operation; attributes are given as text, elements are those of the first operand."""
         element = operands[0].type.element_type if element is None else element
         attributes = {key: ir.Attribute.parse(text) for key, text in given.items()}
-        kind = ir.RankedTensorType.get(list(shape), element)
-        return ir.Operation.create(f"stablehlo.{name}", [kind], list(operands), attributes).result
+        type_ = ir.RankedTensorType.get(list(shape), element)
+        return ir.Operation.create(f"stablehlo.{name}", [type_], list(operands), attributes).result
 
     def constant(self, value: int, like: Any) -> Any:
         """A tensor of that type and that number everywhere."""
@@ -159,9 +159,9 @@ Leave = Callable[[Writer, list[Any]], list[Any]]
 
 def is_plain(module: Module) -> bool:
     """Whether a module's own function takes and gives tensors, none of them in tuples."""
-    kind = _entry(module.mlir).attributes["function_type"].value
-    return len(kind.inputs) == len(module.argument_names) and all(
-        isinstance(each, ir.RankedTensorType) for each in (*kind.inputs, *kind.results)
+    function_type = _entry(module.mlir).attributes["function_type"].value
+    return len(function_type.inputs) == len(module.argument_names) and all(
+        isinstance(each, ir.RankedTensorType) for each in (*function_type.inputs, *function_type.results)
     )
 
 
@@ -208,13 +208,13 @@ def _wrap(mlir: Any, module: Module, takes: Sequence[Taken], enter: Enter, leave
         whole = f"{WHOLE}.{before}"
         main.attributes["sym_name"] = ir.StringAttr.get(whole)
         main.attributes["sym_visibility"] = ir.StringAttr.get("private")
-        kind = main.attributes["function_type"].value
+        function_type = main.attributes["function_type"].value
         arguments = list(main.regions[0].blocks[0].arguments)
         types = [ir.RankedTensorType.get(list(t.shape), arguments[t.origin].type.element_type) for t in takes]
         places = [ir.Location.name(each.name) for each in takes]
         with main.location, ir.InsertionPoint(main):
             attributes = {"sym_name": ir.StringAttr.get("main")}
-            attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, list(kind.results)))
+            attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, list(function_type.results)))
             if leave is None and "res_attrs" in main.attributes:
                 attributes["res_attrs"] = main.attributes["res_attrs"]
             wrapper = ir.Operation.create("func.func", [], [], attributes, regions=1)
@@ -223,7 +223,7 @@ def _wrap(mlir: Any, module: Module, takes: Sequence[Taken], enter: Enter, leave
             writer = Writer(number, [argument.type for argument in arguments])
             callee = {"callee": ir.FlatSymbolRefAttr.get(whole)}
             operands = enter(writer, list(block.arguments))
-            call = ir.Operation.create("func.call", list(kind.results), operands, callee)
+            call = ir.Operation.create("func.call", list(function_type.results), operands, callee)
             given = list(call.results) if leave is None else leave(writer, list(call.results))
             ir.Operation.create("func.return", [], given)
         found = ir.FunctionType.get(types, [value.type for value in given])

@@ -300,13 +300,13 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
     unplaced: dict[tuple[str, int], str] = {}
 
     def placed(
-        kind: str, names: tuple[str, ...], texts: tuple[tuple[str, ...], ...], types: tuple[TensorType, ...]
+        which: str, names: tuple[str, ...], texts: tuple[tuple[str, ...], ...], types: tuple[TensorType, ...]
     ) -> tuple[Sharding | None, ...]:
         found = []
         for n, (name, said, type_) in enumerate(zip(names, texts, types, strict=True)):
-            sharding, left = _place(f"{kind} {name} ({type_})", said, type_.rank, partitions)
+            sharding, left = _place(f"{which} {name} ({type_})", said, type_.rank, partitions)
             if left:
-                unplaced[kind, n] = left
+                unplaced[which, n] = left
             found.append(sharding)
         return tuple(found)
 

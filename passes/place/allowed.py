@@ -55,7 +55,7 @@ class Guessed:
         zero everywhere."""
         devices = device_count(self.logical, self.partitioned)
         ends = {n: ends for n in results if (ends := self._ends(n, devices))}
-        ways = self._kinds(ends, zeros, devices)
+        ways = self._ways_in(ends, zeros, devices)
         some = {n: each for n, each in ways.items() if each}
         count = max(map(len, ends.values()), default=0)
         is_plain_pair = is_plain(self.logical) and is_plain(self.partitioned)
@@ -75,12 +75,12 @@ class Guessed:
                 left &= found
         return Tried(frozenset(left), frozenset(sums))
 
-    def _kinds(self, results: Collection[int], zeros: Collection[int], devices: int) -> dict[int, list[_Way]]:
-        """For each argument that is not stated, kinds of inputs; none where it is zero."""
+    def _ways_in(self, results: Collection[int], zeros: Collection[int], devices: int) -> dict[int, list[_Way]]:
+        """For each argument that is not stated, the ways in which its inputs may lie; none where it is zero."""
         reaching = self._reaching(results) - set(zeros)
-        kinds = zip(self.logical.main.argument_types, self.partitioned.main.argument_types, strict=True)
+        types = zip(self.logical.main.argument_types, self.partitioned.main.argument_types, strict=True)
         return {
-            n: _ways(*each, devices) if n in reaching else [] for n, each in enumerate(kinds) if n in self.arguments
+            n: _ways(*each, devices) if n in reaching else [] for n, each in enumerate(types) if n in self.arguments
         }
 
     def _ends(self, n: int, devices: int) -> list[_End]:
@@ -106,7 +106,7 @@ class Guessed:
         self, module: Module, whole: bool, ways: Mapping[int, _Way], zeros: Collection[int], ends: Mapping[int, _End]
     ) -> Module:
         """One of the modules for such inputs."""
-        kinds = module.main.argument_types
+        types = module.main.argument_types
         takes = [
             replace(each, shape=ways[n].core, sharding=ways[n].sharding) if (n := each.origin) in ways else each
             for each in as_they_are(module)
@@ -118,10 +118,10 @@ class Guessed:
             for take, value in zip(takes, given, strict=True):
                 way = ways.get(take.origin)
                 if way is not None:
-                    value = writer.spread(value, kinds[take.origin].shape) if way.is_spread else value
+                    value = writer.spread(value, types[take.origin].shape) if way.is_spread else value
                     value = writer.scaled(value, way.factor) if whole else value
                 values[take.origin] = value
-            return [values[n] if n in values else writer.zeros(n) for n in range(len(kinds))]
+            return [values[n] if n in values else writer.zeros(n) for n in range(len(types))]
 
         def leave(writer: Writer, given: list[Any]) -> list[Any]:
             return [end.seen(writer, given[n], whole) for n, end in ends.items()]

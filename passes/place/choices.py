@@ -94,9 +94,9 @@ def _others(
         yield Choice(replicated(whole.rank, devices), padding)
 
 
-def is_summable(kind: TensorType) -> bool:
+def is_summable(type_: TensorType) -> bool:
     """Whether elements have a sum."""
-    return kind.dtype != "i1" and bool(ARITHMETIC.fullmatch(kind.dtype))
+    return type_.dtype != "i1" and bool(ARITHMETIC.fullmatch(type_.dtype))
 
 
 def _no_shard(what: str, whole: TensorType, part: TensorType, devices: int) -> InputError:

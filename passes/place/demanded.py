@@ -98,7 +98,7 @@ def _on_as_many_devices(module: Module, partitioned: Module) -> Module:
 def unplaced(module: Module, what: str) -> frozenset[int]:
     """The arguments or results of which a module says something that does not place them, and does not leave it open
     either: no guess, and no compiler, says it instead."""
-    return frozenset(n for (kind, n), text in module.unplaced.items() if kind == what and "unknown" not in text)
+    return frozenset(n for (which, n), text in module.unplaced.items() if which == what and "unknown" not in text)
 
 
 def open_positions(module: Module, key: str) -> frozenset[int]:

@@ -29,18 +29,18 @@ def segments(logical: Module, partitioned: Module, n: int, k: int) -> Iterator[t
 
 def _breaks(module: Module, size: int) -> set[tuple[int, ...]]:
     """Where dimensions of that size are cut: by slices that are next to each other, or by a reshape."""
-    kinds: dict[Value, TensorType] = dict(zip(module.main.arguments, module.main.argument_types, strict=True))
+    types: dict[Value, TensorType] = dict(zip(module.main.arguments, module.main.argument_types, strict=True))
     sliced: dict[tuple[Value, int], set[int]] = {}
     found: set[tuple[int, ...]] = set()
     for op in module.main.ops:
-        kinds.update(zip(op.results, op.types, strict=True))
+        types.update(zip(op.results, op.types, strict=True))
         if op.name == "slice":
             bounds = zip(op.attributes["start_indices"], op.attributes["limit_indices"], strict=True)
             for k, (start, limit) in enumerate(bounds):
-                if kinds[op.operands[0]].shape[k] == size:
+                if types[op.operands[0]].shape[k] == size:
                     sliced.setdefault((op.operands[0], k), set()).update({int(start), int(limit)} - {0, size})
         elif op.name == "reshape":
-            given, shape = kinds[op.operands[0]].shape, op.types[0].shape
+            given, shape = types[op.operands[0]].shape, op.types[0].shape
             before = {prod(given[:k]) for k, length in enumerate(given) if length == size}
             for k, (count, length) in enumerate(pairwise(shape)):
                 if count > 1 and count * length == size and prod(shape[:k]) in before:

@@ -81,9 +81,9 @@ class Inferred:
         if result.verdict is Verdict.PROVED or n in tried.wrong:
             return result
         if n in tried.sums:
-            kind, sharding = self.logical.result_types[n], self.logical.result_shardings[n]
+            type_, sharding = self.logical.result_types[n], self.logical.result_shardings[n]
             assert sharding is not None
-            return _left_open(result, unreduced(kind.rank, sharding.devices), ", as far as inputs were tried")
+            return _left_open(result, unreduced(type_.rank, sharding.devices), ", as far as inputs were tried")
         if n in self.unreduced:
             return _left_open(result, self.unreduced[n])
         if result.verdict is not Verdict.REFUTED:
@@ -147,10 +147,10 @@ class Told:
 def said(told: Told) -> tuple[str, ...]:
     """What was inferred: of arguments, then of results, those of one kind together."""
     lines = []
-    for what, choices, names, kinds in told.sides():
+    for what, choices, names, types in told.sides():
         together: dict[str, list[str]] = {}
         for n, choice in choices.items():
-            together.setdefault(choice.lies(kinds[n].shape), []).append(names[n])
+            together.setdefault(choice.lies(types[n].shape), []).append(names[n])
         lines += [f"{what}{'s' if len(each) > 1 else ''} {', '.join(each)}: {text}" for text, each in together.items()]
     return tuple(lines)
 
@@ -159,10 +159,10 @@ def under(told: Told) -> str:
     """The same in a line; what is replicated comes last, by its number where there is much of it."""
     parts: list[str] = []
     copies: list[str] = []
-    for what, choices, names, kinds in told.sides():
+    for what, choices, names, types in told.sides():
         together: dict[str, list[str]] = {}
         for n, choice in choices.items():
-            together.setdefault(choice.placed(kinds[n].shape), []).append(names[n])
+            together.setdefault(choice.placed(types[n].shape), []).append(names[n])
         whole = together.pop("replicated", [])
         copies += [f"{len(whole)} {what}s"] if len(whole) > NAMED else whole
         parts += [f"{', '.join(each)} {text}" for text, each in together.items()]

@@ -17,9 +17,9 @@ def roles(logical: Module, partitioned: Module, arguments: Collection[int]) -> l
     sides = [(module, _users(module)) for module in (logical, partitioned)]
 
     def key(n: int) -> str:
-        kinds = [module.main.argument_types[n] for module, _ in sides]
+        types = [module.main.argument_types[n] for module, _ in sides]
         uses = [_uses(module.main.arguments[n], users, DEEP) for module, users in sides]
-        return repr((kinds, uses))
+        return repr((types, uses))
 
     together: dict[str, list[int]] = {}
     for n in sorted(arguments):

@@ -350,8 +350,8 @@ def _simple(value: Value) -> tuple[tuple[Tensor, ...], Key] | None:
             else:
                 return None
         skeleton.append(tuple(parts))
-    kinds = tuple((leaf.kind, leaf.dtype, leaf.shape) for leaf in leaves)
-    return leaves, (kinds, tuple(skeleton))
+    forms = tuple((leaf.kind, leaf.dtype, leaf.shape) for leaf in leaves)
+    return leaves, (forms, tuple(skeleton))
 
 
 def _plain(e: Index) -> bool:

@@ -26,7 +26,7 @@ RADIUS = 2
 """How far the surroundings of an operation reach."""
 
 CUTS = 8
-"""The most kinds of values to cut at."""
+"""The most signatures of values to cut at."""
 
 
 class Keys:
@@ -50,7 +50,7 @@ class Keys:
         if op.name not in SHAREABLE:
             return None
         regions = tuple(map(self._region, op.regions))
-        types = tuple([(kind.shape, kind.dtype) for kind in op.types])
+        types = tuple([(type_.shape, type_.dtype) for type_ in op.types])
         return None if None in regions else (op.name, types, self.attributes(op), regions)
 
     def attributes(self, op: Op) -> Key:
@@ -89,22 +89,23 @@ class Keys:
 def cuts(function: Function, keys: Keys) -> frozenset[Name]:
     """The values at which a module's equal layers are to be cut from one another; empty if it has none.
 
-    Operations in equal surroundings are of one kind. Kinds and what uses what make a graph in which the layers of a
-    network are a loop (a forward and a backward one, in a train step). The cuts are values of few kinds without which
-    no loop is left, such as the residual stream: its value after each layer is all that the next one needs to know.
+    Operations in equal surroundings have one signature. Signatures and what uses what make a graph in which the layers
+    of a network are a loop (a forward and a backward one, in a train step). The cuts are values of few signatures
+    without which no loop is left, such as the residual stream: its value after each layer is all that the next one
+    needs to know.
     """
     ops = function.ops
     surroundings = _Surroundings(function, keys)
-    kinds = surroundings.kinds()
+    signatures = surroundings.signatures()
     members: dict[int, list[int]] = defaultdict(list)
-    for n, kind in enumerate(kinds):
-        members[kind].append(n)
-    uses: Graph = {kind: set() for kind, found in members.items() if len(found) >= REPEATED}
+    for n, signature in enumerate(signatures):
+        members[signature].append(n)
+    uses: Graph = {signature: set() for signature, found in members.items() if len(found) >= REPEATED}
     for source, target in surroundings.edges():
-        if kinds[source] in uses and kinds[target] in uses:
-            uses[kinds[source]].add(kinds[target])
-    places = {kind for kind in uses if all(_is_place(ops[n], keys) for n in members[kind])}
-    chosen = [n for kind in _feedback(uses, places) for n in members[kind]]
+        if signatures[source] in uses and signatures[target] in uses:
+            uses[signatures[source]].add(signatures[target])
+    places = {signature for signature in uses if all(_is_place(ops[n], keys) for n in members[signature])}
+    chosen = [n for signature in _feedback(uses, places) for n in members[signature]]
     # What goes into the first layer and comes out of the last one is made or used otherwise than between two layers.
     found: set[int] = set()
     for colors in (surroundings.next_to(), surroundings.fates()):
@@ -156,7 +157,7 @@ class _Surroundings:
         """Which operation's result which one uses."""
         return zip(self._source.tolist(), self._target.tolist(), strict=True)
 
-    def kinds(self) -> list[int]:
+    def signatures(self) -> list[int]:
         """By everything up to `RADIUS` away."""
         colors = self._own
         for _ in range(RADIUS):

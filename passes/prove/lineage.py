@@ -90,33 +90,33 @@ class Argument:
         return Value(self.type, reduce_terms("sum", [u], algebra.read(self.source, (expr.of_var(u), *where))))
 
 
-def argument(name: str, kind: TensorType, sharding: Sharding | None, devices: int) -> Argument:
+def argument(name: str, type_: TensorType, sharding: Sharding | None, devices: int) -> Argument:
     """An argument with that sharding. Raises `InputError` for addends that are no numbers."""
     if sharding is None or sharding.addends is None:
-        return Argument(name, kind, tensor("argument", name, kind.dtype, kind.shape))
-    _check_summable(f"argument {name}", kind)
+        return Argument(name, type_, tensor("argument", name, type_.dtype, type_.shape))
+    _check_summable(f"argument {name}", type_)
     count = sharding.spread(devices).addend_count
-    return Argument(name, kind, tensor("argument", name, kind.dtype, (count, *kind.shape)), count)
+    return Argument(name, type_, tensor("argument", name, type_.dtype, (count, *type_.shape)), count)
 
 
-def _check_summable(what: str, kind: TensorType) -> None:
-    if kind.dtype == "i1" or not ARITHMETIC.fullmatch(kind.dtype):
-        raise InputError(f"{what} is unreduced, and elements of type {kind.dtype} have no sum", Annotation.NO_SUM)
+def _check_summable(what: str, type_: TensorType) -> None:
+    if type_.dtype == "i1" or not ARITHMETIC.fullmatch(type_.dtype):
+        raise InputError(f"{what} is unreduced, and elements of type {type_.dtype} have no sum", Annotation.NO_SUM)
 
 
-def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, device: Var) -> Value:
+def local_argument(argument: Argument, sharding: Sharding, type_: TensorType, device: Var) -> Value:
     """A device's part of an argument; elements that do not exist in the logical one are arbitrary."""
     name, whole = argument.name, argument.type
-    if not same_elements(whole.dtype, kind.dtype):
+    if not same_elements(whole.dtype, type_.dtype):
         raise InputError(
-            f"argument {name} has elements of type {whole.dtype} in the logical module and {kind.dtype} in the "
+            f"argument {name} has elements of type {whole.dtype} in the logical module and {type_.dtype} in the "
             "partitioned one: they are not a pair",
             Input.NOT_A_PAIR,
         )
     where = lineage(whole.shape, sharding, device)
-    if where.shape != kind.shape:
+    if where.shape != type_.shape:
         raise InputError(
-            f"argument {name}: the partitioned module takes {kind}, but its sharding into {sharding.tiles} tiles "
+            f"argument {name}: the partitioned module takes {type_}, but its sharding into {sharding.tiles} tiles "
             f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair",
             Annotation.WRONG_SHARD,
         )
@@ -125,10 +125,10 @@ def local_argument(argument: Argument, sharding: Sharding, kind: TensorType, dev
         indices = (tables.fit(sharding.spread(device.size).numbers, device), *indices)
     term = algebra.multiply(where.inside, algebra.read(argument.source, indices))
     if where.inside is not ONE:
-        past = padding(name, kind.dtype, kind.shape)
-        arbitrary = algebra.read(past, (expr.of_var(device), *positions(kind.shape)))
+        past = padding(name, type_.dtype, type_.shape)
+        arbitrary = algebra.read(past, (expr.of_var(device), *positions(type_.shape)))
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
-    return Value(kind, term)
+    return Value(type_, term)
 
 
 def obligations(
@@ -193,7 +193,7 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
         text = logical.attributes.get("sharding")
         annotated: tuple[Sharding | None, ...] = ()
         if isinstance(text, str):
-            key = text, tuple([kind.rank for kind in logical.types])
+            key = text, tuple([type_.rank for type_ in logical.types])
             if key not in parsed:
                 parsed[key] = parse_local(text, key[1], device.size)
             annotated = parsed[key]

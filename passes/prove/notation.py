@@ -172,7 +172,7 @@ class Notation:
         digits: dict[int, dict[int, tuple[int, Index]]] = {}
         for mine, theirs in zip(origin.read.indices, indices, strict=True):
             for digit, value in _solved(mine, theirs):
-                if digit.var.kind == "p":
+                if digit.var.prefix == "p":
                     known = digits.setdefault(digit.var.key, {})
                     known[digit.low] = max(known.get(digit.low, (0, value)), (digit.radix, value), key=itemgetter(0))
         where = [_position(size, digits.get(k, {})) for k, size in enumerate(origin.shape)]
@@ -194,20 +194,20 @@ class Notation:
             name = names.get(atom.var) or self._variable(atom.var)
             text = name if atom.low == 1 else f"({name} div {atom.low})"
             return text if atom.top else f"({text} mod {atom.radix})"
-        if atom.kind == "value":
+        if atom.operator == "value":
             return self._poly(value_of(atom), names, 0)
         inner = self._index(atom.exprs[0], names)
-        if atom.kind == "table":
+        if atom.operator == "table":
             values = atom.args[0]
             listed = ",".join(map(str, values[:8])) + (",…" if len(values) > 8 else "")
             return f"{{{listed}}}[{inner}]"
-        if atom.kind in ("mod", "div"):
-            return f"(({inner}) {atom.kind} {atom.args[0]})"
+        if atom.operator in ("mod", "div"):
+            return f"(({inner}) {atom.operator} {atom.args[0]})"
         return f"clamp({inner}, {atom.args[0]}, {atom.args[1]})"
 
     def _variable(self, v: Var) -> str:
         """A variable that is not bound in what is shown: those of sums around it are r, s, ..."""
-        if v.kind not in "fb":
+        if v.prefix not in "fb":
             return variable(v)
         return self._opened.setdefault(v, AROUND[len(self._opened) % len(AROUND)])
 
@@ -273,9 +273,9 @@ def _scaled(text: str, c: Number) -> str:
 
 def variable(v: Var) -> str:
     """i, j, k for positions; d for the device; t for the iteration of a loop."""
-    if v.kind == "p":
+    if v.prefix == "p":
         return POSITIONS[v.key] if v.key < len(POSITIONS) else f"p{v.key}"
-    return v.kind if v.kind in ("d", "t") else f"{v.kind}{v.key}"
+    return v.prefix if v.prefix in ("d", "t") else f"{v.prefix}{v.key}"
 
 
 def number(c: Number) -> str:

@@ -33,7 +33,7 @@ SHARE_COMPARISONS, SHARE_STEPS = 4, 2
 steps in vain that others may have."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
-"""Operations that may be the last of what the partitioner made of one logical operation of another kind."""
+"""Operations that may be the last of what the partitioner made of one logical operation of another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +172,10 @@ class Stages:
         where = lineage(step.values[n].shape, sharding, self.device)
         return step.values[n].at(where.indices), where
 
-    def counterparts(self, op: Op, *, of_any_kind: bool = False) -> list[Step]:
-        """Logical operations of the same origin, and of the same kind if not of any."""
+    def counterparts(self, op: Op, *, of_any_name: bool = False) -> list[Step]:
+        """Logical operations of the same origin, and of the same name if not of any."""
         steps = self._by_location.get(op.location, [])
-        return [step for step in steps if of_any_kind or step.op.name == op.name]
+        return [step for step in steps if of_any_name or step.op.name == op.name]
 
     def _recognise(self, op: Op, value: Value) -> Value:
         tried = 0
@@ -199,7 +199,7 @@ class Stages:
         return value
 
     def _candidates(self, op: Op, value: Value) -> Iterator[Step]:
-        """Logical operations of the same origin: of the same kind, then any for what ends a resharding.
+        """Logical operations of the same origin: of the same name, then any for what ends a resharding.
 
         The nearest first: what a value is made of is computed before it, in one layer of many from the same line.
         """
@@ -208,7 +208,7 @@ class Stages:
         yield from same[after:]
         yield from reversed(same[:after])
         if op.name in ENDS:
-            others = [step for step in self.counterparts(op, of_any_kind=True) if step.op.name != op.name]
+            others = [step for step in self.counterparts(op, of_any_name=True) if step.op.name != op.name]
             after = bisect_left(others, self._position(value.term), key=lambda step: step.position)
             yield from others[after:]
             yield from reversed(others[:after])

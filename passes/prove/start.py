@@ -103,13 +103,13 @@ def _claims(module: Module) -> frozenset[tuple[str, str]]:
 
 def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argument]:
     """What both modules' terms are about."""
-    names, kinds = logical.argument_names, logical.main.argument_types
+    names, types = logical.argument_names, logical.main.argument_types
     if len(names) != len(partitioned.argument_names):
         raise other_count("argument", len(names), len(partitioned.argument_names))
     if is_global(partitioned):
-        return [argument(name, kind, None, devices) for name, kind in zip(names, kinds, strict=True)]
+        return [argument(name, type_, None, devices) for name, type_ in zip(names, types, strict=True)]
     shardings = argument_shardings(logical, partitioned)
-    return [argument(*each, devices) for each in zip(names, kinds, shardings, strict=True)]
+    return [argument(*each, devices) for each in zip(names, types, shardings, strict=True)]
 
 
 def _shards(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:
@@ -117,15 +117,15 @@ def _shards(logical: Module, partitioned: Module, arguments: list[Argument], dev
     if is_global(partitioned):
         return _same(arguments, partitioned)
     shardings = argument_shardings(logical, partitioned)
-    kinds = partitioned.main.argument_types
-    return [local_argument(*each, device) for each in zip(arguments, shardings, kinds, strict=True)]
+    types = partitioned.main.argument_types
+    return [local_argument(*each, device) for each in zip(arguments, shardings, types, strict=True)]
 
 
 def _same(arguments: list[Argument], partitioned: Module) -> list[Value]:
-    for given, kind in zip(arguments, partitioned.main.argument_types, strict=True):
-        if given.type.shape != kind.shape or not same_elements(given.type.dtype, kind.dtype):
+    for given, type_ in zip(arguments, partitioned.main.argument_types, strict=True):
+        if given.type.shape != type_.shape or not same_elements(given.type.dtype, type_.dtype):
             raise InputError(
-                f"argument {given.name} is {given.type} in the logical module and {kind} "
+                f"argument {given.name} is {given.type} in the logical module and {type_} "
                 "in the other, which is global (its work is done in manual regions): they are not a pair",
                 Input.NOT_A_PAIR,
             )

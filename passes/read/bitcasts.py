@@ -67,13 +67,13 @@ def _order(operation: Any, name: str) -> list[int] | None:
 def _transpose(value: Any, permutation: list[int]) -> Any:
     if permutation == sorted(permutation):
         return value
-    kind = ir.RankedTensorType.get([value.type.shape[k] for k in permutation], value.type.element_type)
+    type_ = ir.RankedTensorType.get([value.type.shape[k] for k in permutation], value.type.element_type)
     attribute = {"permutation": ir.DenseI64ArrayAttr.get(permutation)}
-    return ir.Operation.create("stablehlo.transpose", [kind], [value], attribute).result
+    return ir.Operation.create("stablehlo.transpose", [type_], [value], attribute).result
 
 
 def _reshape(value: Any, shape: list[int]) -> Any:
     if list(value.type.shape) == shape:
         return value
-    kind = ir.RankedTensorType.get(shape, value.type.element_type)
-    return ir.Operation.create("stablehlo.reshape", [kind], [value]).result
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    return ir.Operation.create("stablehlo.reshape", [type_], [value]).result

@@ -118,12 +118,12 @@ def _replaced(module: Any, operation: Any, found: _Found, functions: dict[Any, s
     return True
 
 
-def _joined(kind: Any, ranks: int) -> Any:
+def _joined(type_: Any, ranks: int) -> Any:
     """The type of so many tensors along dimension 0; the tensor's own where it has none."""
-    if not kind.shape:
-        return kind
-    with kind.context, ir.Location.unknown():
-        return ir.RankedTensorType.get([ranks * kind.shape[0], *kind.shape[1:]], kind.element_type)
+    if not type_.shape:
+        return type_
+    with type_.context, ir.Location.unknown():
+        return ir.RankedTensorType.get([ranks * type_.shape[0], *type_.shape[1:]], type_.element_type)
 
 
 def _define(module: Any, name: str, meaning: Compute, operands: list[Any], results: list[Any]) -> str | None:
@@ -131,14 +131,14 @@ def _define(module: Any, name: str, meaning: Compute, operands: list[Any], resul
     import jax
 
     try:
-        given, wanted = [_array(kind) for kind in operands], [_array(kind) for kind in results]
+        given, wanted = [_array(type_) for type_ in operands], [_array(type_) for type_ in results]
 
         def compute(*arrays: Any) -> Any:
             found = meaning(*arrays)
             found = found if isinstance(found, (tuple, list)) else (found,)
             if [each.shape for each in found] != [each.shape for each in wanted]:
                 raise TypeError(f"{name} gives other shapes")
-            return [each.astype(kind.dtype) for each, kind in zip(found, wanted, strict=True)]
+            return [each.astype(type_.dtype) for each, type_ in zip(found, wanted, strict=True)]
 
         with jax.enable_x64(True):
             lowered = jax.jit(compute, keep_unused=True).trace(*given).lower(lowering_platforms=("cpu",))
@@ -161,10 +161,10 @@ def _define(module: Any, name: str, meaning: Compute, operands: list[Any], resul
     return name
 
 
-def _array(kind: Any) -> Any:
+def _array(type_: Any) -> Any:
     import jax
 
-    return jax.ShapeDtypeStruct(tuple(kind.shape), JAX_NAMES[str(kind.element_type)])  # type: ignore[no-untyped-call]
+    return jax.ShapeDtypeStruct(tuple(type_.shape), JAX_NAMES[str(type_.element_type)])  # type: ignore[no-untyped-call]
 
 
 def _without_locations(module: Any) -> str:

@@ -68,11 +68,11 @@ def _write_out(end: Any) -> None:
         if any(each is None for each in attributes.values()):
             return
         whole = end.results[0].type if isinstance(end.results[0].type, ir.TupleType) else None
-        kinds = [each.type for each in end.results]
+        types = [each.type for each in end.results]
         if whole is not None:
-            kinds = [whole.get_type(k) for k in range(whole.num_types)]
+            types = [whole.get_type(k) for k in range(whole.num_types)]
         operands = [] if begin is None else list(begin.operands)
-        region = ir.Operation.create("sdy.manual_computation", kinds, operands, attributes, regions=1)
+        region = ir.Operation.create("sdy.manual_computation", types, operands, attributes, regions=1)
         block = region.regions[0].blocks.append(*(operand.type for operand in call.operands))
         with ir.InsertionPoint(block):
             inner = ir.Operation.create(

@@ -186,7 +186,7 @@ def _may_wrap(value: Value) -> bool:
                 continue
             seen.add(part)
             todo.extend(part.exprs)
-            if part.kind == "value":
+            if part.operator == "value":
                 atom = value_of(part).atom
                 if atom is None:
                     return True

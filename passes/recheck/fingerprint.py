@@ -63,7 +63,7 @@ class Names:
         if isinstance(node, Gate):
             return f"[{node.lo} {inside} {node.hi}]"
         if isinstance(node, Reduce):
-            return f"({node.kind} {' '.join(map(self._variable, node.bound))} {inside})"
+            return f"({node.reducer} {' '.join(map(self._variable, node.bound))} {inside})"
         if isinstance(node, Row):
             return f"({node.function!r} {' '.join(map(self._variable, node.bound))} {inside})"
         label = str(node.function) if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""

@@ -51,12 +51,12 @@ class Guess:
 
     def _value(self, n: Node) -> Any:
         node, values = self.graph.nodes[n], self.values
-        kind = node[0]
-        if kind == "number":
+        operator = node[0]
+        if operator == "number":
             return float(node[1])
-        if kind == "symbol":
+        if operator == "symbol":
             return 1e9
-        if kind == "read":
+        if operator == "read":
             where = [int(self._whole(e)) for e in node[2]]
             noise = self._noise(f"{node[1]} {where}")
             if node[3] == "i1":
@@ -65,38 +65,38 @@ class Guess:
                 lo, hi = INTEGER_RANGES[node[3]]
                 return float(max(lo, min(self._integer(f"{node[1]} {where}"), hi)))
             return noise + 0.5
-        if kind == "sum":
+        if operator == "sum":
             return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
-        if kind == "product":
+        if operator == "product":
             return math.prod(values[m] ** k for m, k in node[1])
-        if kind == "choose":
+        if operator == "choose":
             return values[node[2]] if values[node[1]] == 1 else values[node[3]]
-        if kind == "greater":
+        if operator == "greater":
             return float(values[node[1]] > 0)
-        if kind == "is_zero":
+        if operator == "is_zero":
             return float(values[node[1]] == 0)
-        if kind in ("max", "min"):
-            return (max if kind == "max" else min)(values[m] for m in node[1])
-        if kind == "exp":
+        if operator in ("max", "min"):
+            return (max if operator == "max" else min)(values[m] for m in node[1])
+        if operator == "exp":
             return math.exp(float(node[2]) * values[node[1]] / 16)
-        if kind == "call":
+        if operator == "call":
             value = self._call(str(node[1]), [values[m] for m in node[2]])
             return float(value > 1.3) if self.graph.is_boolean(n) else value
-        return self._integral(kind, node)
+        return self._integral(operator, node)
 
-    def _integral(self, kind: str, node: tuple[Any, ...]) -> Any:
+    def _integral(self, operator: str, node: tuple[Any, ...]) -> Any:
         values = self.values
-        if kind == "affine":
+        if operator == "affine":
             return node[1] + sum(c * values[m] for m, c in node[2])
-        if kind in ("real", "integer"):
+        if operator in ("real", "integer"):
             return values[node[1]]
-        if kind == "between":
+        if operator == "between":
             e = values[node[1]]
             return float((node[2] is None or node[2] <= e) and (node[3] is None or e <= node[3]))
-        e = self._whole(node[2] if kind == "table" else node[1])
-        if kind == "digit":
+        e = self._whole(node[2] if operator == "table" else node[1])
+        if operator == "digit":
             return e // node[2] if node[3] is None else e // node[2] % node[3]
-        if kind == "clamp":
+        if operator == "clamp":
             return max(node[2], min(e, node[3]))
         return node[1][min(max(int(e), 0), len(node[1]) - 1)]
 

@@ -200,9 +200,9 @@ class Graph(Nodes):
             return self.infinity
         if function == SQRT and args[0] in (self.zero, self.one):
             return args[0]
-        for kind, extremum in EXTREMA.items():
+        for reducer, extremum in EXTREMA.items():
             if function == extremum:
-                return self.extremum(kind, args)
+                return self.extremum(reducer, args)
         if function == POSITIVE:
             return self.positive(args[0])
         if function == IS_ZERO:

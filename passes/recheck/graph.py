@@ -81,9 +81,9 @@ class Nodes:
             return Unknown(live[0][0])
         return Unknown(self._node(("affine", const, live))) if live else const
 
-    def operation(self, kind: str, *args: object) -> Unknown:
+    def operation(self, operator: str, *args: object) -> Unknown:
         """An integer operation (`digit`, `clamp`, `table`, `integer`) on what is not known."""
-        return Unknown(self._node((kind, *args)))
+        return Unknown(self._node((operator, *args)))
 
     def read(self, name: str, where: Sequence[Whole], sort: str) -> Node:
         """An element of a tensor; `sort` is Real, or an integer type, whose range it then has."""
@@ -195,26 +195,26 @@ class Nodes:
             return self.one if c == 0 else self.zero
         return self._node(("is_zero", n))
 
-    def extremum(self, kind: str, args: Iterable[Node]) -> Node:
+    def extremum(self, reducer: str, args: Iterable[Node]) -> Node:
         """The greatest (`max`) or least (`min`) of some numbers; infinity is larger than all others."""
         found: set[Node] = set()
         for n in args:
-            found.update(self.nodes[n][1] if self.nodes[n][0] == kind else (n,))
+            found.update(self.nodes[n][1] if self.nodes[n][0] == reducer else (n,))
         for n in list(found):
             sign = self._infinite(n)
             if sign and len(found) > 1:
-                if (sign > 0) == (kind == "max"):
+                if (sign > 0) == (reducer == "max"):
                     return n
                 found.discard(n)
         if len(found) > 1 and all(map(self.is_boolean, found)):
-            found.discard(self.zero if kind == "max" else self.one)
+            found.discard(self.zero if reducer == "max" else self.one)
         if len(found) == 1:
             return found.pop()
         numbers = [c for c in map(self.value, found) if c is not None]
         if len(numbers) > 1:
             found = {n for n in found if self.value(n) is None}
-            found.add(self.number(max(numbers) if kind == "max" else min(numbers)))
-        return self._node((kind, tuple(sorted(found)))) if len(found) > 1 else found.pop()
+            found.add(self.number(max(numbers) if reducer == "max" else min(numbers)))
+        return self._node((reducer, tuple(sorted(found)))) if len(found) > 1 else found.pop()
 
     def row(self, function: str, args: Sequence[Node]) -> Node:
         """A function of many numbers that is known by its name."""

@@ -167,8 +167,8 @@ class Expansion:
         if not isinstance(at, int):
             raise BudgetError("a constant array read where a tensor says")
         value = node.values.reshape(-1)[at]
-        kind = getattr(value, "dtype", None)
-        if kind is not None and kind.kind in "biu":
+        dtype = getattr(value, "dtype", None)
+        if dtype is not None and dtype.kind in "biu":
             return self.graph.number(int(value))
         x = float(value)
         if math.isnan(x):
@@ -187,16 +187,16 @@ class Expansion:
             return self.term(node.body, env)
         (v, weight, count, whole), *rest = digits
         parts = [self._over(node, rest, {**env, v: env[v] + weight * n}) for n in range(count)]
-        if node.kind == "sum":
+        if node.reducer == "sum":
             terms = [(n, 1) for n in parts]
             if count < whole:
                 terms.append((self.graph.common(parts[count // 2 - 1], parts[count // 2]), whole - count))
             return self.graph.add(terms)
-        if node.kind == "product":
+        if node.reducer == "product":
             if count < whole:
                 raise BudgetError("a product over a dimension that would be made smaller")
             return self.graph.multiply(parts)
-        return self.graph.extremum(node.kind, parts)
+        return self.graph.extremum(node.reducer, parts)
 
     def _row(self, node: Row, env: Env) -> Node:
         digits = [[(v, weight, n) for n in range(count)] for v in node.bound for weight, count, _ in self._pieces(v)]

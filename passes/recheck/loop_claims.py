@@ -139,7 +139,7 @@ class Induction:
 
     def condition(self) -> Iterator[tuple[str, Side, Side]]:
         """The claims about the condition, at a count `n` up to the number of iterations."""
-        counts = {v for value in (*self.tested, self.test) for v in value.term.free if (v.kind, v.key) == COUNT}
+        counts = {v for value in (*self.tested, self.test) for v in value.term.free if (v.prefix, v.key) == COUNT}
         if len(counts) != 1 or self.t.size < 2:
             raise UnwrittenError("a condition that does not count")
         (count,) = counts

@@ -153,7 +153,7 @@ class Choose:
 class Reduce:
     """The sum, product, maximum or minimum of a term over variables."""
 
-    kind: str
+    reducer: str
     bound: tuple[Var, ...]
     body: Expr
 

@@ -164,14 +164,14 @@ class _Scope:
         if isinstance(atom, Digit):
             base = self.env.get(atom.var)
             return digit(whole(atom.var) if base is None else base, atom.low, None if atom.top else atom.radix)
-        if atom.kind == "value":
+        if atom.operator == "value":
             return as_affine(self.poly(value_of(atom)))
         inner = self.index(atom.exprs[0])
-        if atom.kind == "mod":
+        if atom.operator == "mod":
             return digit(inner, 1, atom.args[0])
-        if atom.kind == "div":
+        if atom.operator == "div":
             return digit(inner, atom.args[0])
-        if atom.kind == "clamp":
+        if atom.operator == "clamp":
             return clamp(inner, *atom.args)
         return table(atom.args[0], inner)
 

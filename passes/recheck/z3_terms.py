@@ -90,32 +90,32 @@ class _Writer:
 
     def _text(self, n: Node) -> str:
         node = self.graph.nodes[n]
-        kind = node[0]
-        if kind == "number":
+        operator = node[0]
+        if operator == "number":
             return number(node[1])
-        if kind == "symbol":
+        if operator == "symbol":
             return self._declare(str(node[1]), (), "Real")
-        if kind == "read":
+        if operator == "read":
             return self._read(n, str(node[1]), node[2], str(node[3]))
-        if kind == "sum":
+        if operator == "sum":
             parts = [number(node[1])] if node[1] else []
             parts += [self.done[m] if c == 1 else f"(* {number(c)} {self.done[m]})" for m, c in node[2]]
             return self._define(n, f"(+ {' '.join(parts)})" if len(parts) > 1 else parts[0], "Real")
-        if kind == "product":
+        if operator == "product":
             factors = [self.done[m] for m, k in node[1] for _ in range(k)]
             return self._define(n, f"(* {' '.join(factors)})", "Real")
-        if kind == "choose":
+        if operator == "choose":
             c, a, b = (self.done[m] for m in node[1:])
             return self._define(n, f"(ite (= {c} 1.0) {a} {b})", "Real")
-        if kind == "greater":
+        if operator == "greater":
             return self._define(n, f"(ite (> {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
-        if kind == "is_zero":
+        if operator == "is_zero":
             return self._define(n, f"(ite (= {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
-        if kind in ("max", "min"):
-            return self._extremum(n, str(kind), [self.done[m] for m in node[1]])
-        if kind == "exp":
+        if operator in ("max", "min"):
+            return self._extremum(n, str(operator), [self.done[m] for m in node[1]])
+        if operator == "exp":
             return self._exponential(n, node[1], node[2])
-        if kind == "call":
+        if operator == "call":
             args = [self.done[m] for m in node[2]]
             name = self._declare(f"|f {node[1]} {len(args)}|", ["Real"] * len(args), "Real")
             text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
@@ -125,28 +125,28 @@ class _Writer:
         return self._integral(n, node)
 
     def _integral(self, n: Node, node: tuple[Any, ...]) -> str:
-        kind = node[0]
-        if kind == "affine":
+        operator = node[0]
+        if operator == "affine":
             parts = [str(node[1]) if node[1] >= 0 else f"(- {-node[1]})"]
             parts += [f"(* {c if c >= 0 else f'(- {-c})'} {self.done[m]})" for m, c in node[2]]
             return self._define(n, f"(+ {' '.join(parts)})", "Int")
-        if kind == "real":
+        if operator == "real":
             return f"(to_real {self.done[node[1]]})"
-        if kind == "integer":
+        if operator == "integer":
             inner = self.graph.nodes[node[1]]
             if inner[0] == "read" and inner[3] in INTEGERS:
                 return self.done[node[1]].removeprefix("(to_real ").removesuffix(")")
             return f"(to_int {self.done[node[1]]})"
-        if kind == "between":
+        if operator == "between":
             e = self.done[node[1]]
             bounds = [f"(>= {e} {whole(node[2])})"] if node[2] is not None else []
             bounds += [f"(<= {e} {whole(node[3])})"] if node[3] is not None else []
             return self._define(n, f"(ite (and {' '.join(bounds)}) 1.0 0.0)", "Real")
-        e = self._whole(node[2] if kind == "table" else node[1])
-        if kind == "digit":
+        e = self._whole(node[2] if operator == "table" else node[1])
+        if operator == "digit":
             quotient = e if node[2] == 1 else f"(div {e} {node[2]})"
             return self._define(n, quotient if node[3] is None else f"(mod {quotient} {node[3]})", "Int")
-        if kind == "clamp":
+        if operator == "clamp":
             lo, hi = whole(node[2]), whole(node[3])
             return self._define(n, f"(ite (< {e} {lo}) {lo} (ite (> {e} {hi}) {hi} {e}))", "Int")
         values: Sequence[int] = node[1]
@@ -173,14 +173,14 @@ class _Writer:
         self.axioms.append(f"(assert (and (<= {whole(lo)} {text}) (<= {text} {whole(hi)})))")
         return f"(to_real {text})"
 
-    def _extremum(self, n: Node, kind: str, args: list[str]) -> str:
-        sign = ">=" if kind == "max" else "<="
-        if kind not in self.declared:
-            self.declared.add(kind)
-            self.lines.append(f"(define-fun {kind}2 ((a Real) (b Real)) Real (ite ({sign} a b) a b))")
+    def _extremum(self, n: Node, reducer: str, args: list[str]) -> str:
+        sign = ">=" if reducer == "max" else "<="
+        if reducer not in self.declared:
+            self.declared.add(reducer)
+            self.lines.append(f"(define-fun {reducer}2 ((a Real) (b Real)) Real (ite ({sign} a b) a b))")
         text = args[0]
         for arg in args[1:]:
-            text = f"({kind}2 {text} {arg})"
+            text = f"({reducer}2 {text} {arg})"
         return self._define(n, text, "Real")
 
     def _exponential(self, n: Node, m: Node, exponent: Fraction) -> str:
@@ -203,24 +203,24 @@ class _Writer:
 def operands(graph: Graph, n: Node) -> list[Node]:
     """The nodes directly inside a node."""
     node = graph.nodes[n]
-    kind = node[0]
-    if kind in ("number", "symbol"):
+    operator = node[0]
+    if operator in ("number", "symbol"):
         return []
-    if kind == "read":
+    if operator == "read":
         return [e.node for e in node[2] if isinstance(e, Unknown)]
-    if kind in ("sum", "affine"):
+    if operator in ("sum", "affine"):
         return [m for m, _ in node[2]]
-    if kind == "product":
+    if operator == "product":
         return [m for m, _ in node[1]]
-    if kind in ("max", "min"):
+    if operator in ("max", "min"):
         return list(node[1])
-    if kind == "call":
+    if operator == "call":
         return list(node[2])
-    if kind == "choose":
+    if operator == "choose":
         return list(node[1:])
-    if kind in ("digit", "clamp"):
+    if operator in ("digit", "clamp"):
         return [node[1].node] if isinstance(node[1], Unknown) else []
-    if kind == "table":
+    if operator == "table":
         return [node[2].node] if isinstance(node[2], Unknown) else []
     return [node[1]]
 

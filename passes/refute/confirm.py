@@ -175,8 +175,8 @@ def _is_clear(apart: Difference, least: float) -> bool:
 
 
 def _enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:
-    kinds = "f" if real == INTERVALS else "fc"
-    return replace(blocks, values=exact(blocks.values, real)) if blocks.values.dtype.kind in kinds else blocks
+    letters = "f" if real == INTERVALS else "fc"
+    return replace(blocks, values=exact(blocks.values, real)) if blocks.values.dtype.kind in letters else blocks
 
 
 def _reason(whole: Evaluation, local: Evaluation, n: int, bits: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hlo_verify.evaluate import Kind
+from hlo_verify.evaluate import Dimension
 
 CHEAP = 1 << 23
 """The most values of one tensor, as long as there are granularities for which that is enough."""
@@ -21,10 +21,10 @@ CLASSES = 2
 
 @dataclass(frozen=True, slots=True)
 class Granularity:
-    """Every dimension is cut in up to `detail` classes, but for those of the `plain` kinds, which are not cut."""
+    """Every dimension is cut in up to `detail` classes, but for the `plain` ones, which are not cut."""
 
     detail: int
-    plain: frozenset[Kind] = frozenset()
+    plain: frozenset[Dimension] = frozenset()
 
     def is_finer(self, other: Granularity) -> bool:
         """Whether it takes at least as much to evaluate."""
@@ -35,7 +35,7 @@ class Granularity:
 class Granularities:
     """What is known of the granularities of one pair's inputs."""
 
-    kinds: tuple[Kind, ...]
+    dimensions: tuple[Dimension, ...]
     patience: float
     """Work that may be wasted on those that are too large, and no more than as much again as was of use."""
     elements: int = field(default_factory=lambda: CHEAP)
@@ -58,7 +58,7 @@ class Granularities:
     def choices(self, seed: int, detail: int) -> Iterator[Granularity]:
         """What to try: fine ones, then coarse ones, then what was cheap before; that alone where trying is dear.
 
-        Values that are alike all over a dimension make derivatives of softmax and of norms vanish: as many kinds of
+        Values that are alike all over a dimension make derivatives of softmax and of norms vanish: as many
         dimensions are cut as can be. If nothing is known to be cheap, what takes least is tried last.
         """
         tried = [0, 0]
@@ -70,28 +70,28 @@ class Granularities:
             if tried[n] < (FINE, COARSE)[n] and not is_dear and not any(map(granularity.is_finer, self._large)):
                 tried[n] += 1
                 yield granularity
-        plainest = Granularity(min(sizes), frozenset(self.kinds))
+        plainest = Granularity(min(sizes), frozenset(self.dimensions))
         if self._fitting is not None:
             yield self._fitting
         elif plainest not in self._large:
             yield plainest
 
-    def _plain(self, seed: int) -> list[frozenset[Kind]]:
-        """Kinds to leave plain: none, then any one of them, then more and more; where it is known what fits, half of
-        those that are plain there come first."""
+    def _plain(self, seed: int) -> list[frozenset[Dimension]]:
+        """Dimensions to leave plain: none, then any one of them, then more and more. Where it is known what fits, half
+        of those that are plain there come first."""
         generator = np.random.default_rng(seed)
-        count = len(self.kinds)
-        wanted = [frozenset[Kind](), *(frozenset([self.kinds[n]]) for n in generator.permutation(count))]
+        count = len(self.dimensions)
+        wanted = [frozenset[Dimension](), *(frozenset([self.dimensions[n]]) for n in generator.permutation(count))]
         for size in range(2, count):
-            wanted += [frozenset(self.kinds[n] for n in generator.permutation(count)[:size]) for _ in range(count)]
+            wanted += [frozenset(self.dimensions[n] for n in generator.permutation(count)[:size]) for _ in range(count)]
         plain = [] if self._fitting is None else sorted(self._fitting.plain)
         halves = [generator.permutation(len(plain))[: len(plain) // 2] for _ in range(FINE if plain else 0)]
         return [*(frozenset(plain[n] for n in half) for half in halves), *wanted]
 
-    def smallest(self) -> frozenset[Kind]:
-        """The kinds of the smallest dimensions: batches and heads, along which programs hardly ever differ."""
-        least = min((size for size, _ in self.kinds), default=0)
-        return frozenset(kind for kind in self.kinds if kind[0] == least)
+    def smallest(self) -> frozenset[Dimension]:
+        """The smallest dimensions: batches and heads, along which programs hardly ever differ."""
+        least = min((size for size, _ in self.dimensions), default=0)
+        return frozenset(dimension for dimension in self.dimensions if dimension[0] == least)
 
     def note(self, granularity: Granularity, need: int, work: float) -> None:
         """What one was found to take: `need` values of one tensor at least, if it is not cheap, and 0 if it is."""

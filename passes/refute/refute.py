@@ -62,7 +62,7 @@ class Refuter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._executor is not None:
             self._executor.close()
@@ -240,8 +240,8 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
     """What a saved witness shows of two modules. Raises `InputError` where it is not about such modules."""
     started = time.perf_counter()
     logical, partitioned = _as_placed(saved, logical), _as_placed(saved, partitioned)
-    kinds = [blocks.shape for blocks in saved.inputs]
-    if kinds != [kind.shape for kind in logical.main.argument_types]:
+    shapes = [blocks.shape for blocks in saved.inputs]
+    if shapes != [type_.shape for type_ in logical.main.argument_types]:
         raise InputError("the witness is for other arguments than the logical module's", Input.NOT_A_PAIR)
     numbers = [n for n, *_ in saved.points]
     with refuter(logical, partitioned) as refutes:

@@ -66,7 +66,7 @@ def suggest(
         proofs += 1
         allowance.proofs -= 1
         if are_proved(found.trial.pair.logical, repair.module, results, allowance.of_one_proof()):
-            return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.kind)
+            return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.mismatch)
     return None
 
 

@@ -71,29 +71,29 @@ class Repairs:
         op = self.partitioned.ops.get(name)
         if op is None:
             return
-        kind = self.partitioned.types[name]
+        type_ = self.partitioned.types[name]
         what = f"{op.name} at {op.location}"
         if op.name in COLLECTIVES and len(op.results) == 1:
             yield from self._other_communication(op, what)
         if op.name == "select":
             yield from self._either(op)
-        if is_float(kind.dtype):
-            yield from self._reduced(name, kind, what, ("add", ""))
+        if is_float(type_.dtype):
+            yield from self._reduced(name, type_, what, ("add", ""))
             for by, said in _factors(self.groups, factor):
                 text = f"{'dividing' if by < 1 else 'multiplying'} {what} by {said}"
-                yield self._after(name, text, Mismatch.WRONG_FACTOR, _times(by, kind))
-            yield from self._reduced(name, kind, what, ("maximum", " (maximum)"), ("minimum", " (minimum)"))
+                yield self._after(name, text, Mismatch.WRONG_FACTOR, _times(by, type_))
+            yield from self._reduced(name, type_, what, ("maximum", " (maximum)"), ("minimum", " (minimum)"))
         for axis, step, towards in self._turns():
             text = f"sending the value of {what} to the {towards} device of {axis.name}"
-            yield self._after(name, text, Mismatch.WRONG_PLACE, _permute(axis.rotation(self.devices, step), kind))
+            yield self._after(name, text, Mismatch.WRONG_PLACE, _permute(axis.rotation(self.devices, step), type_))
         if op.name == "dynamic_slice":
             yield from self._other_starts(op, what)
 
-    def _reduced(self, name: Name, kind: TensorType, what: str, *reducers: tuple[str, str]) -> Iterator[Repair]:
+    def _reduced(self, name: Name, type_: TensorType, what: str, *reducers: tuple[str, str]) -> Iterator[Repair]:
         for reducer, said in reducers:
             for axes, members in self.groups:
                 text = f"an all_reduce{said} over {axes} after {what}"
-                yield self._after(name, text, Mismatch.NEVER_REDUCED, _all_reduce(members, kind, reducer))
+                yield self._after(name, text, Mismatch.NEVER_REDUCED, _all_reduce(members, type_, reducer))
 
     def _turns(self) -> Iterator[tuple[Axis, int, str]]:
         """A step along every axis, either way, and what it leads to."""
@@ -215,33 +215,33 @@ def simplest(hint: float) -> Fraction | None:
 # Operations to insert
 
 
-def _all_reduce(members: npt.NDArray[np.int64], kind: TensorType, reducer: str) -> Insert:
+def _all_reduce(members: npt.NDArray[np.int64], type_: TensorType, reducer: str) -> Insert:
     def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
         a, b, together, result = fresh.some(4)
-        one = TensorType((), kind.dtype)
+        one = TensorType((), type_.dtype)
         body = Function((a, b), (one, one), (Op(reducer, (a, b), (together,), (one,)),), (together,))
         attributes = {"replica_groups": members, **_FLAT}
-        return [Op("all_reduce", (value,), (result,), (kind,), attributes, (body,))], result
+        return [Op("all_reduce", (value,), (result,), (type_,), attributes, (body,))], result
 
     return insert
 
 
-def _times(factor: Fraction, kind: TensorType) -> Insert:
+def _times(factor: Fraction, type_: TensorType) -> Insert:
     def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
         constant, result = fresh.some(2)
-        number = np.broadcast_to(np.float64(factor), kind.shape)
+        number = np.broadcast_to(np.float64(factor), type_.shape)
         return [
-            Op("constant", (), (constant,), (kind,), {"value": number}),
-            Op("multiply", (value, constant), (result,), (kind,)),
+            Op("constant", (), (constant,), (type_,), {"value": number}),
+            Op("multiply", (value, constant), (result,), (type_,)),
         ], result
 
     return insert
 
 
-def _permute(pairs: npt.NDArray[np.int64], kind: TensorType) -> Insert:
+def _permute(pairs: npt.NDArray[np.int64], type_: TensorType) -> Insert:
     def insert(fresh: Fresh, value: Name) -> tuple[list[Op], Name]:
         result = fresh.one()
         attributes = {"source_target_pairs": pairs, "channel_id": 1}
-        return [Op("collective_permute", (value,), (result,), (kind,), attributes)], result
+        return [Op("collective_permute", (value,), (result,), (type_,), attributes)], result
 
     return insert

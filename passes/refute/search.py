@@ -15,7 +15,7 @@ import numpy as np
 from hlo_verify.evaluate import (
     Blocks,
     Difference,
-    Kind,
+    Dimension,
     Limits,
     Zeros,
     default_scale,
@@ -79,8 +79,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self.confirmer = Confirmer(self.pair, self.session)
-        kinds = {kind for each in self._kinds() for kind in each if kind[0] > 1}
-        self._granularities = Granularities(tuple(sorted(kinds)), self.session.limits.cutting_work)
+        dimensions = {dimension for each in self._dimensions() for dimension in each if dimension[0] > 1}
+        self._granularities = Granularities(tuple(sorted(dimensions)), self.session.limits.cutting_work)
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
@@ -171,7 +171,7 @@ class Search:
         By the first choice, arguments are 0 that make as little else 0 as can be; by the second, others; by the third,
         the smallest dimensions are not cut, and tables are cut finely.
         """
-        choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Kind]()
+        choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
         limits = replace(limits, elements=min(limits.elements, most))
         draw = DRAWS[choice % len(DRAWS)]
@@ -197,13 +197,13 @@ class Search:
                 return None
             zero = more
 
-    def _kinds(self) -> list[tuple[Kind, ...]]:
-        """The kinds of the dimensions of every argument."""
+    def _dimensions(self) -> list[tuple[Dimension, ...]]:
+        """The dimensions of every argument."""
         logical = self.pair.logical
         shardings = self.pair.arguments or logical.argument_shardings
         return [
-            tuple(zip(kind.shape, (1,) * kind.rank if sharding is None else sharding.tiles, strict=True))
-            for kind, sharding in zip(logical.main.argument_types, shardings, strict=True)
+            tuple(zip(type_.shape, (1,) * type_.rank if sharding is None else sharding.tiles, strict=True))
+            for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
         ]
 
     def _note(self, trial: Trial, results: Collection[int]) -> None:
@@ -277,34 +277,34 @@ class Search:
         self,
         draw: Draw,
         seed: int,
-        plain: Collection[Kind] = (),
+        plain: Collection[Dimension] = (),
         *,
         zero: Collection[int] = frozenset(),
         is_table_fine: bool = False,
     ) -> Inputs:
-        """Inputs; dimensions of the `plain` kinds are not cut, those arguments are 0, and dimensions that others index
+        """Inputs; dimensions of the `plain` ones are not cut, those arguments are 0, and dimensions that others index
         are cut finely if asked: few indices hardly ever meet two of few classes."""
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
         self._known = known = self._known or known_of(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
-        cut = [[tiles for _, tiles in each] for each in self._kinds()]
+        cut = [[tiles for _, tiles in each] for each in self._dimensions()]
         fine = {below for below in known.below if below is not None and is_table_fine}
         drawn = (
             random_argument(
-                kind.shape,
-                kind.dtype,
+                type_.shape,
+                type_.dtype,
                 generator,
                 tiles=tiles,
-                scale=draw.scale * default_scale(kind.shape) * factors[n],
+                scale=draw.scale * default_scale(type_.shape) * factors[n],
                 integers=known.below[n] or draw.integers,
-                detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in kind.shape],
+                detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in type_.shape],
                 positive=draw.positive or (n in known.positive and not draw.anything),
                 outside=draw.anything,
                 edges=draw.edges and known.below[n] is None,
                 plain=plain,
             )
-            for n, (kind, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
+            for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
         )
         return tuple(_filled(blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
 
@@ -335,13 +335,13 @@ class Search:
             still = Counterexample(trial, self._confirm(inputs, still.differences).differences)
         return still if _is_as_good(still, found) else None
 
-    def _plainer(self, blocks: Blocks, kind: TensorType) -> Iterator[Blocks]:
+    def _plainer(self, blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
         """Simpler values for an argument, the simplest first."""
-        if kind.dtype == "i1" or blocks.values.size == 0:
+        if type_.dtype == "i1" or blocks.values.size == 0:
             return
         for value in (0, 1):
             yield _filled(blocks, value)
-        if is_float(kind.dtype):
+        if is_float(type_.dtype):
             for step in (1.0, 0.5, 0.125):
                 rounded = np.round(blocks.values / step) * step
                 if not np.array_equal(rounded, blocks.values) and np.any(rounded):

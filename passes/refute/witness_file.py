@@ -124,12 +124,12 @@ def _blocks(arrays: Mapping[str, Any], n: int) -> Blocks:
     return Blocks(tuple(arrays[f"classes_{n}_{k}"] for k in range(values.ndim)), values)
 
 
-def _table(kind: str, shardings: Sequence[Sharding | None]) -> Arrays:
-    arrays: Arrays = {f"{kind}s": np.array(len(shardings))}
+def _table(which: str, shardings: Sequence[Sharding | None]) -> Arrays:
+    arrays: Arrays = {f"{which}s": np.array(len(shardings))}
     for n, sharding in enumerate(shardings):
         if sharding is None:
             continue
-        key = f"{kind}_{n}"
+        key = f"{which}_{n}"
         arrays[f"{key}_tiles"] = np.array(sharding.tiles, np.int64)
         arrays[f"{key}_coordinates"] = sharding.coordinates
         arrays[f"{key}_others"] = sharding.others
@@ -142,8 +142,8 @@ def _table(kind: str, shardings: Sequence[Sharding | None]) -> Arrays:
     return arrays
 
 
-def _shardings(kind: str, arrays: Mapping[str, Any]) -> tuple[Sharding | None, ...]:
-    return tuple(_sharding(f"{kind}_{n}", arrays) for n in range(int(arrays[f"{kind}s"])))
+def _shardings(which: str, arrays: Mapping[str, Any]) -> tuple[Sharding | None, ...]:
+    return tuple(_sharding(f"{which}_{n}", arrays) for n in range(int(arrays[f"{which}s"])))
 
 
 def _sharding(key: str, arrays: Mapping[str, Any]) -> Sharding | None:

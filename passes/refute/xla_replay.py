@@ -76,8 +76,8 @@ def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], Sequence
     of any other (devices, *shape of a shard)."""
     pair = found.trial.pair
     whole = [
-        dense(blocks, 0)[None].astype(DTYPES[kind.dtype])
-        for blocks, kind in zip(found.trial.inputs, pair.logical.main.argument_types, strict=True)
+        dense(blocks, 0)[None].astype(DTYPES[type_.dtype])
+        for blocks, type_ in zip(found.trial.inputs, pair.logical.main.argument_types, strict=True)
     ]
     is_global = pair.arguments is None
     held = local_arguments(pair, found.trial.inputs)
@@ -85,8 +85,8 @@ def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], Sequence
     if len(known) < len(held):
         raise ExecutionError("the devices' arguments take too much to say", Failure.REJECTED)
     local = [
-        np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)]).astype(DTYPES[kind.dtype])
-        for blocks, kind in zip(known, pair.partitioned.main.argument_types, strict=True)
+        np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)]).astype(DTYPES[type_.dtype])
+        for blocks, type_ in zip(known, pair.partitioned.main.argument_types, strict=True)
     ]
     expected = executor.run(pair.logical, whole, logical=True)
     if is_global:
@@ -118,14 +118,14 @@ def _confirms(apart: Difference, expected: Any, found: Any) -> bool:
 def _elements(function: Function) -> int:
     count = 0
     for op in function.ops:
-        count += sum(prod(kind.shape) for kind in op.types)
+        count += sum(prod(type_.shape) for type_ in op.types)
         count += sum(map(_elements, op.regions))
-    return count + sum(prod(kind.shape) for kind in function.argument_types)
+    return count + sum(prod(type_.shape) for type_ in function.argument_types)
 
 
 def _is_imprecise(function: Function) -> bool:
-    return any(_narrow(kind) for op in function.ops for kind in op.types)
+    return any(_narrow(type_) for op in function.ops for type_ in op.types)
 
 
-def _narrow(kind: TensorType) -> bool:
-    return kind.dtype in ("bf16", "f16") or kind.dtype.startswith("f8")
+def _narrow(type_: TensorType) -> bool:
+    return type_.dtype in ("bf16", "f16") or type_.dtype.startswith("f8")

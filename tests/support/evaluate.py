@@ -104,17 +104,17 @@ class _Scope:
             assert atom.var.size == UNBOUNDED or all(0 <= x < atom.var.size for x in v.flat), f"{atom.var} out of range"
             quotient: Array = np.asarray(v // atom.low, dtype=object)
             return quotient if atom.top else np.asarray(quotient % atom.radix, dtype=object)
-        if atom.kind == "value":
+        if atom.operator == "value":
             return _machine(self.poly(atom.term), atom.lo, atom.hi)
         inner = self.index(atom.exprs[0])
-        if atom.kind == "mod":
+        if atom.operator == "mod":
             return np.asarray(inner % atom.args[0], dtype=object)
-        if atom.kind == "div":
+        if atom.operator == "div":
             return np.asarray(inner // atom.args[0], dtype=object)
-        if atom.kind == "clamp":
+        if atom.operator == "clamp":
             lo, hi = atom.args
             return _each(lambda x: max(lo, min(x, hi)), inner)
-        assert atom.kind == "table", atom.kind
+        assert atom.operator == "table", atom.operator
         values = atom.args[0]
         return _each(lambda x: values[x] if 0 <= x < len(values) else values[hash(x) % len(values)], inner)
 

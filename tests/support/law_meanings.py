@@ -238,11 +238,11 @@ class Terms:
     def _part(self, part: Digit | Opaque) -> int:
         if isinstance(part, Digit):
             return self.variables[part.var] // part.low % (part.var.size if part.top else part.radix)
-        if part.kind == "value":
+        if part.operator == "value":
             value = whole(self.poly(part.term))
             return (value - part.lo) % (part.hi - part.lo + 1) + part.lo
         inner = self.index(part.exprs[0])
-        assert part.kind == "clamp", part.kind
+        assert part.operator == "clamp", part.operator
         return max(part.args[0], min(inner, part.args[1]))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hlo_verify.index import expr
-from hlo_verify.passes.recheck.meanings.reductions import reducer
+from hlo_verify.passes.recheck.meanings.reductions import reducer_of
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.passes.recheck.plain import Affine, Expr, Gate, OfIndex, Reduce, digit, sum_of, table, times, whole
 
@@ -68,7 +68,9 @@ def _rank(site: Site, groups: Sequence[Sequence[int]]) -> Affine:
 
 def _reduced(site: Site, groups: Sequence[Sequence[int]], where: Sequence[Affine]) -> Expr:
     v = expr.fresh("f", len(groups[0]))
-    return Reduce(reducer(site.op.regions[0]), (v,), site.read_on(site.result, where, _member(site, groups, whole(v))))
+    return Reduce(
+        reducer_of(site.op.regions[0]), (v,), site.read_on(site.result, where, _member(site, groups, whole(v)))
+    )
 
 
 def _all_reduce(site: Site) -> Expr:
@@ -78,7 +80,7 @@ def _all_reduce(site: Site) -> Expr:
 def _reduce_scatter(site: Site) -> Expr:
     groups, k = _groups(site), site.attribute("scatter_dimension")
     where = list(site.where)
-    where[k] = sum_of((where[k], 1), (_rank(site, groups), site.kind.shape[k]))
+    where[k] = sum_of((where[k], 1), (_rank(site, groups), site.type.shape[k]))
     return _reduced(site, groups, where)
 
 

@@ -61,7 +61,7 @@ def _constant(site: Site) -> Expr:
         return ZERO
     if all(stride == 0 or size == 1 for stride, size in zip(array.strides, array.shape, strict=True)):
         return Entry(array.reshape(-1)[:1].copy(), Affine(0))
-    return Entry(array, row_major(site.kind.shape, site.where))
+    return Entry(array, row_major(site.type.shape, site.where))
 
 
 def _at(site: Site, n: int) -> Expr:
@@ -75,7 +75,7 @@ def _either(a: Expr, b: Expr) -> Expr:
 
 def _add(site: Site) -> Expr:
     a, b = _at(site, 0), _at(site, 1)
-    return _either(a, b) if site.kind.dtype == "i1" else add(a, b)
+    return _either(a, b) if site.type.dtype == "i1" else add(a, b)
 
 
 def _subtract(site: Site) -> Expr:
@@ -91,7 +91,7 @@ def _negate(site: Site) -> Expr:
 
 
 def _divide(site: Site) -> Expr:
-    if not is_integral(site.kind.dtype):
+    if not is_integral(site.type.dtype):
         return times(_at(site, 0), Call(INVERSE, (_at(site, 1),)))
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
     if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
@@ -101,7 +101,7 @@ def _divide(site: Site) -> Expr:
 
 
 def _remainder(site: Site) -> Expr:
-    if not is_integral(site.kind.dtype):
+    if not is_integral(site.type.dtype):
         return free_function(site)
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
     if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
@@ -115,7 +115,7 @@ def _square(site: Site) -> Expr:
 
 
 def _sign(site: Site) -> Expr:
-    if not is_integral(site.kind.dtype):
+    if not is_integral(site.type.dtype):
         return free_function(site)
     e = as_affine(_at(site, 0))
     return minus(Gate(e, 1, None), Gate(e, None, -1))
@@ -124,16 +124,16 @@ def _sign(site: Site) -> Expr:
 def free_function(site: Site) -> Expr:
     """A function known by its name, attributes and types."""
     name = site.op.name.removeprefix("chlo.").removeprefix("mhlo.")
-    real = all(is_real(kind.dtype) for kind in site.operands) and name != "next_after"
-    source = ("real",) if real else tuple(kind.dtype for kind in site.operands)
-    target = "real" if is_real(site.kind.dtype) and name != "next_after" else site.kind.dtype
+    real = all(is_real(type_.dtype) for type_ in site.operands) and name != "next_after"
+    source = ("real",) if real else tuple(type_.dtype for type_ in site.operands)
+    target = "real" if is_real(site.type.dtype) and name != "next_after" else site.type.dtype
     extra = {k: site.op.attributes[k] for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes}
     return Call(typed(name, source, target, extra), tuple(_at(site, n) for n in range(len(site.operands))))
 
 
 def _named(function: Function) -> Meaning:
     def meaning(site: Site) -> Expr:
-        if not is_real(site.kind.dtype):
+        if not is_real(site.type.dtype):
             return free_function(site)
         return Call(function, tuple(_at(site, n) for n in range(len(site.operands))))
 
@@ -142,12 +142,12 @@ def _named(function: Function) -> Meaning:
 
 def _maximum(site: Site) -> Expr:
     a, b = _at(site, 0), _at(site, 1)
-    return _either(a, b) if site.kind.dtype == "i1" else Call(MAXIMUM, (a, b))
+    return _either(a, b) if site.type.dtype == "i1" else Call(MAXIMUM, (a, b))
 
 
 def _minimum(site: Site) -> Expr:
     a, b = _at(site, 0), _at(site, 1)
-    return times(a, b) if site.kind.dtype == "i1" else Call(MINIMUM, (a, b))
+    return times(a, b) if site.type.dtype == "i1" else Call(MINIMUM, (a, b))
 
 
 def _clamp(site: Site) -> Expr:
@@ -179,7 +179,7 @@ def _compare(site: Site) -> Expr:
 
 
 def _convert(site: Site) -> Expr:
-    old, new, x = site.operands[0].dtype, site.kind.dtype, _at(site, 0)
+    old, new, x = site.operands[0].dtype, site.type.dtype, _at(site, 0)
     if "complex" in old + new:
         raise UnwrittenError("convert of complex numbers")
     if new == "i1" and old != "i1":
@@ -190,7 +190,7 @@ def _convert(site: Site) -> Expr:
 
 
 def _power(site: Site) -> Expr:
-    if not is_real(site.kind.dtype):
+    if not is_real(site.type.dtype):
         raise UnwrittenError("power of integers")
     return free_function(site)
 
@@ -201,7 +201,7 @@ def _is_finite(site: Site) -> Expr:
 
 def _truth(meaning: Callable[..., Expr]) -> Meaning:
     def checked(site: Site) -> Expr:
-        if site.kind.dtype != "i1":
+        if site.type.dtype != "i1":
             raise UnwrittenError(f"{site.op.name} of the bits of integers")
         return meaning(*(_at(site, n) for n in range(len(site.operands))))
 

@@ -38,7 +38,7 @@ def _reshape(site: Site) -> Expr:
 
     Dimensions that both shapes share at an end stand for themselves; of the others the place is taken apart.
     """
-    return site.read(0, rearranged(site.operands[0].shape, site.kind.shape, site.where))
+    return site.read(0, rearranged(site.operands[0].shape, site.type.shape, site.where))
 
 
 def rearranged(source: Sequence[int], result: Sequence[int], where: Sequence[Affine]) -> list[Affine]:
@@ -81,7 +81,7 @@ def _reverse(site: Site) -> Expr:
         0,
         [
             sum_of((e, -1), const=n - 1) if k in dims else e
-            for k, (e, n) in enumerate(zip(site.where, site.kind.shape, strict=True))
+            for k, (e, n) in enumerate(zip(site.where, site.type.shape, strict=True))
         ],
     )
 
@@ -124,7 +124,7 @@ def _dynamic_slice(site: Site) -> Expr:
     shape = site.operands[0].shape
     return site.read(
         0,
-        [sum_of((_start(site, 1 + k, [], n, site.kind.shape[k]), 1), (site.where[k], 1)) for k, n in enumerate(shape)],
+        [sum_of((_start(site, 1 + k, [], n, site.type.shape[k]), 1), (site.where[k], 1)) for k, n in enumerate(shape)],
     )
 
 

@@ -29,13 +29,13 @@ def best_of_pairs(region: Function) -> str:
     if len(region.arguments) != 4 or len(region.results) != 2:
         raise UnwrittenError("reduce of several operands together")
     values = (0, 1) if region.argument_types[0].dtype == "i1" else (0, 1, 2)
-    for kind in ("max", "min"):
+    for reducer in ("max", "min"):
         for a, b, i, j in product(values, values, range(3), range(3)):
-            first = (a > b if kind == "max" else a < b) or (a == b and i <= j)
+            first = (a > b if reducer == "max" else a < b) or (a == b and i <= j)
             if _picked(region, (a, i, b, j)) != ((a, i) if first else (b, j)):
                 break
         else:
-            return kind
+            return reducer
     raise UnwrittenError("reduce of several operands together")
 
 
@@ -68,7 +68,7 @@ def _top_k(site: Site) -> Row:
         raise UnwrittenError(f"{site.op.name} with largest = {largest}")
     v = expr.fresh("f", source.shape[-1])
     element = site.read(0, [*site.where[:-1], whole(v)])
-    return Row(f"top_k {(largest, n, source.dtype, site.kind.dtype)}", (v,), (element,), (site.where[-1],))
+    return Row(f"top_k {(largest, n, source.dtype, site.type.dtype)}", (v,), (element,), (site.where[-1],))
 
 
 MEANINGS: dict[str, Meaning] = {"chlo.top_k": _top_k, "mhlo.topk": _top_k}

@@ -28,7 +28,7 @@ from hlo_verify.terms.functions import EXTREMA, WINDOWS_LAND
 
 
 def _dot_general(site: Site) -> Expr:
-    if site.kind.dtype == "i1":
+    if site.type.dtype == "i1":
         raise UnwrittenError("dot_general of truth values")
     numbers = site.attribute("dot_dimension_numbers")
     sides: list[dict[int, Affine]] = [{}, {}]
@@ -60,7 +60,7 @@ def _convolution(site: Site) -> Expr:
     lhs, rhs = site.operands
     groups, batch_groups = attributes.get("feature_group_count", 1), attributes.get("batch_group_count", 1)
     feature = site.where[numbers["output_feature_dimension"]]
-    features = site.kind.shape[numbers["output_feature_dimension"]]
+    features = site.type.shape[numbers["output_feature_dimension"]]
     channels = rhs.shape[numbers["kernel_input_feature_dimension"]]
     channel = expr.fresh("f", channels)
     left, right = [Affine(0)] * lhs.rank, [Affine(0)] * rhs.rank
@@ -97,7 +97,7 @@ def _convolution(site: Site) -> Expr:
 REDUCERS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "min", "or": "max"}
 
 
-def reducer(region: Function) -> str:
+def reducer_of(region: Function) -> str:
     """The reducer of a region that is one operation on its two arguments."""
     if len(region.ops) != 1 or set(region.ops[0].operands) != set(region.arguments) or len(region.arguments) != 2:
         raise UnwrittenError("a reducer that is more than one operation")
@@ -111,16 +111,16 @@ def reducer(region: Function) -> str:
     return REDUCERS[op.name]
 
 
-def combined(kind: str, *terms: Expr) -> Expr:
+def combined(reducer: str, *terms: Expr) -> Expr:
     """What a reducer makes of some terms."""
-    if kind == "sum":
+    if reducer == "sum":
         return add(*terms)
-    return times(*terms) if kind == "product" else Call(EXTREMA[kind], terms)
+    return times(*terms) if reducer == "product" else Call(EXTREMA[reducer], terms)
 
 
 def _reduce(site: Site) -> Expr:
     dims, count = site.attribute("dimensions"), len(site.operands) // 2
-    kind = reducer(site.op.regions[0]) if count == 1 else best_of_pairs(site.op.regions[0])
+    reducer = reducer_of(site.op.regions[0]) if count == 1 else best_of_pairs(site.op.regions[0])
     bound: list[Var] = []
     where, places = [], iter(site.where)
     for k, size in enumerate(site.operands[0].shape):
@@ -134,14 +134,14 @@ def _reduce(site: Site) -> Expr:
         return first
     if site.result:
         bodies = (site.read(0, where), site.read(1, where), site.read(count, []), first)
-        return Row(f"arg{kind}", tuple(bound), bodies)
-    return combined(kind, Reduce(kind, tuple(bound), site.read(0, where)), first)
+        return Row(f"arg{reducer}", tuple(bound), bodies)
+    return combined(reducer, Reduce(reducer, tuple(bound), site.read(0, where)), first)
 
 
 def _reduce_window(site: Site) -> Expr:
     if len(site.operands) != 2:
         raise UnwrittenError("reduce_window of several operands together")
-    kind, attributes, source = reducer(site.op.regions[0]), site.op.attributes, site.operands[0]
+    reducer, attributes, source = reducer_of(site.op.regions[0]), site.op.attributes, site.operands[0]
     ones = (1,) * source.rank
     strides, base = attributes.get("window_strides") or ones, attributes.get("base_dilations") or ones
     dilation, padding = attributes.get("window_dilations") or ones, attributes.get("padding")
@@ -158,7 +158,7 @@ def _reduce_window(site: Site) -> Expr:
         where.append(digit(at, base[k]))
     first = site.read(1, [])
     inner = Choose(times(*tests), site.read(0, where), first) if tests else site.read(0, where)
-    return combined(kind, Reduce(kind, tuple(bound), inner), first)
+    return combined(reducer, Reduce(reducer, tuple(bound), inner), first)
 
 
 def _scatter(site: Site) -> Expr:
@@ -169,7 +169,7 @@ def _scatter(site: Site) -> Expr:
     """
     if len(site.op.types) != 1:
         raise UnwrittenError("scatter of several operands together")
-    kind = reducer(site.op.regions[0])
+    reducer = reducer_of(site.op.regions[0])
     operand, indices, updates = site.operands
     numbers = site.attribute("scatter_dimension_numbers")
     vector, windows = numbers["index_vector_dim"], numbers["update_window_dims"]
@@ -195,8 +195,8 @@ def _scatter(site: Site) -> Expr:
     if inside:
         fits = times(*inside)
         tests.append(add(fits, times(minus(ONE, fits), Call(WINDOWS_LAND, ()))))
-    if kind != "sum":
-        raise UnwrittenError(f"scatter whose reducer is {kind}")
+    if reducer != "sum":
+        raise UnwrittenError(f"scatter whose reducer is {reducer}")
     return add(site.read(0, site.where), Reduce("sum", bound, times(*tests, site.read(2, at))))
 
 

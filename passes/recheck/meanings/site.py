@@ -31,7 +31,7 @@ class Site:
     replicas: int = 1
 
     @property
-    def kind(self) -> TensorType:
+    def type(self) -> TensorType:
         """The type of the result."""
         return self.op.types[self.result]
 

@@ -1,4 +1,4 @@
-"""Which kind of mismatch a finding is about."""
+"""Which mismatch a finding is about."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _REDUCERS = {"add": "sum", "maximum": "max", "minimum": "min"}
 
 
 def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
-    """The kind where a value is a part of a logical one.
+    """The mismatch where a value is a part of a logical one.
 
     A collective that reduced it over some devices is right as far as it goes if what is missing are whole mesh axes;
     one whose groups have one device each reduces nothing.
     """
     op, value = values.flow.op(fault.name), values.flow.value(fault.name)
     reduced = op.name in REDUCTIONS
-    if reduced and partial.kind not in {_REDUCERS.get(inner.name) for inner in op.regions[0].ops}:
+    if reduced and partial.reducer not in {_REDUCERS.get(inner.name) for inner in op.regions[0].ops}:
         return Mismatch.DIFFERS
     idle = reduced and any(values.flow.value(s).term is value.term for s in values.flow.sources(fault.name))
     wrong = fault.elsewhere or idle or (reduced and not values.shards.are_axes(partial.summed))
@@ -33,7 +33,7 @@ def of_partial(values: Values, fault: Fault, partial: Match) -> Mismatch:
 
 
 def of_value(values: Values, fault: Fault, expected: Poly, step: Step | None, said: Difference) -> Mismatch:
-    """The kind where a value differs from the one that was expected."""
+    """The mismatch where a value differs from the one that was expected."""
     name = fault.name
     op, value = values.flow.op(name), values.flow.value(name)
     match = values.shards.match(value)
@@ -70,21 +70,21 @@ def _is_made_of(values: Values, fault: Fault, step: Step) -> bool:
 
 
 def without(missing: Step, said: Difference) -> Mismatch:
-    """The kind where a logical operation is left out."""
-    scaled = missing.op.name in SCALES and said.kind is Mismatch.WRONG_FACTOR
+    """The mismatch where a logical operation is left out."""
+    scaled = missing.op.name in SCALES and said.mismatch is Mismatch.WRONG_FACTOR
     return Mismatch.WRONG_FACTOR if scaled else Mismatch.WRONG_VALUE
 
 
 def at(op: Op, found: Poly, expected: Poly, said: Difference) -> Mismatch:
-    """The kind where an operation's value differs, and nothing is left out before it."""
-    kind = said.kind
-    if kind is Mismatch.DIFFERS and _is_moved(found, expected):
-        kind = Mismatch.WRONG_PLACE
-    return elsewhere(op) if kind is Mismatch.WRONG_PLACE else kind
+    """The mismatch where an operation's value differs, and nothing is left out before it."""
+    mismatch = said.mismatch
+    if mismatch is Mismatch.DIFFERS and _is_moved(found, expected):
+        mismatch = Mismatch.WRONG_PLACE
+    return elsewhere(op) if mismatch is Mismatch.WRONG_PLACE else mismatch
 
 
 def elsewhere(op: Op) -> Mismatch:
-    """The kind where an operation's value consists of the right elements, but not of those that belong there."""
+    """The mismatch where an operation's value consists of the right elements, but not of those that belong there."""
     return Mismatch.WRONG_DEVICES if op.name in FORWARDS else Mismatch.WRONG_PLACE
 
 
