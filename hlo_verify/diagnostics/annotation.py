@@ -132,9 +132,8 @@ class Annotation(Code):
         """an annotation that does not say where elements are
 
         `{manual}`, and a tile assignment or mesh with a manual subgroup, say that each device (or subgroup) has a
-        tensor of its own, `{unknown}` that nothing is known; Shardy's annotations in `mhlo.frontend_attributes` are not
-        read. None of them says which elements of the logical tensor a device holds, and nothing is guessed where a
-        module has an annotation.
+        tensor of its own, `{unknown}` that nothing is known. None of them says which elements of the logical tensor a
+        device holds, and nothing is guessed where a module has an annotation.
 
         In practice: the inside of a manual region that was dumped as a module of its own.
 

@@ -14,6 +14,7 @@ from typing import Any
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_api import ir
+from hlo_verify.passes.canonicalize import shardy_statements
 from hlo_verify.passes.canonicalize.inline import Builder, Environment, single_block
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.mesh import Mesh
@@ -58,10 +59,14 @@ def canonicalize(module: Any, path: str = "") -> Entry:
         name=str(attributes.get("sym_name", "")),
         main=Function(arguments, builder.flat_types(inputs), tuple(ops), results),
         argument_names=_argument_names(builder, block.arguments, arg_attrs),
-        argument_shardings=_shardings(builder, inputs, arg_attrs, attributes.get("spmd_parameters_shardings")),
+        argument_shardings=_shardings(
+            builder, inputs, arg_attrs, _of_arguments(builder, inputs), attributes.get("spmd_parameters_shardings")
+        ),
         result_names=_result_names(builder, outputs, res_attrs),
         result_types=builder.flat_types(outputs),
-        result_shardings=_shardings(builder, outputs, res_attrs, attributes.get("spmd_output_sharding")),
+        result_shardings=_shardings(
+            builder, outputs, res_attrs, _of_results(builder, outputs, block), attributes.get("spmd_output_sharding")
+        ),
         attributes=attributes,
         meshes=tuple(builder.meshes.values()),
         sharding_texts=frozenset(builder.attributes.sharding_texts),
@@ -100,20 +105,51 @@ def _result_names(builder: Builder, types: list[Any], dictionaries: list[Diction
     return tuple(names)
 
 
+Statements = list[tuple[Any, ...]]
+"""What Shardy says of each flat argument or result, in any number of places, as attributes."""
+
+
+def _of_arguments(builder: Builder, types: list[Any]) -> Statements:
+    count = len(builder.flat_types(types))
+    return [_that_say(said) for said in shardy_statements.of_all(builder.module, shardy_statements.ARGUMENTS, count)]
+
+
+def _of_results(builder: Builder, types: list[Any], block: Any) -> Statements:
+    returned = list(block.operations)[-1].operands
+    counts = [len(builder.flat_type(type_)) for type_ in types]
+    of_each = [
+        said
+        for value, count in zip(returned, counts, strict=True)
+        for said in shardy_statements.of_returned(value, count)
+    ]
+    of_all = shardy_statements.of_all(builder.module, shardy_statements.RESULTS, sum(counts))
+    return [_that_say(*both) for both in zip(of_each, of_all, strict=True)]
+
+
+def _that_say(*said: Any) -> tuple[Any, ...]:
+    return tuple(each for each in said if each is not None)
+
+
 def _shardings(
-    builder: Builder, types: list[Any], dictionaries: list[Dictionary], spmd: str | tuple[str, ...] | None
+    builder: Builder,
+    types: list[Any],
+    dictionaries: list[Dictionary],
+    shardy: Statements,
+    spmd: str | tuple[str, ...] | None,
 ) -> tuple[tuple[str, ...], ...]:
     """The sharding texts of flattened arguments or results, an element of a tuple's sharding for each leaf: those of
-    the signature, and those that the partitioner left on the module (`spmd`)."""
+    the signature, those of Shardy elsewhere, and those that the partitioner left on the module (`spmd`)."""
     texts: list[tuple[str, ...]] = []
+    read = builder.attributes.sharding
     for type_, attributes in zip(types, dictionaries, strict=True):
-        own = [builder.attributes.sharding(attributes[key]) for key in SAYS if key in attributes]
-        if not own and _FRONTEND in str(attributes.get("mhlo.frontend_attributes", "")):
-            own = [f"{UNREAD}{attributes['mhlo.frontend_attributes']}"]
+        own = [read(attributes[key]) for key in SAYS if key in attributes]
         count = len(builder.flat_type(type_))
         is_tuple = isinstance(type_, ir.TupleType)
         leaves = [split_tuple_sharding(text, count) if is_tuple else [text] for text in own]
+        stated = shardy_statements.of_signature(attributes, builder.module.context, count)
+        leaves += [] if stated is None else [[read(each) for each in stated]]
         texts += [tuple(each) for each in zip(*leaves, strict=True)] if leaves else [()] * count
+    texts = [(*own, *map(read, said)) for own, said in zip(texts, shardy, strict=True)]
     if spmd is not None:
         left = split_tuple_sharding(spmd, len(texts)) if isinstance(spmd, str) else list(spmd)
         if len(left) != len(texts):
@@ -126,12 +162,6 @@ def _shardings(
 
 SAYS = ("sdy.sharding", "mhlo.sharding")
 """Attributes of arguments and results that place them."""
-
-_FRONTEND = "xla.sdy.sharding"
-
-UNREAD = "frontend_attributes="
-"""How a text begins that holds a sharding in a form which is not read."""
-
 
 Dictionary = dict[str, Any]
 

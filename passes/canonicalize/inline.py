@@ -9,6 +9,7 @@ from typing import Any
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_api import ir, sdy
+from hlo_verify.passes.canonicalize import shardy_statements
 from hlo_verify.passes.canonicalize.attributes import Attributes
 from hlo_verify.passes.canonicalize.defaults import RULES
 from hlo_verify.passes.canonicalize.locations import Locations
@@ -29,16 +30,15 @@ class Builder:
     def __init__(self, module: Any, path: str = "") -> None:
         self.module = module
         self.functions: dict[str, Any] = {}
-        self.meshes: dict[str, Mesh] = {}
-        mesh_texts: dict[str, str] = {}
+        meshes = shardy_statements.meshes(module)
         for op in module.body.operations:
             name = op.operation.name
             if name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
             elif name == "sdy.mesh":
-                symbol = op.attributes["sym_name"].value
-                self.meshes[symbol] = _ordered(read_mesh(sdy.MeshAttr(op.attributes["mesh"])))
-                mesh_texts[symbol] = str(op.attributes["mesh"]).removeprefix("#sdy.")
+                meshes[op.attributes["sym_name"].value] = op.attributes["mesh"]
+        self.meshes = {symbol: _ordered(read_mesh(sdy.MeshAttr(mesh))) for symbol, mesh in meshes.items()}
+        mesh_texts = {symbol: str(mesh).removeprefix("#sdy.") for symbol, mesh in meshes.items()}
         self.attributes = Attributes(self.meshes, mesh_texts, Resources(module))
         self.locations = Locations(path)
         self.types: dict[Any, tuple[TensorType, ...]] = {}

@@ -18,7 +18,7 @@ from hlo_verify.collector import seldom_collecting
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.canonicalize.device_count import infer_devices
-from hlo_verify.passes.canonicalize.entry import UNREAD, Entry, canonicalize
+from hlo_verify.passes.canonicalize.entry import Entry, canonicalize
 from hlo_verify.passes.load import conversion
 from hlo_verify.passes.load.conversion import ConversionError
 from hlo_verify.passes.read import (
@@ -335,7 +335,7 @@ def _place(what: str, texts: tuple[str, ...], rank: int, devices: int | None) ->
     left = ""
     for text in texts:
         try:
-            sharding = None if text.startswith(UNREAD) else parse_sharding(text, [rank], devices)[0]
+            sharding = parse_sharding(text, [rank], devices)[0]
         except InputError as error:
             raise error.within(what) from error
         if sharding is None:

@@ -15,13 +15,18 @@ from hlo_verify.program.mesh import ORDER_MARK
 # xla/service/hlo.proto
 _HLO_PROTO_MODULE = 1  # HloProto.hlo_module; HloModuleProto has its name there
 _MODULE_COMPUTATIONS = 3
+_MODULE_ENTRY_ID = 6
 _COMPUTATION_INSTRUCTIONS = 2
+_COMPUTATION_ID = 5
 _GROUPS_MESH = 1  # MeshAxesReplicaGroupListProto
 _MESH_AXES, _MESH_DEVICE_IDS, _MESH_DEVICE_IOTA = 1, 2, 3
 _AXIS_NAME = 1
 _IOTA_SHAPE, _IOTA_PERMUTATION = 1, 2
 
 _LENGTH_DELIMITED = 2
+
+_SHARDING = b"xla.sdy.sharding"
+"""The frontend attribute by which Shardy places an argument."""
 
 # HloInstructionProto
 OPCODE, SHAPE, ID, OPERANDS = 2, 3, 35, 36
@@ -63,10 +68,11 @@ def _is_module(payload: bytes) -> bool:
 
 
 def without_parameter_frontend_attributes(module: bytes) -> bytes:
-    """The module without frontend attributes on parameters, which change no value.
+    """The module without frontend attributes on parameters, which change no value, but for what places an argument.
 
     jaxlib's conversion to StableHLO refuses them on parameters that are tuples.
     """
+    entry = _number(module, _MODULE_ENTRY_ID)
 
     def strip(instruction: bytes) -> bytes:
         fields = list(fields_of(instruction))
@@ -74,7 +80,16 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
             return instruction
         return b"".join(raw for number, _, _, raw in fields if number != FRONTEND_ATTRIBUTES)
 
-    return edit_instructions(module, strip)
+    def strip_all(computation: bytes) -> bytes:
+        places = _number(computation, _COMPUTATION_ID) == entry and _SHARDING in computation
+        return computation if places else edit_computation(computation, strip)
+
+    return edit_computations(module, strip_all)
+
+
+def _number(message: bytes, field: int) -> int:
+    """An integer field; 0 where it is left out."""
+    return next((read_varint(raw, 1)[0] for number, _, _, raw in fields_of(message) if number == field), 0)
 
 
 def name_device_orders(module: bytes) -> bytes:

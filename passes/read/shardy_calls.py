@@ -47,7 +47,8 @@ def _parsed(operation: Any, name: str) -> Any:
     if "mhlo.frontend_attributes" not in operation.attributes:
         return None
     given = operation.attributes["mhlo.frontend_attributes"]
-    return ir.Attribute.parse(given[name].value) if name in given else None
+    text = given[name].value if name in given else ""
+    return ir.Attribute.parse(text) if text else None
 
 
 def _write_out(end: Any) -> None:
