@@ -62,7 +62,7 @@ NO_LIMITS = {
     "ANY": "a set of signs",
     "BEYOND": "a set of signs",
     "COST": "what one question counts for",
-    "CUTS": "how a module is divided into layers, which only saves time",
+    "BOUNDARIES": "how a module is divided into layers, which only saves time",
     "DEEP": "what a role is",
     "DIGITS": "how exactly an irrational number is computed",
     "INFINITE": "a doubt",

@@ -77,7 +77,7 @@ class Integers:
         self.solver = z3.SolverFor("QF_LIA", ctx=self._context)
         self._limits = effort.limits
         limit(self.solver, self._limits)
-        self._cuts: dict[Var, set[int]] = {}
+        self._breakpoints: dict[Var, set[int]] = {}
         self._pieces: dict[Var, list[tuple[int, z3.ArithRef]]] = {}
         self._opaque: dict[int, z3.ArithRef] = {}
         self._memo: dict[int, z3.ArithRef] = {}
@@ -88,10 +88,10 @@ class Integers:
     def _collect(self, e: Index) -> None:
         for atom, _ in e.items:
             if isinstance(atom, Digit):
-                cuts = self._cuts.setdefault(atom.var, {1})
-                cuts.add(atom.low)
+                breakpoints = self._breakpoints.setdefault(atom.var, {1})
+                breakpoints.add(atom.low)
                 if not atom.top:
-                    cuts.add(atom.low * atom.radix)
+                    breakpoints.add(atom.low * atom.radix)
             else:
                 for inner in atom.exprs:
                     self._collect(inner)
@@ -101,18 +101,18 @@ class Integers:
         found = self._pieces.get(v)
         if found is not None:
             return found
-        cuts = sorted(self._cuts.get(v, {1}))
-        if any(b % a for a, b in pairwise(cuts)):
-            cuts = [1]
+        breakpoints = sorted(self._breakpoints.get(v, {1}))
+        if any(b % a for a, b in pairwise(breakpoints)):
+            breakpoints = [1]
         pieces = []
-        for n, low in enumerate(cuts):
+        for n, low in enumerate(breakpoints):
             piece = z3.Int(f"{v.prefix}{v.uid}_{low}", self._context)
             if v.size < expr.UNBOUNDED:
-                end = cuts[n + 1] if n + 1 < len(cuts) else None
+                end = breakpoints[n + 1] if n + 1 < len(breakpoints) else None
                 top = (v.size - 1) // low if end is None else end // low - 1
                 self.solver.add(piece >= 0, piece <= top)
             pieces.append((low, piece))
-        if len(cuts) > 1 and v.size < expr.UNBOUNDED:
+        if len(breakpoints) > 1 and v.size < expr.UNBOUNDED:
             self.solver.add(z3.Sum([low * piece for low, piece in pieces]) <= v.size - 1)
         self._pieces[v] = pieces
         return pieces

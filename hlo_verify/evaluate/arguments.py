@@ -138,7 +138,7 @@ def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator)
 
 
 def classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:
-    """A map of a dimension of that size, cut in so many tiles, into at most `detail` classes, if not fewer."""
+    """A map of a dimension of that size, split in so many tiles, into at most `detail` classes, if not fewer."""
     if size <= max(detail, 1):
         return np.arange(size)
     if detail <= 1:
@@ -163,7 +163,7 @@ def _log2(n: int) -> int:
 class Structure:
     """Which shards look alike and which bits of a position count: a function of a seed, the same for all arguments.
 
-    Dimensions of different arguments that meet in a program are then cut alike, and few classes come of them.
+    Dimensions of different arguments that meet in a program are then split alike, and few classes come of them.
     """
 
     seed: int

@@ -1,4 +1,4 @@
-"""Between a whole tensor and its blocks on the devices: cut on the way in, put together on the way out."""
+"""Between a whole tensor and its blocks on the devices: split on the way in, put together on the way out."""
 
 from __future__ import annotations
 

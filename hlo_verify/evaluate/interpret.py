@@ -30,7 +30,7 @@ from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
-from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, used
+from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, used
 from hlo_verify.program.op_families import BORDERS
 
 RULES: dict[str, Rule] = {
@@ -64,7 +64,7 @@ class Evaluation:
     """What a module's results are, or why they are not known."""
 
     results: tuple[Blocks | None, ...]
-    watched: Mapping[Value, Blocks | None]
+    watched: Mapping[Name, Blocks | None]
     unknown: tuple[str, ...]
     """Operations that could not be evaluated, with location and why."""
     work: float
@@ -72,7 +72,7 @@ class Evaluation:
     """Elements of the values of the largest tensor."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
-    refused: frozenset[Value] = frozenset()
+    refused: frozenset[Name] = frozenset()
     """The results of such operations."""
     undefined: tuple[str, ...] = ()
     """What has no defined value for these arguments, with locations; found in evaluations of enclosures alone."""
@@ -83,7 +83,7 @@ def evaluate(
     arguments: Sequence[Blocks | None],
     devices: int,
     *,
-    watch: Collection[Value] = (),
+    watch: Collection[Name] = (),
     only: Collection[int] | None = None,
     real: type | np.dtype[Any] = np.float64,
     limits: Limits | None = None,
@@ -110,7 +110,7 @@ def evaluate(
     run = Run(_run, np.dtype(real), limits or Limits(), count, literals=literals, fixed=fixed(module.main))
     if has_domains:
         run.has_domains, run.independent = True, independent(module.main)
-    watched: dict[Value, Blocks | None] = dict.fromkeys(watch)
+    watched: dict[Name, Blocks | None] = dict.fromkeys(watch)
     run.watched = watched
     main = module.main
     types = main.argument_types
@@ -132,7 +132,7 @@ def evaluate(
     )
 
 
-def _part(function: Function, needed: set[Value]) -> Function:
+def _part(function: Function, needed: set[Name]) -> Function:
     """The function with the operations that some values need, and those of its results that are among them."""
     results = tuple(value for value in function.results if value in needed)
     needed, kept = set(needed), []
@@ -143,7 +143,7 @@ def _part(function: Function, needed: set[Value]) -> Function:
     return replace(function, ops=tuple(reversed(kept)), results=results)
 
 
-def _made(op: Op) -> set[Value]:
+def _made(op: Op) -> set[Name]:
     """The values that an operation and its regions make."""
     inside = (set(region.arguments).union(*map(_made, region.ops)) for region in op.regions)
     return set(op.results).union(*inside)
@@ -204,18 +204,18 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
     return [environment[value] for value in function.results]
 
 
-def _last_uses(function: Function, run: Run) -> dict[int, list[Value]]:
+def _last_uses(function: Function, run: Run) -> dict[int, list[Name]]:
     """For each operation, the values that are used there for the last time, or made there and never used."""
     kept = run.last_uses.get(id(function))
     if kept is not None:
         return kept[1]
-    last: dict[Value, int] = {}
+    last: dict[Name, int] = {}
     for n, op in enumerate(function.ops):
         for value in (*op.results, *used(op)):
             last[value] = n
     for value in function.results:
         last.pop(value, None)
-    found: dict[int, list[Value]] = {}
+    found: dict[int, list[Name]] = {}
     for value, n in last.items():
         found.setdefault(n, []).append(value)
     run.last_uses[id(function)] = (function, found)

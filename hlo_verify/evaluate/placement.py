@@ -133,8 +133,8 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     """Where what the devices have of a result differs most from the logical result; None where it is the same, bit by
     bit, on every device.
 
-    A local value that is itself global (as large as the whole) is cut first. Elements outside of the tensor, and where
-    the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Enclosures
+    A local value that is itself global (as large as the whole) is split first. Elements outside of the tensor, and
+    where the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Enclosures
     differ where they are disjoint, or where the device surely has NaN or an infinity and the logical result a finite
     number.
     Raises `UnknownError` past the limits, and `InputError` for shapes that do not fit.

@@ -14,7 +14,7 @@ from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.totals import is_enclosure, ufunc, weighted_sum
-from hlo_verify.program.ir import Function, Op, Value
+from hlo_verify.program.ir import Function, Name, Op
 
 MONOIDS: dict[str, str] = {
     "add": "add",
@@ -46,7 +46,7 @@ def joined(reducer: str, values: Array, axes: Sequence[int]) -> Array:
     return values
 
 
-def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Value], run: Run) -> list[Blocks]:
+def promoted(op: Op, args: Sequence[Blocks], values: Sequence[Name], run: Run) -> list[Blocks]:
     """The operands of a reduction in the types of its results, which the reducer works on."""
     dtypes = [t.dtype for t in op.types] * 2
     return [

@@ -16,7 +16,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import is_complex
 from hlo_verify.evaluate.unknown import TooLargeError
-from hlo_verify.program.ir import Function, Op, TensorType, Value
+from hlo_verify.program.ir import Function, Name, Op, TensorType
 
 WEIGHTS = {BALLS: 64, INTERVALS: 4}
 """How many times as long as one of floats an operation on enclosures takes."""
@@ -63,7 +63,7 @@ def as_written(array: Array, dtype: str) -> Array:
     return np.zeros_like(array, complex if is_complex(dtype) else float)
 
 
-Environment = dict[Value, Blocks | None]
+Environment = dict[Name, Blocks | None]
 Runner = Callable[["Run", Function, Sequence[Blocks | None], Place], "list[Blocks | None]"]
 
 
@@ -79,24 +79,24 @@ class Run:
     """The devices of the mesh that manual regions are over."""
     maps: Maps = field(default_factory=Maps)
     environment: Environment = field(default_factory=dict)
-    types: dict[Value, TensorType] = field(default_factory=dict)
+    types: dict[Name, TensorType] = field(default_factory=dict)
     constants: dict[int, tuple[Op, Blocks]] = field(default_factory=dict)
-    last_uses: dict[int, tuple[Function, dict[int, list[Value]]]] = field(default_factory=dict)
-    watched: dict[Value, Blocks | None] = field(default_factory=dict)
+    last_uses: dict[int, tuple[Function, dict[int, list[Name]]]] = field(default_factory=dict)
+    watched: dict[Name, Blocks | None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
-    refused: dict[Value, None] = field(default_factory=dict)
+    refused: dict[Name, None] = field(default_factory=dict)
     """The results of such operations."""
     undefined: dict[str, None] = field(default_factory=dict)
     """What has no defined value in this evaluation, with locations; of enclosures alone."""
     literals: Literals = as_written
-    fixed: frozenset[Value] = frozenset()
+    fixed: frozenset[Name] = frozenset()
     """Values that are the same for all arguments."""
     has_domains: bool = False
     """Whether nothing is known of a function of real numbers outside of its domain, and at its poles, but where these
     numbers are `independent` of all arguments; of balls alone."""
-    independent: frozenset[Value] = frozenset()
+    independent: frozenset[Name] = frozenset()
     work: float = 0.0
     largest: int = 0
 

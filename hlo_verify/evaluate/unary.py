@@ -154,13 +154,13 @@ REAL: dict[str, Unary] = {
 # Complex numbers
 
 
-def is_on_cut(z: Any) -> bool:
+def is_on_branch_cut(z: Any) -> bool:
     """Whether a number may lie on the negative axis, where the sign of a zero decides."""
     return not (z.real > 0 or z.imag > 0 or z.imag < 0)
 
 
-def _off_cut(function: Element) -> Element:
-    return lambda z: UNKNOWN_COMPLEX if is_on_cut(z) else function(z)
+def _off_branch_cut(function: Element) -> Element:
+    return lambda z: UNKNOWN_COMPLEX if is_on_branch_cut(z) else function(z)
 
 
 UNKNOWN_COMPLEX = acb(UNKNOWN, UNKNOWN)
@@ -181,11 +181,11 @@ COMPLEX: dict[str, Element] = {
     "square": lambda z: z * z,
     "exponential": acb.exp,
     "exponential_minus_one": lambda z: z.exp() - 1,
-    "log": _off_cut(acb.log),
-    "log_plus_one": lambda z: UNKNOWN_COMPLEX if is_on_cut(z + 1) else (z + 1).log(),
-    "sqrt": _off_cut(acb.sqrt),
-    "rsqrt": _off_cut(acb.rsqrt),
-    "cbrt": _off_cut(lambda z: (z.log() / _THIRD).exp()),
+    "log": _off_branch_cut(acb.log),
+    "log_plus_one": lambda z: UNKNOWN_COMPLEX if is_on_branch_cut(z + 1) else (z + 1).log(),
+    "sqrt": _off_branch_cut(acb.sqrt),
+    "rsqrt": _off_branch_cut(acb.rsqrt),
+    "cbrt": _off_branch_cut(lambda z: (z.log() / _THIRD).exp()),
     "sine": acb.sin,
     "cosine": acb.cos,
     "tan": acb.tan,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
-from hlo_verify.program.ir import Function, Module, Op, Value, operations, used
+from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
 
 
@@ -15,11 +15,11 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     """
     main = module.main
     shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
-    sources: dict[Value, frozenset[int]] = {
+    sources: dict[Name, frozenset[int]] = {
         value: frozenset({n}) if is_integer(type_.dtype) else frozenset()
         for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True))
     }
-    counted: dict[Value, int] = {}
+    counted: dict[Name, int] = {}
     limits: dict[int, int] = {}
     for op in main.ops:
         for source, size in _indexed(op, shapes, sources, counted):
@@ -37,7 +37,7 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
 
 
 def _indexed(
-    op: Op, shapes: dict[Value, tuple[int, ...]], sources: dict[Value, frozenset[int]], counted: dict[Value, int]
+    op: Op, shapes: dict[Name, tuple[int, ...]], sources: dict[Name, frozenset[int]], counted: dict[Name, int]
 ) -> list[tuple[int, int]]:
     """Arguments that an operation takes for indices, and the size of the dimension."""
     none: frozenset[int] = frozenset()
@@ -57,18 +57,18 @@ def _indexed(
     return []
 
 
-def fixed(function: Function) -> frozenset[Value]:
+def fixed(function: Function) -> frozenset[Name]:
     """The values that a function, and each region in it for itself, computes from constants alone."""
-    found: set[Value] = set()
+    found: set[Name] = set()
     for op in operations(function):
         if op.name == "constant" or (op.name in KEEPS_INDICES and op.operands and found.issuperset(op.operands)):
             found.update(op.results)
     return frozenset(found)
 
 
-def independent(function: Function) -> frozenset[Value]:
+def independent(function: Function) -> frozenset[Name]:
     """The values of a function, outside of regions, that depend on none of its arguments."""
-    found: set[Value] = set()
+    found: set[Name] = set()
     for op in function.ops:
         if found.issuperset(used(op)) and not is_new(op):
             found.update(op.results)
@@ -80,7 +80,7 @@ def positive_arguments(module: Module) -> frozenset[int]:
     square root of its second moments. A guess for `positive`; products of a value with itself are not followed.
     """
     main = module.main
-    sources: dict[Value, frozenset[int]] = {
+    sources: dict[Name, frozenset[int]] = {
         value: frozenset({n})
         for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True))
         if is_float(type_.dtype)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hlo_verify.evaluate.numbers import is_float
-from hlo_verify.program.ir import Function, Module, Op, Value, operations
+from hlo_verify.program.ir import Function, Module, Name, Op, operations
 
 ANY_OPERAND = frozenset("multiply and dot_general convolution".split())
 """Operations that are 0 where one of the operands is."""
@@ -46,7 +46,7 @@ class Zeros:
     """For each value of a module, the arguments any one of which makes it 0; a bit for each."""
 
     module: Module
-    _by: dict[Value, int] = field(default_factory=dict)
+    _by: dict[Name, int] = field(default_factory=dict)
     _damage: list[int] = field(default_factory=list)
     """How many values each argument makes 0."""
 
@@ -61,7 +61,7 @@ class Zeros:
                 for n in _numbers(by):
                     self._damage[n] += 1
 
-    def sparing(self, refused: frozenset[Value], choice: int) -> frozenset[int]:
+    def sparing(self, refused: frozenset[Name], choice: int) -> frozenset[int]:
         """Arguments that are to be 0, so that those operations which were too large have few different elements: of
         each, one argument, the one that makes as little else 0 as can be, or by `choice` the next. An operation stands
         for all from its line: layers."""

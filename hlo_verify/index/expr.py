@@ -4,11 +4,11 @@ A digit `v[low, radix]` of a variable v is `(v div low) mod radix`; it ranges ov
 An `Index` is an integer constant plus integer multiples of digits and of a few opaque integers
 (remainders and quotients that do not split, clamped values, exact tables, values of terms).
 
-Canonical form. All digits of one variable are refined to their common cuts and then merged
+Canonical form. All digits of one variable are refined to their common breakpoints and then merged
 maximally (adjacent digits whose coefficients fit become one). Over a rectangular variable the
-coefficients on the finest cuts are determined by the function that the expression denotes, so
+coefficients on the finest breakpoints are determined by the function that the expression denotes, so
 two expressions over digits are equal as functions exactly when their canonical forms are
-identical. Objects are interned (`interned`): identical means `is`. Where cuts do not divide one another,
+identical. Objects are interned (`interned`): identical means `is`. Where breakpoints do not divide one another,
 digits are left as they are: the form is then sound, and merely not unique.
 """
 
@@ -101,7 +101,7 @@ def build(const: int, items: Iterable[tuple[Atom, int]]) -> Index:
 
 
 def _merge(live: list[tuple[Atom, int]]) -> list[tuple[Atom, int]]:
-    """Refine each variable's digits to their common cuts, then merge them maximally."""
+    """Refine each variable's digits to their common breakpoints, then merge them maximally."""
     by_var: dict[Var, list[tuple[Digit, int]]] = {}
     rest: list[tuple[Atom, int]] = []
     for atom, c in live:
@@ -115,17 +115,17 @@ def _merge(live: list[tuple[Atom, int]]) -> list[tuple[Atom, int]]:
 
 
 def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[Atom, int]]:
-    cuts = sorted({d.low for d, _ in digits} | {variable.size if d.top else d.low * d.radix for d, _ in digits})
-    if any(b % a for a, b in pairwise(cuts) if b != variable.size):
+    breakpoints = sorted({d.low for d, _ in digits} | {variable.size if d.top else d.low * d.radix for d, _ in digits})
+    if any(b % a for a, b in pairwise(breakpoints) if b != variable.size):
         return list(digits)
     fine: dict[int, int] = {}
     for d, c in digits:
         end = variable.size if d.top else d.low * d.radix
-        for cut in cuts:
-            if d.low <= cut < end:
-                fine[cut] = fine.get(cut, 0) + c * (cut // d.low)
+        for start in breakpoints:
+            if d.low <= start < end:
+                fine[start] = fine.get(start, 0) + c * (start // d.low)
     merged: list[tuple[int, int, int]] = []  # (low, end, coefficient)
-    for low, end in pairwise(cuts):
+    for low, end in pairwise(breakpoints):
         c = fine.get(low, 0)
         if not c:
             continue
@@ -287,7 +287,7 @@ def digit_of(e: Index, low: int, radix: int) -> Index:
 
 
 def clamp(e: Index, lo: int, hi: int) -> Index:
-    """`max(lo, min(e, hi))`; e itself where its range shows that nothing is cut."""
+    """`max(lo, min(e, hi))`; e itself where its range shows that it lies between them anyway."""
     if e.lo >= lo and e.hi <= hi:
         return e
     if lo >= hi or e.hi <= lo:

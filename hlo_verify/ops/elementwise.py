@@ -197,8 +197,8 @@ def _extremum(law: Function) -> Rule:
         for bound, e in ((args[0], y), (args[1], x)):
             known = _integers_by_place(bound)
             if known:
-                cut = [(on, (n, hi) if law == MAXIMUM else (lo, n)) for on, (n,) in known]
-                parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in cut)
+                clamped = [(on, (n, hi) if law == MAXIMUM else (lo, n)) for on, (n,) in known]
+                parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in clamped)
                 return result(op, algebra.add(*parts))
         return result(op, apply(law, (exact_integer(args[0]), exact_integer(args[1]))))
 
@@ -239,8 +239,8 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(dtype):
         e, bounds = as_index(x), _integers_by_place(low, high)
         if bounds:
-            cut = ((on, algebra.of_index(expr.clamp(e, min(lo, hi), hi))) for on, (lo, hi) in bounds)
-            return result(op, algebra.add(*(algebra.multiply(on, p) for on, p in cut)))
+            clamped = ((on, algebra.of_index(expr.clamp(e, min(lo, hi), hi))) for on, (lo, hi) in bounds)
+            return result(op, algebra.add(*(algebra.multiply(on, p) for on, p in clamped)))
         low, x, high = (Value(v.type, exact_integer(v)) for v in (low, x, high))
     elif not is_float(dtype):
         raise UnsupportedError(f"clamp of {dtype}", Unsupported.ELEMENT_TYPE)

@@ -35,7 +35,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """How a tensor is cut into blocks at the border of a region.
+    """How a tensor is split into blocks at the border of a region.
 
     `blocks[d, k]` is the block along dimension k that device d works on, of `counts[k]`; `addends[d]` its addend, of
     `addend_count`; `others[d]` numbers the devices with the same block and addend.
@@ -152,7 +152,7 @@ def _subgroups(text: object, shape: tuple[int, ...], device: Var) -> Sharding:
     return found.spread(device.size)
 
 
-def _cut(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Border:
+def _border_between(outer: Sharding, inner: Sharding, whole: tuple[int, ...], local: tuple[int, ...]) -> Border:
     """The border between a tensor's sharding outside of a region and that of its blocks inside.
 
     A dimension's tiles outside are its blocks, each in as many tiles as the dimension has inside.
@@ -195,7 +195,7 @@ def _to_shard(op: Op, args: list[Value], context: Context) -> list[Value]:
     device = _device(op, context)
     outer = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
     inner = _subgroups(op.attributes.get("sharding"), type_.shape, device)
-    return [Value(type_, enter(value, type_.shape, _cut(outer, inner, value.shape, type_.shape), device))]
+    return [Value(type_, enter(value, type_.shape, _border_between(outer, inner, value.shape, type_.shape), device))]
 
 
 def _to_full(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -204,7 +204,7 @@ def _to_full(op: Op, args: list[Value], context: Context) -> list[Value]:
     device = _device(op, context)
     outer = _subgroups(op.attributes.get("sharding"), type_.shape, device)
     inner = _subgroups(op.attributes.get("operand_sharding"), value.shape, device)
-    return [Value(type_, leave(value, type_.shape, _cut(outer, inner, type_.shape, value.shape), device))]
+    return [Value(type_, leave(value, type_.shape, _border_between(outer, inner, type_.shape, value.shape), device))]
 
 
 CUSTOM_CALLS["SPMDFullToShardShape"] = _to_shard

@@ -140,12 +140,12 @@ def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
         return b
     # What is 0 inside anyhow stays as it is: n slots that are filled one by one are n products, not 2^n.
     kept: list[tuple[Monomial, Number]] = []
-    cut: list[tuple[Monomial, Number]] = []
+    masked: list[tuple[Monomial, Number]] = []
     for item in b.items:
-        (cut if algebra.multiply(inside, make_poly((item,))).items else kept).append(item)
-    outside = algebra.logical_not(inside) if cut else ZERO
+        (masked if algebra.multiply(inside, make_poly((item,))).items else kept).append(item)
+    outside = algebra.logical_not(inside) if masked else ZERO
     return algebra.either(
-        algebra.multiply(inside, a), make_poly(tuple(kept)), algebra.multiply(outside, make_poly(tuple(cut)))
+        algebra.multiply(inside, a), make_poly(tuple(kept)), algebra.multiply(outside, make_poly(tuple(masked)))
     )
 
 

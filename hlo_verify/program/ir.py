@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hlo_verify.program.sharding import Sharding
 
-Value = int
-"""An SSA value: its number is unique within a module."""
+Name = int
+"""The name of an SSA value: a number that is unique within a module."""
 
 TILES = "hlo_verify.tiles"
 """The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
@@ -69,8 +69,8 @@ class Op:
     """
 
     name: str
-    operands: tuple[Value, ...]
-    results: tuple[Value, ...]
+    operands: tuple[Name, ...]
+    results: tuple[Name, ...]
     types: tuple[TensorType, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     regions: tuple[Function, ...] = ()
@@ -83,10 +83,10 @@ class Op:
 class Function:
     """A function or region body: `ops` in order, then `results` are returned."""
 
-    arguments: tuple[Value, ...]
+    arguments: tuple[Name, ...]
     argument_types: tuple[TensorType, ...]
     ops: tuple[Op, ...]
-    results: tuple[Value, ...]
+    results: tuple[Name, ...]
 
 
 def functions(function: Function) -> Iterator[Function]:
@@ -109,13 +109,13 @@ def operations(function: Function) -> Iterator[Op]:
 class Fresh:
     """Gives out values that no function has yet: numbers from `next` on."""
 
-    next: Value
+    next: Name
 
-    def one(self) -> Value:
+    def one(self) -> Name:
         self.next += 1
         return self.next - 1
 
-    def some(self, count: int) -> tuple[Value, ...]:
+    def some(self, count: int) -> tuple[Name, ...]:
         return tuple(self.one() for _ in range(count))
 
 
@@ -124,14 +124,14 @@ def fresh_in(function: Function) -> Fresh:
     return beyond(value_types(function))
 
 
-def beyond(values: Iterable[Value]) -> Fresh:
+def beyond(values: Iterable[Name]) -> Fresh:
     """Values that are none of these."""
     return Fresh(1 + max(values, default=-1))
 
 
-def value_types(function: Function) -> dict[Value, TensorType]:
+def value_types(function: Function) -> dict[Name, TensorType]:
     """The types of all values of a function and of its regions."""
-    found: dict[Value, TensorType] = {}
+    found: dict[Name, TensorType] = {}
     for each in functions(function):
         found.update(zip(each.arguments, each.argument_types, strict=True))
         for op in each.ops:
@@ -139,9 +139,9 @@ def value_types(function: Function) -> dict[Value, TensorType]:
     return found
 
 
-def captured(op: Op) -> list[Value]:
+def captured(op: Op) -> list[Name]:
     """The values around an operation that its regions refer to."""
-    found: list[Value] = []
+    found: list[Name] = []
     for region in op.regions:
         inside = set(region.arguments)
         for inner in region.ops:
@@ -151,7 +151,7 @@ def captured(op: Op) -> list[Value]:
     return found
 
 
-def used(op: Op) -> set[Value]:
+def used(op: Op) -> set[Name]:
     """The values that an operation uses, those that its regions take from outside among them."""
     return {*op.operands, *captured(op)}
 

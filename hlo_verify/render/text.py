@@ -19,7 +19,7 @@ LINE = 160
 """The most characters of a reason that a result's line shows."""
 
 LONGEST = 600
-"""Longer terms and operations are cut in the middle."""
+"""Longer terms and operations are shortened in the middle."""
 
 _COLORS = {Verdict.PROVED: 32, Verdict.REFUTED: 31, Verdict.UNKNOWN: 33}
 

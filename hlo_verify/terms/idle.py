@@ -60,12 +60,12 @@ def _attained(e: Index) -> frozenset[int] | None:
     return None if values is None else frozenset(values.tolist())
 
 
-def is_cut(e: Index) -> bool:
+def is_limited(e: Index) -> bool:
     """Whether a clamp, a quotient, a remainder or the machine value of a sum occurs in an index expression."""
     return any(isinstance(a, Opaque) and (a.operator in ("clamp", "mod", "div") or is_sum(a)) for a, _ in e.items)
 
 
-def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
+def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
     """e with every clamp or remainder replaced by its argument where a guard's interval allows it."""
     parts = [expr.constant(e.const)]
     for atom, c in e.items:
@@ -77,7 +77,7 @@ def uncut(e: Index, forms: Mapping[Index, Guard]) -> Index:
                 lo, hi = _range_under(exact, forms)
                 new = exact if atom.lo <= lo and hi <= atom.hi else new
         elif isinstance(atom, Opaque) and atom.operator in ("clamp", "mod", "div"):
-            inner = uncut(atom.exprs[0], forms)
+            inner = unlimited(atom.exprs[0], forms)
             if atom.operator == "clamp":
                 lo, hi = _range_under(inner, forms)
                 fits = lo >= atom.args[0] and hi <= atom.args[1]

@@ -22,8 +22,8 @@ from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read, value_of
 from hlo_verify.terms.used import used
 
 Piece = tuple[Var, int]
-"""A bound variable and a cut of it: the part of its values from there to the next cut. `(v, 1)` and `(v, 4)` are
-`v mod 4` and `v div 4` where a variable is cut at 4."""
+"""A bound variable and a breakpoint of it: the part of its values from there to the next one. `(v, 1)` and `(v, 4)` are
+`v mod 4` and `v div 4` where a variable is split at 4."""
 
 Uses = dict[Piece, set[tuple[int, int]]]
 """Where each piece occurs: the index expressions, by number, with the coefficient that it has there."""
@@ -64,16 +64,18 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> Merged | None:
     spans: dict[Var, set[tuple[int, int]]] = {v: set() for v in bound}
     for digit, _, _ in _digits(found, variables):
         spans[digit.var].add((digit.low, _end(digit)))
-    cuts = {v: _cuts(v, own) for v, own in spans.items()}
+    breakpoints = {v: _breakpoints(v, own) for v, own in spans.items()}
     uses: Uses = {}
     for digit, e, c in _digits(found, variables):
-        for low in cuts[digit.var]:
+        for low in breakpoints[digit.var]:
             if digit.low <= low < _end(digit):
                 uses.setdefault((digit.var, low), set()).add((e.uid, c * (low // digit.low)))
-        ends = {*cuts[digit.var], digit.var.size}
+        ends = {*breakpoints[digit.var], digit.var.size}
         if not {digit.low, _end(digit)} <= ends:  # no pieces: it lies beside nothing, or is joined and split for ever
             uses.setdefault((digit.var, 1), set()).add((-digit.var.uid, 1))
-    return _join(bound, bodies, cuts, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
+    return (
+        _join(bound, bodies, breakpoints, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
+    )
 
 
 def _digits(found: dict[int, Index], variables: frozenset[Var]) -> Iterator[tuple[Digit, Index, int]]:
@@ -193,7 +195,7 @@ def _rotations(p: Poly, v: Var) -> int:
     return sum(isinstance(a, Opaque) and v in a.free for e in found.values() for a, _ in e.items)
 
 
-def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:
+def _breakpoints(v: Var, spans: set[tuple[int, int]]) -> list[int]:
     """Where to split a variable: all ends of its digits if they divide one another and its size, else nowhere."""
     points = sorted({low for low, _ in spans} | {end for _, end in spans} | {1, v.size})
     if any(b % a for a, b in pairwise(points)):
@@ -201,18 +203,24 @@ def _cuts(v: Var, spans: set[tuple[int, int]]) -> list[int]:
     return points[:-1] if len(points) > 1 else [1]
 
 
-def _join(bound: Sequence[Var], bodies: tuple[Poly, ...], cuts: dict[Var, list[int]], uses: Uses) -> Merged | None:
+def _join(
+    bound: Sequence[Var], bodies: tuple[Poly, ...], breakpoints: dict[Var, list[int]], uses: Uses
+) -> Merged | None:
     """The bodies with a new variable for each chain of pieces that always lie side by side.
 
     In x[a + 4*b] with a < 4, the uses of a are {(x's index, 1)} and those of b {(x's index, 4)}: b is used wherever a
     is, with 4 times its coefficient, and 4 is how many values a has. So b lies directly above a, and the chain a, b
     becomes one variable k: a is `k mod 4`, b is `k div 4`.
     """
-    sizes = {(v, low): end // low for v in bound for low, end in zip(cuts[v], [*cuts[v][1:], v.size], strict=True)}
+    sizes = {
+        (v, low): end // low
+        for v in bound
+        for low, end in zip(breakpoints[v], [*breakpoints[v][1:], v.size], strict=True)
+    }
     chains = _chains(list(uses), _above(uses, sizes))
-    if all(len(chain) == 1 for chain in chains) and all(len(c) == 1 for c in cuts.values()):
+    if all(len(chain) == 1 for chain in chains) and all(len(c) == 1 for c in breakpoints.values()):
         return None
-    if all(_same(chain, cuts) for chain in chains):
+    if all(_same(chain, breakpoints) for chain in chains):
         return None
     parts: dict[Var, list[Index]] = {v: [] for v in bound}
     new_bound: list[Var] = []
@@ -220,16 +228,16 @@ def _join(bound: Sequence[Var], bodies: tuple[Poly, ...], cuts: dict[Var, list[i
         merged = expr.fresh("f", prod(sizes[piece] for piece in chain))
         new_bound.append(merged)
         low = 1
-        for v, cut in chain:
-            digit = expr.digit_of(expr.of_var(merged), low, sizes[v, cut])
-            parts[v].append(expr.scale(digit, cut))
-            low *= sizes[v, cut]
+        for v, start in chain:
+            digit = expr.digit_of(expr.of_var(merged), low, sizes[v, start])
+            parts[v].append(expr.scale(digit, start))
+            low *= sizes[v, start]
     mapping = {v: expr.add(*ps) for v, ps in parts.items() if ps}
     for v in bound:
         if v not in mapping:
             new_bound.append(v)
         else:  # digits that do not occur still count: sum v<4. f(v mod 2) = 2 * sum v<2. f(v)
-            new_bound.extend(expr.fresh("f", sizes[v, low]) for low in cuts[v] if (v, low) not in uses)
+            new_bound.extend(expr.fresh("f", sizes[v, low]) for low in breakpoints[v] if (v, low) not in uses)
     used("digits joined")
     substitution = algebra.Substitution(mapping)
     return new_bound, tuple(substitution.poly(body) for body in bodies)
@@ -263,7 +271,7 @@ def _chains(pieces: list[Piece], above: dict[Piece, Piece]) -> list[list[Piece]]
     return chains + [[piece] for piece in pieces if piece not in covered]
 
 
-def _same(chain: list[Piece], cuts: dict[Var, list[int]]) -> bool:
+def _same(chain: list[Piece], breakpoints: dict[Var, list[int]]) -> bool:
     """Whether a chain is one whole variable again."""
     v = chain[0][0]
-    return [(v, low) for low in cuts[v]] == chain
+    return [(v, low) for low in breakpoints[v]] == chain

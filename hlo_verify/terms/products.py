@@ -14,7 +14,7 @@ from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER
-from hlo_verify.terms.idle import is_cut, needless, uncut
+from hlo_verify.terms.idle import is_limited, needless, unlimited
 from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import (
@@ -253,10 +253,10 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
     changed = False
     for atom, p in mono:
         new = atom
-        if isinstance(atom, Read) and any(is_cut(e) for e in atom.indices):
-            new = make_read(atom.tensor, tuple(uncut(e, forms) for e in atom.indices))
+        if isinstance(atom, Read) and any(is_limited(e) for e in atom.indices):
+            new = make_read(atom.tensor, tuple(unlimited(e, forms) for e in atom.indices))
             changed = changed or new is not atom
-        elif isinstance(atom, Apply) and _has_cut(atom):
+        elif isinstance(atom, Apply) and _is_of_limited(atom):
             freed = power_of(_uncut_atom(atom, forms), p)
             is_new = len(freed.items) == 1 and freed.items[0] != (((atom, p),), 1) and freed.items[0][1] == 1
             # Building a function anew may order its arguments otherwise, and so for ever: the guards must matter.
@@ -264,9 +264,9 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
                 rest = tuple(item for item in mono if item[0] is not atom)
                 used("idle clamp")
                 return multiply_monomials(rest, freed.items[0][0])
-        elif isinstance(atom, Guard) and is_cut(atom.form) and len(forms) > 1:
-            form = uncut(atom.form, {f: g for f, g in forms.items() if g is not atom})
-            if form is not atom.form and form is not uncut(atom.form, {}):  # likewise: the other guards must matter
+        elif isinstance(atom, Guard) and is_limited(atom.form) and len(forms) > 1:
+            form = unlimited(atom.form, {f: g for f, g in forms.items() if g is not atom})
+            if form is not atom.form and form is not unlimited(atom.form, {}):  # likewise: the other guards must matter
                 rest = tuple(item for item in mono if item[0] is not atom)
                 used("idle clamp")
                 return _times_guard(rest, guards.interval_atom(form, atom.lo, atom.hi))
@@ -278,11 +278,11 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
 
 
 @once_a_session
-def _has_cut(atom: Apply) -> bool:
+def _is_of_limited(atom: Apply) -> bool:
     """Whether a function's arguments read at clamped or divided indices."""
     inner = (a for arg in atom.args for mono, _ in arg.items for a, _ in mono)
     return any(
-        (isinstance(a, Read) and any(is_cut(e) for e in a.indices)) or (isinstance(a, Apply) and _has_cut(a))
+        (isinstance(a, Read) and any(is_limited(e) for e in a.indices)) or (isinstance(a, Apply) and _is_of_limited(a))
         for a in inner
     )
 
@@ -292,8 +292,8 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
     from hlo_verify.terms.laws import apply  # the laws themselves use this module
 
     if isinstance(atom, Read):
-        return read(atom.tensor, [uncut(e, forms) for e in atom.indices])
-    if not isinstance(atom, Apply) or not _has_cut(atom):
+        return read(atom.tensor, [unlimited(e, forms) for e in atom.indices])
+    if not isinstance(atom, Apply) or not _is_of_limited(atom):
         return of_atom(atom)
     args = (mapped(arg, lambda mono: product_with(mono, lambda a: _uncut_atom(a, forms))) for arg in atom.args)
     return apply(atom.function, tuple(args))

@@ -47,16 +47,16 @@ def pieces(p: Poly, bound: Sequence[Var] = ()) -> list[Piece]:
     if guard is None or not allows("step_forms", count) or len(p.items) > 3 * limit_of("step_pieces"):
         return []
     form = guard.form
-    cuts: set[int] = set()
+    breakpoints: set[int] = set()
     parts: list[tuple[int | None, int | None, Monomial, Number]] = []
     for mono, c in p.items:
         own = next((a for a, _ in mono if isinstance(a, Guard) and a.form is form), None)
         lo, hi = (own.lo, own.hi) if own is not None else (None, None)
-        cuts.update(x for x in (lo, None if hi is None else hi + 1) if x is not None)
+        breakpoints.update(x for x in (lo, None if hi is None else hi + 1) if x is not None)
         parts.append((lo, hi, tuple(item for item in mono if item[0] is not own), c))
-    if not allows("step_pieces", len(cuts) + 1):
+    if not allows("step_pieces", len(breakpoints) + 1):
         return []
-    edges = [None, *sorted(cuts), None]
+    edges = [None, *sorted(breakpoints), None]
     found = []
     for start, end in pairwise(edges):
         last = None if end is None else end - 1
@@ -76,6 +76,6 @@ def forms(p: Poly) -> set[Index]:
 
 
 def _covers(lo: int | None, hi: int | None, start: int | None, last: int | None) -> bool:
-    """Whether an interval holds all of a piece between two neighbouring cuts."""
+    """Whether an interval holds all of a piece between two neighbouring breakpoints."""
     above = lo is None or (start is not None and start >= lo)
     return above and (hi is None or (last is not None and last <= hi))

@@ -14,7 +14,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.program.ir import Function, Op, Value
+from hlo_verify.program.ir import Function, Name, Op
 from hlo_verify.program.mesh import Mesh
 from hlo_verify.program.op_families import BY_PARTITION, COLLECTIVES
 from hlo_verify.program.sharding import device_counts
@@ -90,8 +90,8 @@ def _from_meshes(meshes: tuple[Mesh, ...]) -> Iterator[Evidence]:
 
 def _from_ops(function: Function) -> Iterator[Evidence]:
     """From a body and those inside it."""
-    constants: dict[Value, tuple[int, ...]] = {}
-    partition_ids: set[Value] = set()
+    constants: dict[Name, tuple[int, ...]] = {}
+    partition_ids: set[Name] = set()
     for op in function.ops:
         if op.name == "constant":
             constants[op.results[0]] = op.types[0].shape
@@ -105,7 +105,7 @@ def _from_ops(function: Function) -> Iterator[Evidence]:
             yield from _from_ops(region)
 
 
-def _from_table(op: Op, constants: dict[Value, tuple[int, ...]], partition_ids: set[Value]) -> Iterator[Evidence]:
+def _from_table(op: Op, constants: dict[Name, tuple[int, ...]], partition_ids: set[Name]) -> Iterator[Evidence]:
     table, *starts = op.operands
     for size, taken, start in zip(constants.get(table, ()), op.attributes["slice_sizes"], starts, strict=False):
         if start in partition_ids and taken == 1:

@@ -15,11 +15,11 @@ from hlo_verify.passes.canonicalize.defaults import RULES
 from hlo_verify.passes.canonicalize.locations import Locations
 from hlo_verify.passes.canonicalize.resources import Resources
 from hlo_verify.program import sharding_text
-from hlo_verify.program.ir import UNREAD_FIELDS, Function, Op, TensorType, Value
+from hlo_verify.program.ir import UNREAD_FIELDS, Function, Name, Op, TensorType
 from hlo_verify.program.mesh import Mesh, device_order_of, read_mesh
 from hlo_verify.program.op_families import BORDERS
 
-Values = tuple[Value, ...]
+Values = tuple[Name, ...]
 Environment = dict[Any, Values]
 """The flat values that each MLIR value stands for: one, or the leaves of a tuple."""
 
@@ -61,7 +61,7 @@ class Builder:
         return tuple(leaf for type_ in types for leaf in self.flat_type(type_))
 
     def bind(self, arguments: Iterable[Any], env: Environment) -> Values:
-        bound: list[Value] = []
+        bound: list[Name] = []
         for argument in arguments:
             env[argument] = self.fresh(len(self.flat_type(argument.type)))
             bound += env[argument]
@@ -179,7 +179,7 @@ class Builder:
             inner[argument] = tuple(next(operands) for _ in self.flat_type(argument.type))
         self.let(operation, self.block(block, inner, ops), env)
 
-    def let(self, operation: Any, values: Iterable[Value], env: Environment) -> None:
+    def let(self, operation: Any, values: Iterable[Name], env: Environment) -> None:
         """Let the operation's results be these flat values."""
         remaining = list(values)
         if len(remaining) != len(self.flat_types(result.type for result in operation.results)):

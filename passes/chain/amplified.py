@@ -24,8 +24,7 @@ from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
-from hlo_verify.program.ir import Function, Module, Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Function, Module, Name, Op
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming

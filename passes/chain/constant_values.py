@@ -14,7 +14,7 @@ import numpy as np
 
 from hlo_verify.limits import allows
 from hlo_verify.program.element_types import DTYPES
-from hlo_verify.program.ir import Function, Op, Value, operations
+from hlo_verify.program.ir import Function, Name, Op, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
 Key = tuple[str, bytes]
@@ -106,7 +106,7 @@ def _scalar(dtype: str) -> Any:
 
 def computed(function: Function) -> list[Computed]:
     """What a module computes from constants alone, the constants themselves too."""
-    known: dict[Value, Computed] = {}
+    known: dict[Name, Computed] = {}
     for op in operations(function):
         found = _of(op, known)
         if found is not None:
@@ -124,7 +124,7 @@ def joined(numbers: list[Computed]) -> Iterator[Computed]:
             yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
 
 
-def _of(op: Op, known: Mapping[Value, Computed]) -> Computed | None:
+def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
     if not op.operands:
         return literal(op)
     operands = [known.get(v) for v in op.operands]

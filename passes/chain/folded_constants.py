@@ -18,7 +18,7 @@ import numpy as np
 
 from hlo_verify.passes.chain.constant_values import Computed, Key, computed, is_near, joined, literal
 from hlo_verify.program.element_types import DTYPES
-from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, fresh_in, operations
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
@@ -27,7 +27,7 @@ class Reading:
     """A module with constants written out as what they were computed from, and the values that stand for these."""
 
     module: Module
-    meant: Mapping[Value, Computed] = field(default_factory=dict)
+    meant: Mapping[Name, Computed] = field(default_factory=dict)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Folded:
 class Use:
     """An operand of the operation that gives a value, of which it is the first result; and the operand's type."""
 
-    user: Value
+    user: Name
     number: int
     type: TensorType
 
@@ -113,7 +113,7 @@ def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> li
 
 
 def _uses(function: Function) -> Uses:
-    numbers: dict[Value, tuple[Key, TensorType]] = {}
+    numbers: dict[Name, tuple[Key, TensorType]] = {}
     uses: dict[Key, dict[Use, Seen]] = {}
     for op in operations(function):
         found = literal(op)
@@ -137,10 +137,10 @@ def _uses(function: Function) -> Uses:
 def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Reading:
     if not meant:
         return Reading(module)
-    by_user: dict[Value, list[tuple[Use, Computed]]] = {}
+    by_user: dict[Name, list[tuple[Use, Computed]]] = {}
     for use, found in meant.items():
         by_user.setdefault(use.user, []).append((use, found))
-    stand_for: dict[Value, Computed] = {}
+    stand_for: dict[Name, Computed] = {}
     main = _rewritten(module.main, by_user, fresh_in(module.main), stand_for)
     reading = Reading(replace(module, main=main), stand_for)
     return replace(reading, module=replace(reading.module, notes=(*module.notes, *reading.said)))
@@ -151,9 +151,9 @@ def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Reading:
 
 def _rewritten(
     function: Function,
-    meant: Mapping[Value, Iterable[tuple[Use, Computed]]],
+    meant: Mapping[Name, Iterable[tuple[Use, Computed]]],
     fresh: Fresh,
-    stand_for: dict[Value, Computed],
+    stand_for: dict[Name, Computed],
 ) -> Function:
     """The function with the computations of numbers in place of them; `stand_for` is told their results."""
     ops: list[Op] = []
@@ -172,12 +172,12 @@ def _written_out(found: Computed, result_type: TensorType, user: Op, fresh: Fres
     """The operations that compute a number, and then give it the type of an operand of some operation."""
     ops: list[Op] = []
 
-    def add(name: str, operands: tuple[Value, ...], type_: TensorType, attributes: Mapping[str, Any]) -> Value:
+    def add(name: str, operands: tuple[Name, ...], type_: TensorType, attributes: Mapping[str, Any]) -> Name:
         new = Op(name, operands, (fresh.one(),), (type_,), attributes, location=user.location, source=user.source)
         ops.append(new)
         return new.results[0]
 
-    def write(x: Computed) -> Value:
+    def write(x: Computed) -> Name:
         operands = tuple(map(write, x.operands))
         attributes = {} if operands else {"value": np.array(x.rounded, DTYPES[x.dtype])}
         return add(x.name, operands, TensorType((), x.dtype), attributes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hlo_verify.program.ir import Function, Module, Op, TensorType, Value, fresh_in, operations
+from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, fresh_in, operations
 from hlo_verify.program.mesh import AxisReference, Mesh
 from hlo_verify.program.op_families import family
 from hlo_verify.program.operations import Family
@@ -105,7 +105,7 @@ def _without_shardings(function: Function) -> Function:
     return replace(function, ops=tuple(ops))
 
 
-def _reshape(operand: Value, result: Value, type_: TensorType) -> Op:
+def _reshape(operand: Name, result: Name, type_: TensorType) -> Op:
     return Op("reshape", (operand,), (result,), (type_,))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, Value, beyond, operations, value_types
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, beyond, operations, value_types
 
 
 def rejoined(module: Module) -> Module:
@@ -24,7 +24,7 @@ def rejoined(module: Module) -> Module:
     return module if main is module.main else replace(module, main=main)
 
 
-def _rejoined(function: Function, types: Mapping[Value, TensorType], fresh: Fresh) -> Function:
+def _rejoined(function: Function, types: Mapping[Name, TensorType], fresh: Fresh) -> Function:
     makers = {value: op for op in function.ops for value in op.results}
     ops: list[Op] = []
     changed = False
@@ -41,7 +41,7 @@ def _rejoined(function: Function, types: Mapping[Value, TensorType], fresh: Fres
     return replace(function, ops=tuple(ops)) if changed else function
 
 
-def _whole(op: Op, makers: Mapping[Value, Op], types: Mapping[Value, TensorType]) -> Op | None:
+def _whole(op: Op, makers: Mapping[Name, Op], types: Mapping[Name, TensorType]) -> Op | None:
     """The all-to-all that a concatenation is the last step of, but for the type of its elements.
 
     It joins all results of one exchange, in order, whose operands are all slices of one tensor, in order, all along
@@ -50,7 +50,7 @@ def _whole(op: Op, makers: Mapping[Value, Op], types: Mapping[Value, TensorType]
     if op.name != "concatenate":
         return None
 
-    def before(value: Value) -> Value:
+    def before(value: Name) -> Name:
         """A value as it was before it was converted from a floating-point type to another."""
         while (made := makers.get(value)) is not None and made.name == "convert":
             if not all(is_float(types[v].dtype) for v in (value, made.operands[0])):

@@ -9,7 +9,7 @@ from typing import Any
 
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.prove.layers import Keys
-from hlo_verify.program.ir import Function, Module, Op, Value, operations
+from hlo_verify.program.ir import Function, Module, Name, Op, operations
 from hlo_verify.program.op_families import EFFECTS, REPEATABLE
 
 _REPEATABLE = SHAREABLE | REPEATABLE
@@ -28,7 +28,7 @@ class Programs:
 
     def of(self, module: Module) -> int:
         main = module.main
-        names: dict[Value, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
+        names: dict[Name, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
         effects: list[int] = []
         results = self._function(main, names, Counter(), effects, ())
         types = main.argument_types, module.result_types
@@ -41,7 +41,7 @@ class Programs:
     def _function(
         self,
         function: Function,
-        names: dict[Value, Any],
+        names: dict[Name, Any],
         times: Counter[Any],
         effects: list[int],
         place: tuple[Any, ...],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hlo_verify.program.ir import Function, Module, Op, Value, operations, used
+from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import is_identity
 from hlo_verify.program.sharding_text import is_tuple, leaves
 
@@ -20,7 +20,7 @@ def slim(module: Module) -> Module:
     return replace(module, main=_slim(module.main, {}))
 
 
-def _slim(function: Function, same: dict[Value, Value]) -> Function:
+def _slim(function: Function, same: dict[Name, Name]) -> Function:
     """The function with values replaced by those that they are the same as."""
     ops: list[Op] = []
     needed = _needed(function)
@@ -34,7 +34,7 @@ def _slim(function: Function, same: dict[Value, Value]) -> Function:
     return replace(function, ops=tuple(ops), results=tuple(same.get(v, v) for v in function.results))
 
 
-def _needed(function: Function) -> set[Value]:
+def _needed(function: Function) -> set[Name]:
     """The values that something needs. An annotation of what nobody needs (JAX writes one on each result of a loop in
     a manual region) is no need."""
     needed = {*function.results}
@@ -44,7 +44,7 @@ def _needed(function: Function) -> set[Value]:
     return needed
 
 
-def _loop(op: Op, same: dict[Value, Value], needed: set[Value]) -> Op:
+def _loop(op: Op, same: dict[Name, Name], needed: set[Name]) -> Op:
     condition, body = op.regions
     kept = _kept(op, needed)
     for k, initial in enumerate(op.operands):
@@ -86,7 +86,7 @@ def _attributes(op: Op, kept: list[int]) -> dict[str, Any]:
     return attributes
 
 
-def _kept(op: Op, needed: set[Value]) -> list[int]:
+def _kept(op: Op, needed: set[Name]) -> list[int]:
     """What a loop carries that a result which is needed depends on, or how often it turns."""
     condition, body = op.regions
     kept = {k for k, result in enumerate(op.results) if result in needed}
@@ -99,7 +99,7 @@ def _kept(op: Op, needed: set[Value]) -> list[int]:
         kept |= more
 
 
-def _used(function: Function, results: tuple[Value, ...]) -> set[Value]:
+def _used(function: Function, results: tuple[Name, ...]) -> set[Name]:
     """The values that some results are made of."""
     found = {*results}
     for op in reversed(function.ops):
@@ -108,6 +108,6 @@ def _used(function: Function, results: tuple[Value, ...]) -> set[Value]:
     return found
 
 
-def _live(function: Function, results: tuple[Value, ...]) -> tuple[Op, ...]:
+def _live(function: Function, results: tuple[Name, ...]) -> tuple[Op, ...]:
     live = _used(function, results)
     return tuple(op for op in function.ops if live.intersection(op.results))

@@ -24,8 +24,7 @@ from hlo_verify.passes.diagnose.shard_match import Match
 from hlo_verify.passes.diagnose.wrong_operands import Operands
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Location
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name
 from hlo_verify.program.op_families import FILLS, PARTS, REDUCTIONS, RESHAPES
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.stages import Step
-from hlo_verify.program.ir import Location, Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name, Op
 from hlo_verify.program.op_families import BRANCHES
 
 

@@ -9,8 +9,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.passes.diagnose.dataflow import Flow
 from hlo_verify.passes.diagnose.shard_match import Match
 from hlo_verify.passes.prove.stages import Step
-from hlo_verify.program.ir import Location
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name
 from hlo_verify.program.op_families import RESHAPES
 
 IN_BETWEEN = 8

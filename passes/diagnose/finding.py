@@ -22,8 +22,7 @@ from hlo_verify.passes.diagnose.shard_match import Match
 from hlo_verify.passes.diagnose.term_contents import indices, tensors
 from hlo_verify.passes.prove.notation import number, variable
 from hlo_verify.passes.prove.stages import Stages, Step
-from hlo_verify.program.ir import Location, Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name, Op
 from hlo_verify.report import Finding
 from hlo_verify.terms.term import Poly
 

@@ -8,7 +8,7 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.passes.diagnose.dataflow import Flow
 from hlo_verify.passes.diagnose.fault import Fault
 from hlo_verify.passes.diagnose.lost_values import Values
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Name
 from hlo_verify.program.op_families import COLLECTIVES, RESHAPES
 
 DEEP = 12

@@ -11,8 +11,7 @@ from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.omissions import Omissions
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Name, Op
 
 
 @dataclass(slots=True)

@@ -17,8 +17,7 @@ from hlo_verify.passes.diagnose.term_contents import tensors
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.stages import Stages, Step
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Name, Op
 from hlo_verify.terms.term import Poly
 
 NEAREST = 24

@@ -15,8 +15,7 @@ from hlo_verify.passes.diagnose.lockstep import Alike
 from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.term_contents import is_computed
 from hlo_verify.passes.diagnose.wrong_offsets import Offsets
-from hlo_verify.program.ir import Location, Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name, Op
 from hlo_verify.program.op_families import COLLECTIVES, LINEAR, REDUCTIONS, RESHAPES, SCALES, SLICES
 
 DEEP = 12

@@ -16,8 +16,7 @@ from hlo_verify.passes.diagnose.lost_values import NEAREST, Values
 from hlo_verify.passes.diagnose.shard_match import Match
 from hlo_verify.passes.diagnose.term_contents import tensors
 from hlo_verify.passes.prove.stages import Step
-from hlo_verify.program.ir import Location
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name
 from hlo_verify.terms.term import Poly
 
 DEEP = 8

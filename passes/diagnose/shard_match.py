@@ -204,16 +204,18 @@ class Shards:
         return lighten(reduce_sum(bound, moved) if reducer == "sum" else reduce_extremum(reducer, bound, moved), dtype)
 
     def _digits(self, term: Poly) -> list[Digit]:
-        """The digits of the device that a term depends on, cut where placements cut them."""
+        """The digits of the device that a term depends on, split where placements split them."""
         device = self.stages.device
         inside = [a for e in indices(term) for a in digits_of(e, device)]
-        cuts = {1, device.size}
+        breakpoints = {1, device.size}
         for a in inside:
-            cuts.update((a.low, min(a.low * a.radix, device.size)))
+            breakpoints.update((a.low, min(a.low * a.radix, device.size)))
         for found in self._starts.values():
             for start in found:
-                cuts.update(c for a in digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size)))
-        ordered = sorted(cuts)
+                breakpoints.update(
+                    c for a in digits_of(start, device) for c in (a.low, min(a.low * a.radix, device.size))
+                )
+        ordered = sorted(breakpoints)
         pieces = []
         for low, high in pairwise(ordered):
             if high % low == 0 and any(a.low < high and low < a.low * a.radix for a in inside):

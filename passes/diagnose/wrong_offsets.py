@@ -11,8 +11,7 @@ from hlo_verify.passes.diagnose.fault import Fault
 from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.term_contents import indices, is_computed
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Location
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Location, Name
 from hlo_verify.program.op_families import COLLECTIVES, LOOKUPS, RESHAPES, SCALES
 from hlo_verify.terms import algebra
 

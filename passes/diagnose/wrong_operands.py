@@ -17,7 +17,7 @@ from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.term_contents import form
 from hlo_verify.passes.prove.stages import Step
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Name
 from hlo_verify.program.op_families import INDEXED, RESHAPES
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Poly

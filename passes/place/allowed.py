@@ -204,16 +204,16 @@ class _End:
         if not self.factor:
             return value
         if not whole:
-            return writer.summed(_cut(writer, value, (0,) * len(self.common), self.common), self.sharding.devices)
+            return writer.summed(_sliced(writer, value, (0,) * len(self.common), self.common), self.sharding.devices)
         counts = [-(-size // local) for size, local in zip(value.type.shape, self.shard, strict=True)]
         parts = [
-            _cut(writer, value, [k * local for k, local in zip(at, self.shard, strict=True)], self.common)
+            _sliced(writer, value, [k * local for k, local in zip(at, self.shard, strict=True)], self.common)
             for at in product(*map(range, counts))
         ]
         return writer.scaled(reduce(writer.added, parts), self.factor)
 
 
-def _cut(writer: Writer, value: Any, starts: Sequence[int], sizes: Sequence[int]) -> Any:
+def _sliced(writer: Writer, value: Any, starts: Sequence[int], sizes: Sequence[int]) -> Any:
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         value = value if size == value.type.shape[k] else writer.sliced(value, k, start, size)
     return value

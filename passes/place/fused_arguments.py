@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from hlo_verify.passes.load.front import Taken, Writer, as_they_are, put_in_front
-from hlo_verify.program.ir import Module, TensorType, Value
+from hlo_verify.program.ir import Module, Name, TensorType
 
 
 def segments(logical: Module, partitioned: Module, n: int, k: int) -> Iterator[tuple[int, ...]]:
@@ -28,9 +28,9 @@ def segments(logical: Module, partitioned: Module, n: int, k: int) -> Iterator[t
 
 
 def _breaks(module: Module, size: int) -> set[tuple[int, ...]]:
-    """Where dimensions of that size are cut: by slices that are next to each other, or by a reshape."""
-    types: dict[Value, TensorType] = dict(zip(module.main.arguments, module.main.argument_types, strict=True))
-    sliced: dict[tuple[Value, int], set[int]] = {}
+    """Where dimensions of that size are split: by slices that are next to each other, or by a reshape."""
+    types: dict[Name, TensorType] = dict(zip(module.main.arguments, module.main.argument_types, strict=True))
+    sliced: dict[tuple[Name, int], set[int]] = {}
     found: set[tuple[int, ...]] = set()
     for op in module.main.ops:
         types.update(zip(op.results, op.types, strict=True))

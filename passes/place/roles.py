@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import groupby
 
-from hlo_verify.program.ir import Module, Op, Value
+from hlo_verify.program.ir import Module, Name, Op
 from hlo_verify.program.op_families import LINEAR, REDUCTIONS, RESHAPES, SCALES
 
 DEEP = 6
@@ -27,7 +27,7 @@ def roles(logical: Module, partitioned: Module, arguments: Collection[int]) -> l
     return [tuple(each) for each in together.values()]
 
 
-Users = dict[Value, list[Op]]
+Users = dict[Name, list[Op]]
 
 
 def _users(module: Module) -> Users:
@@ -38,7 +38,7 @@ def _users(module: Module) -> Users:
     return users
 
 
-def _uses(value: Value, users: Users, deep: int) -> Sequence[object]:
+def _uses(value: Name, users: Users, deep: int) -> Sequence[object]:
     """How a value is used, each way once: by which operations, as which operand, and what is done with that."""
     found = []
     for op in users.get(value, ()):
@@ -59,7 +59,7 @@ def added_up(partitioned: Module) -> list[int]:
     made = {result: op for op in partitioned.main.ops for result in op.results}
     number = {argument: n for n, argument in enumerate(partitioned.main.arguments)}
     found: dict[int, None] = {}
-    seen: set[Value] = set()
+    seen: set[Name] = set()
     for op in partitioned.main.ops:
         todo = list(op.operands) if op.name in REDUCTIONS else []
         while todo:

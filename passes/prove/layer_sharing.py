@@ -5,17 +5,18 @@ and other tensors that terms do not look into. Two layers of a network have equa
 first time that a form occurs, its operation is interpreted; after that the value is only noted, and its term is made
 by renaming leaves where something asks for it.
 
-A form would reach back to the beginning of the program, and each layer would have its own, were it not cut where
-a layer passes on to the next one (`layers.cuts`): there the value becomes a tensor of its own, a leaf. What is
+A form would reach back to the beginning of the program, and each layer would have its own, did it not end where
+a layer passes on to the next one (`layers.boundaries`): there the value becomes a tensor of its own, a leaf. What is
 derived from it holds for any tensor, so for this one. A device's value that is equal to a shard of such a value by
-construction becomes a read of the same leaf. What cannot be proved so is left to `passes.stages`, which cuts nothing.
+construction becomes a read of the same leaf. What cannot be proved so is left to `stages`, which knows no boundaries.
 
-An example, of layers `x1 = x0 + tanh(x0 @ w0)`, `x2 = x1 + tanh(x1 @ w1)`, ..., cut at every x. The first layer is
-interpreted: x1 is a definition over the leaves x0 and w0. That definition is *sealed*: a new tensor, X1, stands for
-it, and whatever would read the definition reads X1 from then on, on a device too, where the partial products of
-`x0 @ w0` were summed up. Of the second layer no operation is interpreted: `x1 @ w1` is the form of `x0 @ w0` of the
-leaves X1 and w1, and so on to x2, which is the cut form that X1 stood for, of X1 and w1: its own stand-in, X2. The
-definition of x2 is made only if a device computes it in some other way, so that it is needed to recognise X2.
+An example, of layers `x1 = x0 + tanh(x0 @ w0)`, `x2 = x1 + tanh(x1 @ w1)`, ..., where every x is a boundary. The first
+layer is interpreted: x1 is a definition over the leaves x0 and w0. That definition is *sealed*: a new tensor, X1,
+stands for it, and whatever would read the definition reads X1 from then on, on a device too, where the partial
+products of `x0 @ w0` were summed up. Of the second layer no operation is interpreted: `x1 @ w1` is the form of `x0 @
+w0` of the leaves X1 and w1, and so on to x2, which is the boundary form that X1 stood for, of X1 and w1: its own
+stand-in, X2. The definition of x2 is made only if a device computes it in some other way, so that it is needed to
+recognise X2.
 
 Not every tensor that a value is about is one of its leaves: the others are *rigid*, the same wherever the form
 occurs. An operation where one tensor comes in as both, or that makes a tensor of its own, is not shared.
@@ -33,8 +34,7 @@ from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.layers import BARRIER, Keys
 from hlo_verify.passes.prove.notation import Notation
-from hlo_verify.program.ir import Function, Op, captured
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Function, Name, Op, captured
 from hlo_verify.program.op_families import CONTROL
 from hlo_verify.report import Stage
 from hlo_verify.terms import algebra, doubts
@@ -59,14 +59,14 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """A leaf that stands for the cut form of other leaves: positions among an operation's leaves, or tensors."""
+    """A leaf that stands for the boundary form of other leaves: positions among an operation's leaves, or tensors."""
 
-    cut: Key
+    boundary: Key
     leaves: tuple[int | Tensor, ...]
 
 
 Selector = int | _Derived
-"""How a result's leaf is found: a position among the leaves of the operands, or the leaf of a cut."""
+"""How a result's leaf is found: a position among the leaves of the operands, or the leaf of a boundary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +82,17 @@ class _Template:
 class Sharing:
     """The forms and leaves of both modules' values, and what was derived of each form."""
 
-    cut: frozenset[Name]
+    boundaries: frozenset[Name]
     _keys: Keys
     leaves: Leaves = field(default_factory=Leaves)
     _forms: dict[Key, int] = field(default_factory=dict)
     _templates: dict[int, _Template] = field(default_factory=dict)
     _entries: dict[Key, tuple[tuple[int, tuple[Selector, ...]], ...]] = field(default_factory=dict)
     _stand: dict[tuple[Key, tuple[Tensor, ...]], Tensor] = field(default_factory=dict)
-    """The leaf that stands for a cut form of some leaves."""
+    """The leaf that stands for a boundary form of some leaves."""
     _origin: dict[Tensor, tuple[Key, tuple[Tensor, ...]]] = field(default_factory=dict)
     _sources: dict[Key, tuple[Tensor, tuple[Tensor, ...]]] = field(default_factory=dict)
-    """The definition of a cut form, and of which leaves."""
+    """The definition of a boundary form, and of which leaves."""
     _unsealed: dict[Tensor, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
     """Leaves that stand for definitions not made yet, by the leaves of those."""
     stages: list[Stage] = field(default_factory=list)
@@ -100,8 +100,8 @@ class Sharing:
     _known: set[Tensor] = field(default_factory=set)
     _notation: Notation = field(default_factory=lambda: Notation(()))
     _stage_of: dict[Key, str] = field(default_factory=dict)
-    _cut_terms: set[int] = field(default_factory=set)
-    """Structural keys of sums that were cut."""
+    _boundary_terms: set[int] = field(default_factory=set)
+    """Structural keys of sums at boundaries."""
     _renamings: dict[tuple[tuple[Tensor, ...], tuple[Tensor, ...]], Renaming] = field(default_factory=dict)
     _resolved: dict[Shared, Value] = field(default_factory=dict)
 
@@ -161,18 +161,18 @@ class Sharing:
 
     def _stands(self, selector: _Derived, merged: tuple[Tensor, ...], context: Context) -> Tensor | None:
         of = tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)
-        found = self._stand.get((selector.cut, of))
+        found = self._stand.get((selector.boundary, of))
         if found is None and context.side == "logical":
-            found = self._new_leaf(selector.cut, of)
+            found = self._new_leaf(selector.boundary, of)
             for leaf in of:
                 self._unsealed[leaf].append(found)
         return found
 
-    def _new_leaf(self, cut: Key, of: tuple[Tensor, ...]) -> Tensor:
-        source = self._sources[cut][0]
+    def _new_leaf(self, boundary: Key, of: tuple[Tensor, ...]) -> Tensor:
+        source = self._sources[boundary][0]
         leaf = tensor("opaque", source.name, "", (), doubt=doubts.of_tensor(source))
-        self._stand[cut, of] = leaf
-        self._origin[leaf] = cut, of
+        self._stand[boundary, of] = leaf
+        self._origin[leaf] = boundary, of
         return leaf
 
     def _interpret(
@@ -188,8 +188,8 @@ class Sharing:
         made = stood_in()
         entry: list[tuple[int, tuple[Selector, ...]]] | None = [] if key is not None else None
         for k, (name, value) in enumerate(zip(op.results, values, strict=True)):
-            if name in self.cut and context.side == "logical" and key is not None and made.isdisjoint(merged):
-                value = self._cut(value, key, k, merged)
+            if name in self.boundaries and context.side == "logical" and key is not None and made.isdisjoint(merged):
+                value = self._at_boundary(value, key, k, merged)
             elif context.side != "logical":
                 value = self._as_leaf(value)
             values[k] = context.environment[name] = value
@@ -224,7 +224,7 @@ class Sharing:
     def _selected(self, selector: Selector, merged: tuple[Tensor, ...]) -> Tensor:
         if isinstance(selector, int):
             return merged[selector]
-        return self._stand[selector.cut, tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)]
+        return self._stand[selector.boundary, tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)]
 
     def _selectors(self, value: Value, merged: tuple[Tensor, ...], key: Key) -> tuple[Selector, ...] | None:
         """Where the leaves of a result come from; None if that is not known, so that it must not be shared."""
@@ -232,13 +232,13 @@ class Sharing:
         rigid = self._rigid(key[-1])
         selectors: list[Selector] = []
         for leaf in sorted(self.leaves.of(value.term), key=lambda leaf: leaf.uid):
-            cut, of = self._origin.get(leaf, (None, ()))
+            boundary, of = self._origin.get(leaf, (None, ()))
             if leaf in where:
                 selectors.append(where[leaf])
-            elif cut is not None and not where.keys().isdisjoint(of):
+            elif boundary is not None and not where.keys().isdisjoint(of):
                 if leaf in rigid:
                     return None
-                selectors.append(_Derived(cut, tuple(where.get(inner, inner) for inner in of)))
+                selectors.append(_Derived(boundary, tuple(where.get(inner, inner) for inner in of)))
             elif leaf not in rigid and leaf.values is None:
                 return None
         return tuple(selectors)
@@ -281,7 +281,7 @@ class Sharing:
             found = self._renamings[old, new] = Renaming(dict(zip(old, new, strict=True)), self.leaves)
         return found
 
-    def _cut(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
+    def _at_boundary(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
         """A logical value as a leaf of its own."""
         source = _definition(value)
         selectors = self._selectors(value, merged, key)
@@ -296,25 +296,25 @@ class Sharing:
     def _as_leaf(self, value: Value) -> Value:
         """A device's value as a read of the leaf that stands for it, where one does."""
         term = value.term
-        if term.atom is not None or term.skey not in self._cut_terms:
+        if term.atom is not None or term.skey not in self._boundary_terms:
             return value
         named = define("term", (), (term,))
         atom = named.atom
         return Value(value.type, named) if isinstance(atom, Read) and atom.tensor in self._origin else value
 
     def _seal_definitions(self, merged: Iterable[Tensor]) -> None:
-        """Make the definitions, cut in layers that were never interpreted, that operands with such leaves may equal."""
+        """Make the definitions that operands with such leaves may equal, in layers that were never interpreted."""
         for leaf in merged:
             for stand in self._unsealed.pop(leaf, ()):
-                cut, of = self._origin[stand]
-                source, old = self._sources[cut]
+                boundary, of = self._origin[stand]
+                source, old = self._sources[boundary]
                 self._seal(self._renaming(old, of).tensor(source), stand)
 
     def _seal(self, source: Tensor, stand: Tensor) -> None:
         if source.seal is None:
             seal(source, stand)
         if source.kind == "term":
-            self._cut_terms.add(source.bodies[0].skey)
+            self._boundary_terms.add(source.bodies[0].skey)
 
 
 def _definition(value: Value) -> Read | None:

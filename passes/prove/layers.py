@@ -12,8 +12,7 @@ import numpy.typing as npt
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Function, Op
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Function, Name, Op
 
 Key = tuple[Any, ...]
 Colors = npt.NDArray[np.uint64]
@@ -25,8 +24,8 @@ REPEATED = 3
 RADIUS = 2
 """How far the surroundings of an operation reach."""
 
-CUTS = 8
-"""The most signatures of values to cut at."""
+BOUNDARIES = 8
+"""The most signatures of values between layers."""
 
 
 class Keys:
@@ -86,11 +85,11 @@ class Keys:
         return region.argument_types, tuple(ops), tuple(names[v] for v in region.results)
 
 
-def cuts(function: Function, keys: Keys) -> frozenset[Name]:
-    """The values at which a module's equal layers are to be cut from one another; empty if it has none.
+def boundaries(function: Function, keys: Keys) -> frozenset[Name]:
+    """The values that lie between a module's equal layers; empty if it has none.
 
     Operations in equal surroundings have one signature. Signatures and what uses what make a graph in which the layers
-    of a network are a loop (a forward and a backward one, in a train step). The cuts are values of few signatures
+    of a network are a loop (a forward and a backward one, in a train step). The boundaries are values of few signatures
     without which no loop is left, such as the residual stream: its value after each layer is all that the next one
     needs to know.
     """
@@ -115,7 +114,7 @@ def cuts(function: Function, keys: Keys) -> frozenset[Name]:
 
 
 def _is_place(op: Op, keys: Keys) -> bool:
-    """Whether the module can be cut at an operation: its one result is a tensor of numbers that is known exactly."""
+    """Whether an operation can be the last of a layer: its one result is a tensor of numbers that is known exactly."""
     return len(op.results) == 1 and is_float(op.types[0].dtype) and keys.of(op) is not None and op.name != BARRIER
 
 
@@ -212,7 +211,7 @@ def _feedback(uses: Graph, places: set[int]) -> list[int]:
         best = [node for node, size in left.items() if size == least]
         best = [node for node in best if len(core[node]) > 1] or best[:1]
         chosen += best
-        if len(chosen) > CUTS:
+        if len(chosen) > BOUNDARIES:
             return []
         core = _core(_without(core, *best))
     return chosen

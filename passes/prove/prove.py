@@ -17,7 +17,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.layer_sharing import Sharing
-from hlo_verify.passes.prove.layers import Keys, cuts
+from hlo_verify.passes.prove.layers import Keys, boundaries
 from hlo_verify.passes.prove.lineage import obligations, same_elements
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.stages import Stages
@@ -185,11 +185,11 @@ def _prove_repeated(
     ):
         return None
     keys = Keys()
-    cut = cuts(logical.main, keys)
-    if not cut:
+    between = boundaries(logical.main, keys)
+    if not between:
         return None
     both = begin(logical, partitioned, run, session)
-    once = Sharing(cut, keys)
+    once = Sharing(between, keys)
     wanted = once.run(logical.main, both.wholes, both.plain)
     found = once.run(partitioned.main, both.shards, both.local)
     results: list[Result] = []

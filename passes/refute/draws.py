@@ -13,8 +13,8 @@ from hlo_verify.program.ir import Module
 @dataclass(frozen=True, slots=True)
 class Draw:
     """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
-    `integers`; dimensions are cut in up to `detail` classes. What a square root or a logarithm takes is positive in any
-    case, and integers are in their range, unless `anything` goes."""
+    `integers`; dimensions are split in up to `detail` classes. What a square root or a logarithm takes is positive in
+    any case, and integers are in their range, unless `anything` goes."""
 
     scale: float
     detail: int
@@ -53,7 +53,7 @@ DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
 once more with as many values as an evaluation may have (`Limits`)."""
 
 TABLE = 16
-"""In so many classes a table is cut finely."""
+"""In so many classes a table is split finely."""
 
 WITHOUT_ZEROS = 2
 """The number of the choice of inputs with few different elements in which no arguments are 0: the last."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType, beyond, operations, value_types
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, beyond, operations, value_types
 
 Insert = Callable[[Fresh, Name], tuple[list[Op], Name]]
 """Operations after a value, and what then stands in its place."""

@@ -1,4 +1,4 @@
-"""How finely the dimensions of inputs are cut: as finely as evaluation is cheap, which only trying tells."""
+"""How finely the dimensions of inputs are split: as finely as evaluation is cheap, which only trying tells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASSES = 2
 
 @dataclass(frozen=True, slots=True)
 class Granularity:
-    """Every dimension is cut in up to `detail` classes, but for the `plain` ones, which are not cut."""
+    """Every dimension is split in up to `detail` classes, but for the `plain` ones, which are not split."""
 
     detail: int
     plain: frozenset[Dimension] = frozenset()
@@ -59,7 +59,7 @@ class Granularities:
         """What to try: fine ones, then coarse ones, then what was cheap before; that alone where trying is dear.
 
         Values that are alike all over a dimension make derivatives of softmax and of norms vanish: as many
-        dimensions are cut as can be. If nothing is known to be cheap, what takes least is tried last.
+        dimensions are split as can be. If nothing is known to be cheap, what takes least is tried last.
         """
         tried = [0, 0]
         sizes = detail, min(detail, CLASSES)

@@ -40,18 +40,18 @@ class Axis:
 
 
 def axes_of(pair: Pair) -> list[Axis]:
-    """The axes of the mesh, innermost first: as the module names them, else as its shardings cut the device number."""
+    """The axes of the mesh, innermost first: as the module names them, else as its shardings split the devices."""
     ops = operations(pair.partitioned.main)
     named = next((axes for axes in map(_named_axes, ops) if axes), None)
     if named is not None and prod(axis.size for axis in named) == pair.devices:
         return named
-    cuts = {1, pair.devices}
+    breakpoints = {1, pair.devices}
     with Session().on():
         device = expr.var("d", "", pair.devices)
         for sharding in (*(pair.arguments or ()), *pair.results):
             for digit in _digits(sharding.spread(pair.devices), device):
-                cuts.update((digit.low, digit.low * digit.radix))
-    chain = [cut for cut in sorted(cuts) if pair.devices % cut == 0]
+                breakpoints.update((digit.low, digit.low * digit.radix))
+    chain = [point for point in sorted(breakpoints) if pair.devices % point == 0]
     parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
     return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]
 

@@ -23,8 +23,7 @@ from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.refute.mesh_axes import Axis, Groups, axes_of, groups_along
-from hlo_verify.program.ir import Fresh, Function, Module, Op, TensorType
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType
 from hlo_verify.program.op_families import COLLECTIVES
 from hlo_verify.program.pair import Pair
 

@@ -169,7 +169,7 @@ class Search:
         draw. None where that is not enough.
 
         By the first choice, arguments are 0 that make as little else 0 as can be; by the second, others; by the third,
-        the smallest dimensions are not cut, and tables are cut finely.
+        the smallest dimensions are not split, and tables are split finely.
         """
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
@@ -282,13 +282,13 @@ class Search:
         zero: Collection[int] = frozenset(),
         is_table_fine: bool = False,
     ) -> Inputs:
-        """Inputs; dimensions of the `plain` ones are not cut, those arguments are 0, and dimensions that others index
-        are cut finely if asked: few indices hardly ever meet two of few classes."""
+        """Inputs; dimensions of the `plain` ones are not split, those arguments are 0, and dimensions that others index
+        are split finely if asked: few indices hardly ever meet two of few classes."""
         generator = np.random.default_rng(seed)
         logical = self.pair.logical
         self._known = known = self._known or known_of(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
-        cut = [[tiles for _, tiles in each] for each in self._dimensions()]
+        tiles_of = [[tiles for _, tiles in each] for each in self._dimensions()]
         fine = {below for below in known.below if below is not None and is_table_fine}
         drawn = (
             random_argument(
@@ -304,7 +304,7 @@ class Search:
                 edges=draw.edges and known.below[n] is None,
                 plain=plain,
             )
-            for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, cut, strict=True))
+            for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )
         return tuple(_filled(blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
 

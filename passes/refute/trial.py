@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate, shards
-from hlo_verify.program.ir import Value as Name
+from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.sharding import Sharding
 

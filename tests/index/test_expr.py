@@ -42,7 +42,7 @@ def test_quotient_and_remainder(data: st.DataObject) -> None:
 @many
 @given(data=st.data())
 def test_equal_affine_expressions_are_one_object(data: st.DataObject) -> None:
-    """Where all cuts divide one another."""
+    """Where all breakpoints divide one another."""
     variables = tuple(expr.var("x", n, data.draw(st.sampled_from((2, 4, 8, 16)))) for n in range(2))
     where = Space(variables)
     parts = []

@@ -18,7 +18,7 @@ from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.layer_sharing import Sharing
-from hlo_verify.passes.prove.layers import Keys, cuts
+from hlo_verify.passes.prove.layers import Keys, boundaries
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
 from tests.support.lowering import Placed, floats
@@ -95,7 +95,7 @@ def _broken(at: int, old: str, new: str) -> str:
 
 def test_equal_layers_are_derived_once() -> None:
     module = load(LOGICAL)
-    found = cuts(module.main, Keys())
+    found = boundaries(module.main, Keys())
     producers = {op.results[0]: op.name for op in module.main.ops}
     assert {producers[v] for v in found} == {"add"}
     assert len(found) >= LAYERS - 2
@@ -140,7 +140,7 @@ def test_layers_exchanged_are_not_proved() -> None:
 
 
 def test_layers_of_another_form_are_proved_too() -> None:
-    """The second half of the layers adds the other way round: those are interpreted, and meet the same cuts."""
+    """The second half of the layers adds the other way round: those are interpreted, and meet the same boundaries."""
 
     def layer(n: int) -> list[str]:
         lines = _layer(n)

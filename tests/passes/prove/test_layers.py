@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hlo_verify.passes.prove.layers import REPEATED, Keys, cuts
+from hlo_verify.passes.prove.layers import REPEATED, Keys, boundaries
 from hlo_verify.program.ir import Function, Location, Op, TensorType
 
 F32, I32 = TensorType((4, 4), "f32"), TensorType((4, 4), "i32")
@@ -78,24 +78,25 @@ def test_an_operation_whose_region_refers_to_values_around_it_has_no_number() ->
 
 def test_layers_are_cut_where_one_passes_on_to_the_next() -> None:
     function = chain(8)
-    found = cuts(function, Keys())
+    found = boundaries(function, Keys())
     assert found <= set(sums(function))
     assert len(found) >= 6
 
 
 def test_a_module_that_does_not_repeat_itself_is_not_cut() -> None:
-    assert not cuts(chain(REPEATED - 1), Keys())
-    assert not cuts(Function((0,), (F32,), (), (0,)), Keys())
+    assert not boundaries(chain(REPEATED - 1), Keys())
+    assert not boundaries(Function((0,), (F32,), (), (0,)), Keys())
 
 
 def test_integers_are_not_cut() -> None:
-    assert not cuts(chain(8, I32), Keys())
+    assert not boundaries(chain(8, I32), Keys())
 
 
-def test_cuts_are_the_same_in_every_process() -> None:
+def test_boundaries_are_the_same_in_every_process() -> None:
     code = (
-        "from tests.passes.prove.test_layers import Keys, chain, cuts\nprint(sorted(cuts(chain(8), Keys())))\n"
-        "from hlo_verify.passes.prove.layers import _Surroundings as S\nprint(S(chain(8), Keys()).kinds())"
+        "from tests.passes.prove.test_layers import Keys, boundaries, chain\n"
+        "print(sorted(boundaries(chain(8), Keys())))\n"
+        "from hlo_verify.passes.prove.layers import _Surroundings as S\nprint(S(chain(8), Keys()).signatures())"
     )
     said = {
         subprocess.run(
