@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import hlo_verify
+from hlo_verify.own_process import settle
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 TIMES, SECONDS = 10, 5
@@ -26,6 +27,7 @@ def cost(logical: Path, partitioned: Path) -> tuple[str, float]:
 
 def main(names: list[str]) -> None:
     """Print the table, worst last."""
+    settle()
     rows = []
     for folder in sorted(TESTDATA.iterdir()):
         logical = folder / "logical.hlo.gz"

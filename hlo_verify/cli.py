@@ -27,6 +27,7 @@ from hlo_verify.options import (
     complain,
     make_parser,
 )
+from hlo_verify.own_process import settle
 
 if TYPE_CHECKING:
     from hlo_verify.render import Outcome
@@ -55,6 +56,7 @@ class Job:
 
 def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
+    settle()
     parser = make_parser()
     arguments = parser.parse_args(argv)
     if not arguments.paths and arguments.explain is None and arguments.replay is None:

@@ -184,7 +184,7 @@ def _slices(values: Array, axis: int) -> tuple[Array, Array]:
     """The first of each group of slices that are equal, bit by bit but for the sign of zero, and the group of each."""
     count = values.shape[axis]
     before = math.prod(values.shape[:axis])
-    parts = np.ascontiguousarray(values).reshape(before, count, -1)
+    parts = _packed(np.ascontiguousarray(values).reshape(before, count, -1))
     keys = np.zeros(count, np.uint64)
     if parts.shape[2] == 1:
         left = _factors(before, 0)
@@ -203,6 +203,18 @@ def _slices(values: Array, axis: int) -> tuple[Array, Array]:
     return first, which
 
 
+def _packed(parts: Array) -> Array:
+    """Rows of truth values or integers as rows of words that are equal where those are."""
+    if parts.dtype.kind not in "biu" or parts.shape[2] < PACKED:
+        return parts
+    if parts.dtype == bool:
+        parts = np.packbits(parts, axis=2)
+    lacking = -(parts.shape[2] * parts.itemsize) % np.dtype(np.uint64).itemsize // parts.itemsize
+    if lacking:
+        parts = np.concatenate([parts, np.zeros((*parts.shape[:2], lacking), parts.dtype)], axis=2)
+    return parts.view(np.uint64)
+
+
 def _same(parts: Array, which: Array) -> bool:
     """Whether each slice along axis 1 is equal to the one that is its number in `which`."""
     moved = np.flatnonzero(which != np.arange(len(which)))
@@ -212,6 +224,9 @@ def _same(parts: Array, which: Array) -> bool:
             return False
     return True
 
+
+PACKED = 64
+"""Rows of at least so many elements are worth packing."""
 
 CHUNK = 1 << 16
 """How many elements are hashed at a time: such as fit into a processor's cache."""

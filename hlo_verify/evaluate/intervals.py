@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate.balls import UNDEFINED
-from hlo_verify.evaluate.maps import Array
+from hlo_verify.evaluate.maps import PIECE, Array
 from hlo_verify.evaluate.unknown import UnknownError
 
 INTERVALS = np.dtype([("low", np.float64), ("high", np.float64)])
@@ -36,10 +36,6 @@ TINY = 1e-290
 
 WHOLE = 2.0**53
 """Sums of whole numbers are exact below this."""
-
-PIECE = 1 << 14
-"""How many elements are worked on at a time: such as fit into a processor's cache."""
-
 
 DENSE, BLOCK = 16, 1 << 20
 """In products of at least so many terms and columns, so many elements are worked on at a time."""

@@ -7,6 +7,8 @@ what was computed for a pair of them is found again.
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +91,26 @@ class Maps:
         if len(codes) == nb:
             return Joint(b, left[np.argsort(right)], None)
         return Joint(self.intern(which), left, right)
+
+
+PIECE = 1 << 14
+"""How many elements are worked on at a time: such as fit into a processor's cache."""
+
+
+def in_pieces(*arrays: Array) -> Iterator[tuple[tuple[int, ...], list[Array]]]:
+    """Arrays of one rank that broadcast, a piece at a time, in the order of their elements: where each piece starts,
+    and what it has of every array."""
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    size = math.prod(shape)
+    if size <= PIECE:
+        yield (0,) * len(shape), list(arrays)
+        return
+    axis = next(k for k, count in enumerate(shape) if count > 1)
+    step = max(1, PIECE * shape[axis] // size)
+    for k in range(0, shape[axis], step):
+        part = (slice(None),) * axis + (slice(k, k + step),)
+        for start, parts in in_pieces(*(a[part] if a.shape[axis] > 1 else a for a in arrays)):
+            yield (*start[:axis], k + start[axis], *start[axis + 1 :]), parts
 
 
 def renumber(codes: Array, limit: int) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from hlo_verify.evaluate.border import shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.intervals import INTERVALS, middle
-from hlo_verify.evaluate.maps import Array, ClassMap
+from hlo_verify.evaluate.maps import Array, ClassMap, in_pieces
 from hlo_verify.evaluate.numbers import exact, held
 from hlo_verify.evaluate.state import Limits, Run
 from hlo_verify.evaluate.totals import difference as less
@@ -237,32 +237,60 @@ def _certainly_apart(a: Any, b: Any) -> tuple[float, bool]:
 
 
 def _largest(laid: _Laid, sharding: Sharding) -> Difference | None:
-    classes, a, b, mask = laid.classes, laid.expected, laid.found, laid.inside
-    far, lost = _apart(a, b)
-    lost = lost & mask
-    far = np.where(mask, far, 0.0)
-    nan = bool(lost.any())
-    if not nan and not far.any():
+    classes, a, b = laid.classes, laid.expected, laid.found
+    worst = _worst(laid)
+    if worst is None:
         return None
-    where = np.unravel_index(int(np.argmax(np.broadcast_to(lost, far.shape) if nan else far)), far.shape)
-    at = [int(np.argmax(c == w)) if n > 1 else 0 for c, w, n in zip(classes, where, far.shape, strict=True)]
-    if sharding.only is not None and far.shape[0] == 1:
+    shape = np.broadcast_shapes(a.shape, b.shape, laid.inside.shape)
+    at = [int(np.argmax(c == w)) if n > 1 else 0 for c, w, n in zip(classes, worst.where, shape, strict=True)]
+    if sharding.only is not None and shape[0] == 1:
         at[0] = sharding.only
     device, local = at[0], tuple(at[1:])
     start = sharding.coordinates[device] * [len(c) for c in classes[1:]] if local else []
     element = tuple(int(s) + i for s, i in zip(start, local, strict=True))
-    plain = rounded(a)
-    finite = np.abs(np.where(np.isfinite(plain), plain, 0)) if plain.dtype.kind in "fc" else np.abs(plain.astype(float))
     return Difference(
         device,
         element,
         local,
-        _as_number(np.broadcast_to(a, far.shape)[where]),
-        _as_number(np.broadcast_to(b, far.shape)[where]),
-        math.inf if nan else float(far[where]),
-        float(finite.max()),
-        nan,
+        _as_number(np.broadcast_to(a, shape)[worst.where]),
+        _as_number(np.broadcast_to(b, shape)[worst.where]),
+        math.inf if worst.is_nan else worst.far,
+        max(_size(part) for _, (part,) in in_pieces(a)),
+        worst.is_nan,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """Where values differ most, in classes, and by how much."""
+
+    where: tuple[int, ...]
+    far: float
+    is_nan: bool
+
+
+def _worst(laid: _Laid) -> _Worst | None:
+    """The first element that is NaN on a device alone, else the first of those that are furthest apart."""
+    most: _Worst | None = None
+    for start, (a, b, mask) in in_pieces(laid.expected, laid.found, laid.inside):
+        far, lost = _apart(a, b)
+        lost, far = np.broadcast_arrays(lost & mask, np.where(mask, far, 0.0))
+        nan = bool(lost.any())
+        number = int(np.argmax(lost if nan else far))
+        where = tuple(int(s) + int(k) for s, k in zip(start, np.unravel_index(number, far.shape), strict=True))
+        found = _Worst(where, float(far.reshape(-1)[number]), nan)
+        if nan:
+            return found
+        if found.far > (0.0 if most is None else most.far):
+            most = found
+    return most
+
+
+def _size(values: Array) -> float:
+    """The size of the largest element that is finite."""
+    plain = rounded(values)
+    finite = np.abs(np.where(np.isfinite(plain), plain, 0)) if plain.dtype.kind in "fc" else np.abs(plain.astype(float))
+    return float(finite.max())
 
 
 def _as_number(x: Any) -> Any:

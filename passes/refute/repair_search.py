@@ -75,8 +75,19 @@ def _agrees(found: Counterexample, repair: Repair, results: Collection[int], all
     pair = replace(found.trial.pair, partitioned=repair.module)
     trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole, only=results)
     allowance.work -= trial.local.work
-    known = all(trial.whole.results[n] is not None and trial.local.results[n] is not None for n in results)
-    return known and not trial.differences(results)
+    sizes = {}
+    for n in results:
+        whole, local = trial.whole.results[n], trial.local.results[n]
+        if whole is None or local is None:
+            return False
+        sizes[n] = whole.values.size + local.values.size
+    for n in sorted(sizes, key=lambda n: sizes[n]):
+        if allowance.work <= 0:
+            return False
+        allowance.work -= sizes[n]
+        if trial.differences([n]):
+            return False
+    return True
 
 
 def watched(found: Counterexample, leads: Collection[Lead], limits: Limits | None = None) -> Trial:

@@ -135,3 +135,19 @@ def test_a_dimension_of_heads_stays_compact() -> None:
         argument: Blocks = random_argument((64, 4096), "f32", np.random.default_rng(seed), tiles=(1, 8), detail=4)
         _, _, table = rectangle(argument.classes[2].reshape(32, 128))
         assert table.size <= 4
+
+
+@pytest.mark.parametrize("nan", [False, True])
+def test_the_first_of_the_largest_differences_is_found_in_large_results(nan: bool) -> None:
+    whole = np.zeros((300, 200))
+    whole[2, 3] = -7.0
+    local = whole.copy()
+    local[100, 3] = local[250, 150] = 2.0
+    local[299, 0] = np.nan if nan else 1.0
+    sharding = parse_hlo_sharding("{replicated}", 2, 1)
+    assert isinstance(sharding, Sharding)
+    found = difference(of_dense(whole), of_dense(local), sharding)
+    assert found is not None
+    assert found.element == ((299, 0) if nan else (100, 3))
+    assert found.nan == nan
+    assert found.scale == 7.0
