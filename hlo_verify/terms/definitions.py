@@ -31,7 +31,6 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
-    commutes,
     mix,
     next_uid,
     value_of,
@@ -122,7 +121,7 @@ class _Rebuild:
         if isinstance(a, Guard):
             return self._guard(a)
         args = list(a.args)
-        if commutes(a.function):
+        if a.function.properties.commutative:
             args = self._in_order(args, lambda keys, p: (keys.poly(p),), lambda p: p.uid)
         return apply(a.function, tuple(self.poly(p) for p in args))
 

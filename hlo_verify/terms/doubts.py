@@ -126,7 +126,7 @@ Domain = Callable[[tuple["Poly", ...], Signs], bool]
 @lru_cache(1 << 12)
 def _domain(function: Function) -> Domain:
     name = function.name
-    if name in signs.TRUTHS or INTEGRAL.fullmatch(function.gives):
+    if function.properties.truth or INTEGRAL.fullmatch(function.gives):
         return _integral
     if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere

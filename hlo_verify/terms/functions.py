@@ -7,6 +7,67 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Properties:
+    """What is true of a function for all arguments for which it has a value."""
+
+    commutative: bool = False
+    """f(a, b) = f(b, a)."""
+    even: bool = False
+    """f(-x) = f(x), of real numbers."""
+    odd: bool = False
+    """f(-x) = -f(x), of real numbers; so f(0) = 0."""
+    truth: bool = False
+    """Its value is 0 or 1."""
+    keeps_sign: bool = False
+    """Of real numbers: positive of positive ones, 0 of 0, negative of negative ones."""
+    positive: bool = False
+    """Positive, of real numbers."""
+
+
+PROPERTIES: Mapping[str, Properties] = {
+    "abs": Properties(even=True),
+    "and": Properties(commutative=True),
+    "asin": Properties(odd=True, keeps_sign=True),
+    "asinh": Properties(odd=True, keeps_sign=True),
+    "atan": Properties(odd=True, keeps_sign=True),
+    "atanh": Properties(odd=True, keeps_sign=True),
+    "bessel_i1e": Properties(odd=True, keeps_sign=True),
+    "cbrt": Properties(odd=True, keeps_sign=True),
+    "cosh": Properties(even=True, positive=True),
+    "cosine": Properties(even=True),
+    "equal": Properties(commutative=True, truth=True),
+    "erf": Properties(odd=True, keeps_sign=True),
+    "erf_inv": Properties(odd=True, keeps_sign=True),
+    "erfc": Properties(positive=True),
+    "exponential": Properties(positive=True),
+    "exponential_minus_one": Properties(keeps_sign=True),
+    "is_finite": Properties(truth=True),
+    "less": Properties(truth=True),
+    "less_or_equal": Properties(truth=True),
+    "log_plus_one": Properties(keeps_sign=True),
+    "logistic": Properties(positive=True),
+    "maximum": Properties(commutative=True),
+    "minimum": Properties(commutative=True),
+    "multiply": Properties(commutative=True),
+    "or": Properties(commutative=True),
+    "positive": Properties(truth=True),
+    "round_nearest_afz": Properties(odd=True),
+    "round_nearest_even": Properties(odd=True),
+    "rsqrt": Properties(positive=True),
+    "sign": Properties(odd=True, keeps_sign=True),
+    "sine": Properties(odd=True),
+    "sinh": Properties(odd=True, keeps_sign=True),
+    "tan": Properties(odd=True),
+    "tanh": Properties(odd=True, keeps_sign=True),
+    "xor": Properties(commutative=True),
+    "zero": Properties(truth=True),
+}
+"""By the name of the function, whatever its types are. `tests/terms/test_functions.py` asks numbers."""
+
+_UNKNOWN = Properties()
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function that is known by its name and types: of equal arguments it gives equal results.
 
@@ -23,6 +84,7 @@ class Function:
     """What else it depends on, by name: `mantissa_bits`."""
     variant: str = field(default="", compare=False)
     """Which of several functions of that name, where no types tell them apart: `less:total`."""
+    properties: Properties = field(init=False, compare=False)
     _text: str = field(init=False)
     """The whole of it, which alone is compared."""
 
@@ -33,6 +95,7 @@ class Function:
             text += f":{','.join(self.takes)}->{self.gives}"
         elif self.variant or self.gives:
             text += f":{self.variant or self.gives}"
+        object.__setattr__(self, "properties", PROPERTIES.get(self.name, _UNKNOWN))
         object.__setattr__(self, "_text", text + "".join(f",{k}={v}" for k, v in self.attributes))
 
     def __str__(self) -> str:

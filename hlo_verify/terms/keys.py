@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, commutes, mix, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, mix, value_of
 
 
 class Keys:
@@ -48,7 +48,7 @@ class Keys:
                 found = mix(k, *(self.index(e, mix(k, n)) for n, e in enumerate(a.indices)))
             elif isinstance(a, Apply):
                 parts = [self.poly(p) for p in a.args]
-                found = mix(str(a.function), *(sorted(parts) if commutes(a.function) else parts))
+                found = mix(str(a.function), *(sorted(parts) if a.function.properties.commutative else parts))
             elif isinstance(a, Ix):
                 found = mix("ix", self.index(a.index, 1))
             else:

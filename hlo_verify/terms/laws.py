@@ -30,6 +30,7 @@ from hlo_verify.terms.functions import (
     MINIMUM,
     MULTIPLY,
     POSITIVE,
+    PROPERTIES,
     ZERO_TIMES,
     Function,
     real,
@@ -37,13 +38,12 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.machine import FITS, WRAPPED, machine_integer
-from hlo_verify.terms.parity import EVEN, ODD
 from hlo_verify.terms.patterns import Arguments, Language, Law, Predicate
 from hlo_verify.terms.products import add, distributes, multiply, subtract, times
 from hlo_verify.terms.restriction import where
 from hlo_verify.terms.steps import Piece, forms, pieces
 from hlo_verify.terms.structure import REWRITINGS, in_words
-from hlo_verify.terms.term import Apply, Poly, commutes, make_apply, of_atom
+from hlo_verify.terms.term import Apply, Poly, make_apply, of_atom
 from hlo_verify.terms.used import used
 
 
@@ -58,7 +58,7 @@ def apply(function: Function, args: Arguments) -> Poly:
         if split:
             used("function of a choice")
             return add(*(multiply(piece.on, apply(function, _where(args, n, piece))) for piece in split))
-    if commutes(function):
+    if function.properties.commutative:  # its arguments come in one order: of age here, of structure in definitions
         given, args = args, tuple(sorted(args, key=lambda p: p.uid))
         if given != args:
             used("operands in any order")
@@ -101,7 +101,8 @@ CONDITIONS: dict[str, Predicate] = {
     "may_be_none": may_be_none,
 }
 
-REAL_EVEN, REAL_ODD = (tuple(map(real, names)) for names in (EVEN, ODD))
+REAL_EVEN = tuple(real(name) for name, of in PROPERTIES.items() if of.even)
+REAL_ODD = tuple(real(name) for name, of in PROPERTIES.items() if of.odd)
 EITHER = (MAXIMUM, MINIMUM)
 MACHINE = tuple(map(wrap, INTEGER_RANGES))
 

@@ -1,4 +1,4 @@
-"""Even and odd functions of real numbers, and of an argument and its negative the one that stands for both.
+"""Of an argument and its negative, the one that stands for both in an even or odd function of real numbers.
 
 f(-x) = f(x)     for an even function
 f(-x) = -f(x)    for an odd one, so that f(0) = 0
@@ -9,12 +9,6 @@ from __future__ import annotations
 from itertools import groupby
 
 from hlo_verify.terms.term import Number, Poly, monomial_skey
-
-EVEN = "abs cosh cosine".split()
-
-ODD = (
-    "asin asinh atan atanh bessel_i1e cbrt erf erf_inv round_nearest_afz round_nearest_even sign sine sinh tan tanh"
-).split()
 
 
 def direction(p: Poly) -> int:

@@ -27,17 +27,6 @@ ANY = 15
 
 _SINGLE = (NEGATIVE, ZERO, POSITIVE, BEYOND)
 
-TRUTHS = frozenset({"positive", "zero", "less", "less_or_equal", "equal", "is_finite"})
-"""Functions whose value is 0 or 1."""
-
-ODD = frozenset(
-    "asin asinh atan atanh bessel_i1e cbrt erf erf_inv exponential_minus_one log_plus_one sign sinh tanh".split()
-)
-"""Increasing functions that are 0 at 0."""
-
-POSITIVES = frozenset("exponential cosh erfc logistic rsqrt".split())
-"""Functions that are positive wherever they have a value."""
-
 
 def _sum(a: int, b: int) -> int:
     if ZERO in (a, b):
@@ -162,11 +151,11 @@ def _of_function(atom: Apply) -> int:
         return parts[0] & ~ZERO if not _is_infinite(atom.args[0]) else ANY
     if any(part & BEYOND for part in parts):
         return ANY
-    if name in POSITIVES:
+    if function.properties.positive:
         return POSITIVE
     if name in ("maximum", "minimum"):
         return _of_extremum(name, parts)
-    if name in ODD:
+    if function.properties.keeps_sign:
         return parts[0]
     if name in ("abs", "sqrt"):
         return _even(parts[0])

@@ -22,7 +22,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 from hlo_verify.memory import per_session
-from hlo_verify.terms import doubts, signs
+from hlo_verify.terms import doubts
 from hlo_verify.terms.functions import Function
 
 Number = int | Fraction
@@ -273,15 +273,6 @@ def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
     return found
 
 
-COMMUTATIVE = frozenset({"maximum", "minimum", "multiply", "equal", "and", "or", "xor"})
-"""Functions whose arguments come in one order: of age where they are applied, of structure in definitions."""
-
-
-def commutes(function: Function) -> bool:
-    """Whether a function, whatever its types are, is the same for its arguments in any order."""
-    return function.name in COMMUTATIVE
-
-
 def make_apply(function: Function, args: tuple[Poly, ...]) -> Apply:
     """The interned application, with no law applied."""
     key = (function, args)
@@ -290,8 +281,11 @@ def make_apply(function: Function, args: tuple[Poly, ...]) -> Apply:
         found = Apply()
         found.function, found.args, found.free = function, args, _union(args)
         keys = [a.skey for a in args]
-        found.uid, found.skey = next_uid(), mix(str(function), *(sorted(keys) if commutes(function) else keys))
-        found.boolean = function.name in signs.TRUTHS
+        found.uid, found.skey = (
+            next_uid(),
+            mix(str(function), *(sorted(keys) if function.properties.commutative else keys)),
+        )
+        found.boolean = function.properties.truth
         found.weight = 1 + sum(a.weight for a in args)
         found.doubt = doubts.of_function(function, args)
         known[key] = found

@@ -13,7 +13,6 @@ from typing import Any
 
 from hlo_verify.passes.recheck.plain import BudgetError
 from hlo_verify.terms.functions import POWER, Function
-from hlo_verify.terms.signs import TRUTHS
 from hlo_verify.terms.term import Number
 
 Node = int
@@ -112,7 +111,7 @@ class Nodes:
     def is_boolean(self, n: Node) -> bool:
         """Whether a node is 0 or 1."""
         node = self.nodes[n]
-        if node[0] == "call" and isinstance(node[1], Function) and node[1].name in TRUTHS:
+        if node[0] == "call" and isinstance(node[1], Function) and node[1].properties.truth:
             return True
         return node[0] in BOOLEAN or (node[0] == "read" and node[3] == "i1") or n in (self.zero, self.one)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import real
+from hlo_verify.terms.functions import PROPERTIES, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.parity import EVEN, ODD, direction
+from hlo_verify.terms.parity import direction
 from hlo_verify.terms.term import Poly, number, tensor
 from tests.support.expressions import data, many, poly, space
 
@@ -35,9 +35,9 @@ def test_of_an_argument_and_its_negative(kind: int) -> None:
     x, y = at(X, 0), at(Y, 0)
     p = (x, algebra.add(x, at(X, 1)), algebra.add(algebra.scale(x, 2), y, number(-3)))[kind]
     negative = algebra.scale(p, -1)
-    for name in EVEN:
+    for name in (name for name, of in PROPERTIES.items() if of.even):
         assert apply(real(name), (negative,)) is apply(real(name), (p,))
-    for name in ODD:
+    for name in (name for name, of in PROPERTIES.items() if of.odd):
         function = real(name)
         assert apply(function, (negative,)) is algebra.scale(apply(function, (p,)), -1)
         assert apply(function, (negative,)) is not apply(function, (p,))

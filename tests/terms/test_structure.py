@@ -416,7 +416,7 @@ WITHOUT = {
     "machine value in a condition": Without("if lo - e.hi < atom.lo or hi - e.lo > atom.hi:", "if False:"),
     "low digits in a condition": Without("if whole:", "if True:"),
     "what vanishes is a number": Without("return not", "return True or not", "losses._is_implied"),
-    "operands in any order": Without("if commutes(function):", "if True:"),
+    "operands in any order": Without("if function.properties.commutative:", "if True:"),
     "one is the best": Without("is best", "is not None"),
     "sums that are positive together": Without("signs.of(_element(group)) == signs.POSITIVE", "True"),
 }
