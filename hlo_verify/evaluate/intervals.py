@@ -153,6 +153,30 @@ def _finite(values: Array) -> Array:
     return without(values, odd) if odd.any() else values
 
 
+def scaled(values: Array, factors: Array) -> Array:
+    """Elements times natural numbers. Raises `UnknownError` for numbers that floats do not hold.
+
+    No multiple of a subnormal number is rounded before it is normal, so that a step covers every rounding; multiples by
+    powers of two are exact.
+    """
+    if factors.max(initial=0) > WHOLE:
+        raise UnknownError("a sum of more terms than floats count")
+    factors = factors.astype(np.float64)
+    are_powers = bool((np.frexp(factors)[0] == 1 / 2).all())
+
+    def bounds(a: Array, factor: Array) -> tuple[Array, Array]:
+        low, high = a["low"] * factor, a["high"] * factor
+        down, up = (low, high) if are_powers else outward(low, high)
+        if np.isfinite(down).all() and np.isfinite(up).all():
+            return down, up
+        infinite = np.isinf(a["low"]) & (factor > 0)
+        odd = ~(infinite | (np.isfinite(down) & np.isfinite(up)))
+        down, up = np.where(infinite, low, down), np.where(infinite, high, up)
+        return np.where(odd, np.nan, down), np.where(odd, np.nan, up)
+
+    return in_pieces(bounds, values, factors)
+
+
 def weighted_sum(values: Array, weights: Array) -> Array:
     """The sum over the last axis, each element as often as its weight says (a natural number)."""
     factor = weights.astype(np.float64)

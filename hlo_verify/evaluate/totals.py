@@ -33,8 +33,10 @@ def ufunc(reducer: str, values: Array) -> Any:
 
 def scaled(values: Array, factors: Array) -> Array:
     """Elements times natural numbers."""
+    if (factors == 1).all() and np.broadcast_shapes(values.shape, factors.shape) == values.shape:
+        return values
     if values.dtype == INTERVALS:
-        return interval_functions.REAL["multiply"](values, intervals.exact(factors))
+        return intervals.scaled(values, factors)
     return np.asarray(values * factors.astype(values.dtype))
 
 

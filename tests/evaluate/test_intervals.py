@@ -200,6 +200,27 @@ def test_sums_hold_the_exact_ones(size: int) -> None:
         assert landed[row, 1]["low"] == landed[row, 1]["high"] == 0
 
 
+@pytest.mark.parametrize("factors", [(1,), (2, 64, 1), (3, 5, 0), (1 << 40, 7, 2048), (12_345_678_901, 1, 3)])
+def test_multiples_hold_the_exact_ones(factors: tuple[int, ...]) -> None:
+    values = np.concatenate([POINTS, [1.7e308, -1e308, 2.2e-308, -2.3e-308]])
+    for width in (0.0, 1e-16, 0.5):
+        whole = interval(values - np.abs(values) * width, values + np.abs(values) * width)
+        found = intervals.scaled(whole[:, None], np.array(factors))
+        with np.nditer(np.array(factors), flags=["f_index"]) as each:
+            for factor in each:
+                column = found[:, each.index]
+                for side, holds_it in (("low", np.less_equal), ("high", np.greater_equal)):
+                    wanted = [Fraction(x) * int(factor) if np.isfinite(x) else None for x in whole[side]]
+                    given = [Fraction(x) if np.isfinite(x) else None for x in column[side]]
+                    pairs = [(a, b) for a, b in zip(given, wanted, strict=True) if a is not None and b is not None]
+                    assert len(pairs) > len(values) - 70
+                    assert all(holds_it(a, b) for a, b in pairs)
+    infinite = intervals.scaled(intervals.exact(np.array([np.inf, -np.inf, np.nan])), np.array([3, 3, 3]))
+    assert infinite["low"].tolist()[:2] == infinite["high"].tolist()[:2] == [np.inf, -np.inf]
+    assert np.isnan(infinite["low"][2])
+    assert np.isnan(intervals.scaled(intervals.exact(np.array([np.inf])), np.array([0]))["low"]).all()
+
+
 def test_what_overflows_is_not_known() -> None:
     """An infinity is one only where it was one before."""
     huge = intervals.exact(np.full((1, 1, 1), 1e160))
