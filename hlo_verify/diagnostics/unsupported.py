@@ -58,6 +58,10 @@ class Unsupported(Code):
         Its results are no function of its operands, or it does something that no result shows: `rng`, `infeed`,
         `outfeed`, `send`, `recv`, and custom calls with a side effect (callbacks, debugging prints).
 
+        What a program does beside giving results is part of what is compared. It is seen to be the same where both
+        modules do it by the same operations, on the same values, in the same order and under the same conditions, on
+        one device; otherwise no result is PROVED, though it may be the same.
+
         What to do: pass such data in as arguments; use `rng_bit_generator` (JAX's keys) for random numbers; leave
         callbacks out of the program that is verified.
         """,

@@ -86,6 +86,14 @@ def is_identity(op: Op) -> bool:
     return known is not None and bool(known & Family.IDENTITY)
 
 
+def has_effect(op: Op) -> bool:
+    """Whether an operation hands something to the world outside of the module, takes something from it, or may."""
+    known = family(op.name, op.attributes)
+    if op.name != CUSTOM_CALL:
+        return op.name in EFFECTS
+    return bool(op.attributes.get("has_side_effect")) and (known is None or bool(known & COMMUNICATES))
+
+
 def communicates(function: Function) -> bool:
     """Whether an operation of a function exchanges data with other devices, or may do so for all that is known."""
     return any(map(_communicates, function.ops))

@@ -25,14 +25,15 @@ _RESULT_CALL = "xla.sdy.FuncResultSharding"
 
 
 def meshes(module: Any) -> dict[str, Any]:
-    """The meshes that an MLIR module's frontend attributes hold, by name. Raises `InputError`."""
+    """The meshes that an MLIR module's frontend attributes hold, by name; none where this jaxlib cannot read them."""
     found = _written(module.operation.attributes, _MESHES)
-    if found is None:
+    try:
+        parsed = None if found is None else _parse(module.context, found)
+    except InputError:
         return {}
-    parsed = _parse(module.context, found)
     if not isinstance(parsed, ir.DictAttr):
-        raise InputError(f"not meshes: {_MESHES} = {found!r}", Annotation.NOT_A_SHARDING)
-    return {parsed[k].name: parsed[k].attr for k in range(len(parsed))}
+        return {}
+    return {parsed[k].name: parsed[k].attr for k in range(len(parsed)) if sdy.MeshAttr.isinstance(parsed[k].attr)}
 
 
 def of_signature(dictionary: Any, context: Any, count: int) -> list[Any] | None:

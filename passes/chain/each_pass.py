@@ -23,13 +23,13 @@ from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.between import forms
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
-from hlo_verify.passes.chain.same_program import Programs
 from hlo_verify.passes.diagnose.examine import examine, prove
 from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.place.infer import infer
 from hlo_verify.passes.place.inferred import Inferred
 from hlo_verify.passes.prove.prove import ASSUMPTIONS, glance
+from hlo_verify.passes.prove.same_program import Programs
 from hlo_verify.passes.refute.refute import refuter
 from hlo_verify.program.depth import deeply
 from hlo_verify.program.ir import Module, operations

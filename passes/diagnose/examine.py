@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Solver
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
+from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import (
     Outcome,
     Progress,
@@ -83,7 +84,8 @@ def examine(
     time is up, what is known of the results by then is what the report says.
     """
     with (session or Session()).on() as session:
-        return _examine(logical, partitioned, progress, differing, session)
+        found = _examine(logical, partitioned, progress, differing, session)
+        return replace(found, report=unless_effects_differ(found.report, logical, partitioned))
 
 
 def _examine(

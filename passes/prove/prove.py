@@ -15,6 +15,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.equality import cases
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.layer_sharing import Sharing
 from hlo_verify.passes.prove.layers import Keys, boundaries
@@ -80,7 +81,7 @@ def prove_at_once(
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
     with (session or Session()).on() as session:
-        return at_once(logical, partitioned, progress, session)
+        return unless_effects_differ(at_once(logical, partitioned, progress, session), logical, partitioned)
 
 
 def at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:

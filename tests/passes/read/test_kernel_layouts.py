@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
-from hlo_verify.passes.chain.same_program import Programs
 from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.same_program import Programs
 from hlo_verify.report import Verdict
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hlo_verify.passes.chain.same_program import Programs
 from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.same_program import Programs
 
 TEXT = """module @m {
   func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -10,7 +10,7 @@ from typing import Any
 from hlo_verify.ops import SHAREABLE
 from hlo_verify.passes.prove.layers import Keys
 from hlo_verify.program.ir import Function, Module, Name, Op, operations
-from hlo_verify.program.op_families import EFFECTS, REPEATABLE
+from hlo_verify.program.op_families import REPEATABLE, has_effect
 
 _REPEATABLE = SHAREABLE | REPEATABLE
 """Operations that do the same each time, if what is inside of them does."""
@@ -27,13 +27,21 @@ class Programs:
         self._numbers: dict[Any, int] = {}
 
     def of(self, module: Module) -> int:
+        results, effects = self._walked(module)
+        types = module.main.argument_types, module.result_types
+        facts = module.partitions, module.replicas, _meshes(module)
+        return self._number((*types, results, effects, *facts))
+
+    def effects_of(self, module: Module) -> tuple[Any, ...]:
+        """What a program does beside giving results, in order."""
+        return module.main.argument_types, self._walked(module)[1], _meshes(module)
+
+    def _walked(self, module: Module) -> tuple[Any, tuple[int, ...]]:
         main = module.main
         names: dict[Name, Any] = {v: ("argument", n) for n, v in enumerate(main.arguments)}
         effects: list[int] = []
         results = self._function(main, names, Counter(), effects, ())
-        types = main.argument_types, module.result_types
-        facts = module.partitions, module.replicas, _meshes(module)
-        return self._number((*types, results, tuple(effects), *facts))
+        return results, tuple(effects)
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -61,7 +69,7 @@ class Programs:
                 times[key] += 1
                 key = (*key, times[key])
             number = self._number(key)
-            if op.name in EFFECTS or op.attributes.get("has_side_effect") or len(effects) > before:
+            if has_effect(op) or len(effects) > before:
                 effects.append(number)  # of a loop too: how often it does what is inside
             names.update((v, (number, n)) for n, v in enumerate(op.results))
         return tuple(names[v] for v in function.results)
