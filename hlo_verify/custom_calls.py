@@ -43,12 +43,12 @@ def register_custom_call(
 
     Verdicts lean on this, and reports name it among the assumptions. Raises ValueError for a target that has a meaning.
     """
-    from hlo_verify.ops import opaque
+    from hlo_verify.ops.kernels import CUSTOM_CALLS
 
     if not isinstance(target, str) or not target:
         raise ValueError(f"the target of a custom call is its name, not {target!r}")
     said = _known_by_name(target, trailing) if meaning is None else _computed(target, meaning, trailing)
-    if target in opaque.CUSTOM_CALLS:
+    if target in CUSTOM_CALLS:
         raise ValueError(f"custom_call to {target} has a meaning already, which is the compiler's")
     known = DEFAULT if session is None else session.custom_calls
     if target in known and not replace:

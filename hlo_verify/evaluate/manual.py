@@ -152,14 +152,18 @@ def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
 
 
 def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    target = str(op.attributes.get("call_target_name"))
-    if target in BORDERS:
-        return _crossing(op, args, run, place)
-    if target in IDENTITIES:
-        return args
-    if target in ("TopK", "mhlo.topk"):
-        return top_k(op, args[0], _largest(op), run)
-    raise UnknownError("has no meaning here")
+    rule = CUSTOM_CALLS.get(str(op.attributes.get("call_target_name")))
+    if rule is None:
+        raise UnknownError("has no meaning here")
+    return rule(op, args, run, place)
+
+
+def _identity(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    return args
+
+
+def _top_k(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
+    return top_k(op, args[0], _largest(op), run)
 
 
 def _largest(op: Op) -> bool:
@@ -178,6 +182,13 @@ def _largest(op: Op) -> bool:
         raise UnknownError("a comparator that is no order of the values")
     return bool(direction == "GT")
 
+
+CUSTOM_CALLS: dict[str, Rule] = {
+    **dict.fromkeys(BORDERS, _crossing),
+    **dict.fromkeys(IDENTITIES, _identity),
+    **dict.fromkeys(("TopK", "mhlo.topk"), _top_k),
+}
+"""By target."""
 
 RULES: dict[str, Rule] = {"custom_call": _custom_call}
 

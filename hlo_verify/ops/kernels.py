@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Unsupported
-from hlo_verify.ops.opaque import CUSTOM_CALLS, deterministic
+from hlo_verify.ops import manual, opaque
+from hlo_verify.ops.opaque import deterministic
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import says_that_it_communicates
@@ -81,6 +82,9 @@ PRESUMED = {
     ),
 }
 """By target."""
+
+CUSTOM_CALLS: dict[str, Rule] = {**opaque.CUSTOM_CALLS, **manual.CUSTOM_CALLS}
+"""Meanings of the compiler's own custom calls, by target."""
 
 
 def _custom_call(op: Op, args: list[Value], context: Context) -> list[Value]:

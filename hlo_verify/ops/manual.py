@@ -21,7 +21,6 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.opaque import CUSTOM_CALLS
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, position_var, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.program.mesh import AxisReference
@@ -207,7 +206,7 @@ def _to_full(op: Op, args: list[Value], context: Context) -> list[Value]:
     return [Value(type_, leave(value, type_.shape, _border_between(outer, inner, type_.shape, value.shape), device))]
 
 
-CUSTOM_CALLS["SPMDFullToShardShape"] = _to_shard
-CUSTOM_CALLS["SPMDShardToFullShape"] = _to_full
+CUSTOM_CALLS: dict[str, Rule] = {"SPMDFullToShardShape": _to_shard, "SPMDShardToFullShape": _to_full}
+"""Meanings of custom calls, by target."""
 
 RULES: dict[str, Rule] = {"sdy.manual_computation": _manual_computation}

@@ -228,7 +228,7 @@ CUSTOM_CALLS: dict[str, Rule] = {
     **dict.fromkeys(("X64Combine", "X64SplitLow", "X64SplitHigh"), deterministic(0)),  # 64-bit numbers by their halves
     **dict.fromkeys(("TopK", "mhlo.topk"), _top_k),
 }
-"""Meanings of the compiler's own custom calls by target name."""
+"""Meanings of the compiler's own custom calls, by target."""
 
 RULES: dict[str, Rule] = {
     "cholesky": _cholesky,

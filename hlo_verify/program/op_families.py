@@ -20,7 +20,7 @@ def _names(family: Family) -> frozenset[str]:
 
 
 def _targets(family: Family) -> frozenset[str]:
-    return frozenset(target for target, row in TARGETS.items() if row & family)
+    return frozenset(target for target, row in TARGETS.items() if row.families & family)
 
 
 COLLECTIVES = _names(Family.COLLECTIVE)
@@ -61,7 +61,8 @@ def family(name: str, attributes: Mapping[str, Any]) -> Family | None:
     target = str(attributes.get("call_target_name"))
     if target in registered():
         return Family.PLAIN  # what users say of a call, they say of what it computes on one device
-    known = TARGETS.get(target)
+    row = TARGETS.get(target)
+    known = None if row is None else row.families
     if known == Family.KERNEL:
         if attributes.get("has_side_effect"):
             return None

@@ -14,11 +14,12 @@ import pytest
 
 from hlo_verify import evaluate, ops
 from hlo_verify.evaluate import control, functions, manual
+from hlo_verify.ops import kernels
 from hlo_verify.passes.canonicalize import defaults, inline
-from hlo_verify.passes.read import batch_norm
+from hlo_verify.passes.read import batch_norm, neuron_calls, shardy_calls
 from hlo_verify.passes.recheck import claims, meanings
 from hlo_verify.program import op_families
-from hlo_verify.program.operations import ROWS
+from hlo_verify.program.operations import ROWS, TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "hlo_verify/program/operations.py"
@@ -45,12 +46,12 @@ NOT_KNOWN = frozenset(
 """Operations that no row knows: their results equal nothing else. What `stablehlo` has too is not known as `mhlo`'s."""
 
 
-def _files(package: ModuleType, table: str) -> dict[str, str]:
-    """The names in the tables of a package's files, and the file of each."""
+def _files(package: ModuleType, table: str, joining: str = "interpret") -> dict[str, str]:
+    """The names in the tables of a package's files, and the file of each; but for the one that joins the others."""
     found: dict[str, str] = {}
     for each in pkgutil.iter_modules(package.__path__):
         for name in getattr(importlib.import_module(f"{package.__name__}.{each.name}"), table, ()):
-            if each.name != "interpret":  # which joins the tables of the others
+            if each.name != joining:
                 assert name not in found, f"{name} has a meaning in {found[name]} and in {each.name}"
                 found[name] = each.name
     return found
@@ -82,6 +83,26 @@ def test_what_has_a_meaning_has_a_row() -> None:
 def test_the_engines_use_the_tables_of_all_files() -> None:
     assert set(ops.RULES) == set(NOTATION)
     assert set(meanings.MEANINGS) == {name for name, file in RECHECK.items() if file != "claims"}
+
+
+NOTATION_OF_CALLS = _files(ops, "CUSTOM_CALLS", joining="kernels") | dict.fromkeys(kernels.PRESUMED, "kernels")
+NUMBERS_OF_CALLS = _files(evaluate, "CUSTOM_CALLS")
+RECHECK_OF_CALLS = _files(meanings, "CUSTOM_CALLS")
+READ_AWAY_CALLS = {*neuron_calls.MEANINGS, shardy_calls._BEGIN, shardy_calls._END}
+"""Targets that reading a module puts operations in the place of."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_says_where_its_meanings_are(target: str) -> None:
+    assert TARGETS[target].notation == NOTATION_OF_CALLS.get(target)
+    assert TARGETS[target].numbers == NUMBERS_OF_CALLS.get(target)
+    assert TARGETS[target].recheck == RECHECK_OF_CALLS.get(target)
+
+
+def test_what_custom_calls_have_a_meaning_have_a_row() -> None:
+    assert set(NOTATION_OF_CALLS) | set(NUMBERS_OF_CALLS) | set(RECHECK_OF_CALLS) == set(TARGETS)
+    assert READ_AWAY_CALLS.isdisjoint(TARGETS)
+    assert kernels.CUSTOM_CALLS.keys() | kernels.PRESUMED.keys() == set(NOTATION_OF_CALLS)
 
 
 def _registered() -> set[str]:

@@ -146,9 +146,10 @@ def _identity(site: Site) -> Expr:
 
 
 def _custom_call(site: Site) -> Expr:
-    if site.attribute("call_target_name") in IDENTITIES:
-        return _identity(site)
-    raise UnwrittenError(f"custom_call to {site.attribute('call_target_name')}")
+    target = str(site.attribute("call_target_name"))
+    if target not in CUSTOM_CALLS:
+        raise UnwrittenError(f"custom_call to {target}")
+    return CUSTOM_CALLS[target](site)
 
 
 def _gather(site: Site) -> Expr:
@@ -168,6 +169,9 @@ def _gather(site: Site) -> Expr:
         parts[k].append((batch[b if b < vector else b - 1], 1))
     return site.read(0, [sum_of(*p) for p in parts])
 
+
+CUSTOM_CALLS: dict[str, Meaning] = dict.fromkeys(IDENTITIES, _identity)
+"""By target."""
 
 MEANINGS: dict[str, Meaning] = {
     "broadcast_in_dim": _broadcast_in_dim,
