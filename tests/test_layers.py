@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = """
 memory
 collector
+own_process
 registered_calls
 diagnostics
 jaxlib_hlo
