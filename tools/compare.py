@@ -73,8 +73,11 @@ def _zoo() -> Iterator[Pair]:
 
 def _lowered(name: str, half: str) -> Callable[[], tuple[Any, Any]]:
     def made() -> tuple[Any, Any]:
+        import jax
+
         from tools.zoo.case import load, lower
 
+        jax.clear_caches()  # what was traced for another case would be lowered with that one's source lines
         texts = lower(load(name))
         return texts.reference, getattr(texts, half)
 

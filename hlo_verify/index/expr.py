@@ -5,11 +5,11 @@ An `Index` is an integer constant plus integer multiples of digits and of a few 
 (remainders and quotients that do not split, clamped values, exact tables, values of terms).
 
 Canonical form. All digits of one variable are refined to their common breakpoints and then merged
-maximally (adjacent digits whose coefficients fit become one). Over a rectangular variable the
-coefficients on the finest breakpoints are determined by the function that the expression denotes, so
-two expressions over digits are equal as functions exactly when their canonical forms are
-identical. Objects are interned (`interned`): identical means `is`. Where breakpoints do not divide one another,
-digits are left as they are: the form is then sound, and merely not unique.
+maximally (adjacent digits whose coefficients fit become one): `4*(v div 4) + v mod 4` is `v`. The function that an
+expression denotes determines the coefficients at the finest breakpoints. So two expressions over digits are equal as
+functions exactly when their canonical forms are identical. Objects are interned (`interned`): identical means `is`.
+Breakpoints that do not divide one another (`v div 4` beside `v div 6`) are left as they are: the form is then still
+right, but not the only one.
 """
 
 from __future__ import annotations

@@ -30,10 +30,12 @@ from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly
 
 
 def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
-    """A term that is made of a few others, each in its own place, as a concatenation is, with one monomial for each.
+    """A concatenation's term with one monomial for each piece, so that a product with it has as many.
 
-    None if it is not, or its places are not told by those variables alone. Two windows that are heavy together have one
-    name: it is what the name stands for that is in pieces.
+    The concatenation of `a + b` (the places below 4) and `c` is `[k<4]*a[k] + [k<4]*b[k] + [k>=4]*c[k-4]`, three
+    monomials, and comes back as two: `[k<4]*s[k] + [k>=4]*c[k-4]`, where s is a definition that stands for `a + b`.
+    None if the term is no such thing, or variables other than `places` tell its pieces apart. A name that stands for
+    the whole concatenation, as heavy terms have, is opened first.
     """
     named: dict[Monomial, dict[Monomial, Number]] = {}
     for mono, c in _without_name(term).items:
@@ -48,7 +50,7 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
 
 
 def _without_name(term: Poly) -> Poly:
-    """What a multiple of a name is; another term is itself."""
+    """A multiple of a named term with the term in the place of its name; any other term as it is."""
     if len(term.items) != 1:
         return term
     mono, c = term.items[0]
@@ -64,8 +66,12 @@ def _is_place(atom: Atom) -> bool:
 
 
 def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:
-    """What is added up. What an operand is made of stays apart where the parts are told by the result's own indices,
-    or both operands have parts in the same places (`concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`)."""
+    """The product that is added up.
+
+    A concatenation stays in pieces in two cases: if the result's own indices tell the pieces apart, or if both operands
+    have pieces in the same places of the contracted dimension, so that `concatenate(a, b) * concatenate(c, d)` is `a*c`
+    and `b*d`. Otherwise it gets a name, and counts as one factor.
+    """
     terms = [Value(value.type, operand_of_type(value, dtype)) for value, _ in sides]
     written = [term.at(indices) for term, (_, indices) in zip(terms, sides, strict=True)]
     if dtype.startswith("complex") and any(term.doubt for term in written):

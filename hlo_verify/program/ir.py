@@ -19,11 +19,11 @@ Name = int
 """The name of an SSA value: a number that is unique within a module."""
 
 TILES = "hlo_verify.tiles"
-"""The frontend attribute of a call that says how else than in an order of dimensions something lies in memory."""
+"""The frontend attribute of a call with the layouts that StableHLO cannot say: tiles and the like."""
 
 
 UNREAD_FIELDS = "hlo_verify.fields"
-"""The frontend attribute of an instruction with the fields of HLO that StableHLO has no place for, as hexadecimals."""
+"""The frontend attribute that keeps, as hexadecimals, an instruction's fields of HLO that StableHLO cannot say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def operations(function: Function) -> Iterator[Op]:
 
 @dataclass(slots=True)
 class Fresh:
-    """Gives out values that no function has yet: numbers from `next` on."""
+    """Gives out names for new values: the numbers from `next` on."""
 
     next: Name
 
@@ -120,12 +120,12 @@ class Fresh:
 
 
 def fresh_in(function: Function) -> Fresh:
-    """Values that are neither a function's nor its regions'."""
+    """New names for a function: neither it nor its regions have values that are called so."""
     return beyond(value_types(function))
 
 
 def beyond(values: Iterable[Name]) -> Fresh:
-    """Values that are none of these."""
+    """Names that are none of these."""
     return Fresh(1 + max(values, default=-1))
 
 

@@ -32,8 +32,9 @@ Number = int | Fraction
 class Tensor:
     """A tensor that terms may read: an argument, a constant, an opaque result, or a definition.
 
-    `params` are the index variables of a definition; `bound` the variables that its `kind`
-    (`sum`, `max`, `sort`, ...) binds, `bodies` what it is of. Equal definitions are one object.
+    A definition `h[i] = sum k<8. x[i, k]` has the `kind` "sum" (others are "max", "sort", ...), the `params` i, the
+    `bound` variables k and the `bodies` `x[i, k]`, of which a sort of several operands has several. Equal definitions
+    are one object.
     """
 
     kind: str
@@ -53,8 +54,8 @@ class Tensor:
     doubt: int | None = None
     """What may keep an element from being a number (`doubts`); None until it is asked for."""
     seal: Tensor | None = None
-    """The tensor that stands for a definition, with the same indices: what is then derived looks into it no more, so
-    that it holds for any tensor in its place."""
+    """A tensor that stands for a definition and is read at the same indices. It has no bodies: what is derived from it
+    cannot look into the definition, and so holds for any other tensor in its place."""
 
     def __repr__(self) -> str:
         return self.name

@@ -1,7 +1,7 @@
 """Prove that every result of the partitioned module is its shard of the logical result, by construction.
 
-A walk over both modules gives every result as a term. What is left over is examined case by case in
-`passes.diagnose.examine`.
+A walk over both modules gives every result as a term. Two terms are equal by construction if they are one object. What
+is not is examined case by case in `passes.diagnose.examine`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def late(result: Result, session: Session) -> Result:
 def prove_at_once(
     logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
 ) -> Report:
-    """What is equal by construction alone, which takes one walk; anything else is UNKNOWN, without a reason.
+    """Prove what one walk shows to be equal by construction. Anything else is UNKNOWN, without a reason.
 
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
@@ -116,7 +116,7 @@ def _laws() -> tuple[LawUse, ...]:
 
 
 def _may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
-    """Where devices may wait for others that never arrive; what else the program computes is not had then either."""
+    """Where devices may wait for others that never arrive. A program that hangs gives none of its results."""
     return next((said for said in unsupported if said.code is Unsupported.BRANCH), None)
 
 
@@ -151,9 +151,11 @@ Ways = Mapping[int, Sequence[Sharding]]
 
 
 def glance(logical: Module, partitioned: Module, ways: Ways | None = None, *, session: Session | None = None) -> Glance:
-    """Compare the modules in a single walk, without any effort; results that are not equal as they are placed, also in
-    those other ways. Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is
-    up."""
+    """Compare the modules by construction, in a single walk. A result that is not equal as it is placed is compared in
+    the other ways that are given for it.
+
+    Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
+    """
     with (session or Session()).on() as session:
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
         outcome = walk(logical, partitioned, False, None, session=session)
@@ -265,8 +267,8 @@ def _obligations(
 
 
 def open_obligations(n: int, name: str, outcome: Outcome, sharding: Sharding, *, decide: bool) -> list[Open]:
-    """What is not seen to be equal of one result: pairs of terms, found and expected. With `decide`, cases are told
-    apart where two terms are not the same by construction."""
+    """The terms of one result that are not seen to be equal, as pairs of found and expected. With `decide`, two terms
+    that are not equal by construction are compared case by case."""
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
     return [
         (term, expected)
