@@ -25,6 +25,9 @@ FIRST_OPERAND = frozenset(
 )
 """Those that are 0 where the first operand is."""
 
+EACH_OPERAND = frozenset("optimization_barrier all_gather all_to_all collective_permute".split())
+"""Those of which each result is 0 where its own operand is."""
+
 FIRST_OPERANDS = frozenset("add subtract maximum minimum concatenate or all_reduce reduce_scatter reduce".split())
 """Those that are 0 where all operands are, of those that hold elements."""
 
@@ -91,6 +94,8 @@ class Zeros:
             return self._loop(op, given)
         if op.name in ("if", "case"):
             return self._branches(op)
+        if op.name in EACH_OPERAND and len(op.operands) == len(op.results):
+            return given
         return [self._plain(op, given)] * len(op.results)
 
     def _plain(self, op: Op, given: Sequence[int]) -> int:

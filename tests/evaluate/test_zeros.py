@@ -76,3 +76,16 @@ def test_what_a_loop_carries_is_zero_where_it_begins_so_and_stays_so() -> None:
     taken = next(op for op in loop.regions[1].ops if op.name == "multiply")
     assert zeros.sparing(frozenset(taken.results), 0) == {1}
     assert zeros.sparing(frozenset(loop.results), 1) == {1}
+
+
+def test_a_barrier_keeps_its_operands_apart() -> None:
+    """What is computed again in a backward pass stands behind one, all weights beside the activations."""
+    module = load("""module @barrier {
+  func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+    %b:2 = stablehlo.optimization_barrier %x, %w : tensor<4xf32>, tensor<4xf32>
+    %e = stablehlo.exponential %b#0 : tensor<4xf32>
+    %p = stablehlo.multiply %e, %b#1 : tensor<4xf32>
+    return %p : tensor<4xf32>
+  }
+}""")
+    assert Zeros(module).sparing(frozenset(module.main.ops[2].results), 0) == {1}
