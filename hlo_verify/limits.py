@@ -52,8 +52,11 @@ class Limits:
     vain_comparisons: int = 16
     """Comparisons in a row without success, of `vain_steps` steps together, after which no more is tried to recognise:
     where a value is wrong, so is everything made of it."""
-    vain_steps: int = 1000
-    """See `vain_comparisons`."""
+    vain_steps: int = 1200
+    """Steps of such comparisons. Once some were in vain, the next one may take half of what is left of these: a value
+    that is right where others before it were not recognised takes some dozens of steps, hardly ever more than 130."""
+    brief_steps: int = 50
+    """Steps of a comparison where nothing is left of `vain_steps`; so many in vain are none yet."""
     refusals: int = 10_000
     """Comparisons in a row without success, however few steps they took: to see at a few points that two terms differ
     takes none, but time."""

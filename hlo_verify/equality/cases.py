@@ -29,7 +29,6 @@ from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import Limits, allows
-from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.term import (
@@ -48,10 +47,18 @@ from hlo_verify.terms.term import (
 )
 
 
-def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None = None) -> bool:
+def equal(
+    found: Poly,
+    expected: Poly,
+    inside: Poly = ONE,
+    total: Effort | None = None,
+    most: int | None = None,
+    limit: str = "comparison_steps",
+) -> bool:
     """Whether two terms are equal wherever `inside` (a product of guards) holds.
 
-    `total` is the effort that this and other comparisons may take together.
+    `total` is the effort that this and other comparisons may take together, `most` what this one may, and `limit` what
+    that is called.
     """
     if found is expected:
         return True
@@ -59,7 +66,8 @@ def equal(found: Poly, expected: Poly, inside: Poly = ONE, total: Effort | None 
     if total.left <= 0:
         return False
     difference = algebra.expanded(inside, apart(found, expected))
-    return total.within(total.session.limits.comparison_steps, lambda part: _vanishes_somehow(difference, part))
+    most = total.session.limits.comparison_steps if most is None else most
+    return total.within(most, lambda part: _vanishes_somehow(difference, part), limit)
 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
@@ -71,6 +79,8 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     depth = effort.session.limits.comparison_depth if depth is None else depth
     if together(p) is ZERO or not all(v.size for v in p.free):  # of a tensor without elements, there is nothing to show
         return True
+    if effort.left <= 0:
+        return False
     effort.session.check()
     effort.left -= 1 + len(p.items) // 4
     if depth < 0:
@@ -88,6 +98,8 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
 
 def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 for each of the few values of a variable that it looks up in tables, clamps or divides."""
+    if effort.left <= 0:
+        return False
     p = opened(p)
     inner = {
         v for a in atoms(p) for e in indices(a) for part, _ in e.items if isinstance(part, Opaque) for v in part.free
@@ -103,6 +115,8 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
 
 def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 because what sums over few values add up cancels, addend by addend."""
+    if effort.left <= 0:
+        return False
     added_up, most = written_out(opened(p), effort.session), effort.session.limits.written_out_steps
     return added_up is not None and effort.within(most, lambda part: vanishes(added_up, part), "written_out_steps")
 
@@ -132,20 +146,20 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
     if (
         alike
-        and all(
-            any(vanishes(body, effort, depth - 1) for body in _joined(parts, effort.session))
-            for parts in groups.values()
-        )
+        and all(any(vanishes(body, effort, depth - 1) for body in _joined(parts, effort)) for parts in groups.values())
         and vanishes(algebra.build(rest), effort, depth - 1)
     ):
         return True
+    if effort.left <= 0:
+        return False
     sums = [read for parts in groups.values() for _, _, read in parts]
     return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums, effort.session))
 
 
-def _joined(parts: list[Part], session: Session) -> Iterator[Poly]:
-    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest."""
-    ways = session.limits.alignments
+def _joined(parts: list[Part], effort: Effort) -> Iterator[Poly]:
+    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
+    while there is effort left."""
+    ways = effort.session.limits.alignments
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
     frame = frame_of(body, variables)
@@ -154,8 +168,10 @@ def _joined(parts: list[Part], session: Session) -> Iterator[Poly]:
         [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
     ]
     if prod(map(len, choices)) > ways * ways:
-        session.reached("alignments")
+        effort.session.reached("alignments")
     for bodies in islice(product(*choices), ways * ways):
+        if effort.left <= 0:
+            return
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
             total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))

@@ -235,7 +235,7 @@ class Stages:
         """Whether two terms, in one view or another, are found to be equal where an element exists."""
         left = self.effort.left
         for found, expected in views:
-            if self._plausible(found, expected, where) and cases.equal(found, expected, where.inside, self.effort):
+            if self._plausible(found, expected, where) and self._are_equal(found, expected, where.inside):
                 self.effort.left = left
                 self._failures = self._wasted = self._refusals = 0
                 return True
@@ -243,6 +243,26 @@ class Stages:
         self._failures += self.effort.left < left
         self._wasted += left - self.effort.left
         return False
+
+    def is_result(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether what a result is and what it should be are found to be equal where an element exists."""
+        left = self.effort.left
+        answer = self._are_equal(found, expected, inside)
+        self._wasted += 0 if answer else left - self.effort.left
+        return answer
+
+    def _are_equal(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        most = self.allowance()
+        limit = "comparison_steps" if most == self.session.limits.comparison_steps else "vain_steps"
+        return cases.equal(found, expected, inside, self.effort, most, limit)
+
+    def allowance(self) -> int:
+        """The steps that the next comparison may take: what is made of a wrong value is wrong, and not worth many."""
+        limits = self.session.limits
+        if self._wasted < limits.brief_steps:
+            return limits.comparison_steps
+        left = (limits.vain_steps - self._wasted) // 2
+        return min(limits.comparison_steps, max(limits.brief_steps, left))
 
     def _may_try(self, candidate: int) -> bool:
         """Whether a value may be compared with so many candidates."""
