@@ -1,4 +1,7 @@
-"""Imports follow the order in which data flows: a room imports from rooms above it alone, lazily or for types too."""
+"""Imports follow the order in which data flows: a room imports from rooms above it alone, lazily or for types too.
+
+And no file and no function is longer than a reader can hold in mind.
+"""
 
 from __future__ import annotations
 
@@ -170,3 +173,42 @@ def test_every_room_imports_what_the_list_says() -> None:
         targets = {target for name, path in FILES.items() if _room(name) == room for _, target in _imports(path)}
         unused = [other for other in others if not any(_is_in(target, other) for target in targets)]
         assert not unused, f"{room} imports nothing of {unused}"
+
+
+# How long files and functions are
+
+FILE_LINES = 400
+"""Of a file."""
+
+FUNCTION_LINES = 60
+"""Lines of a function, but for its docstring: about a screen."""
+
+LONGER: dict[str, str] = {}
+"""By file, or file and function, why it is longer."""
+
+
+def _lengths(root: Path) -> Iterator[tuple[str, int, int]]:
+    """Each file, and each function in it, with its lines and how many it may have."""
+    for folder in ("hlo_verify", "passes", "tools", "tests", "benchmarks"):
+        for path in sorted((root / folder).rglob("*.py")):
+            name = path.relative_to(root).as_posix()
+            if name.startswith("hlo_verify/passes/"):  # a link to passes/
+                continue
+            text = path.read_text()
+            yield name, text.count("\n"), FILE_LINES
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.FunctionDef):
+                    first = node.body[0] if ast.get_docstring(node) is not None else None
+                    said = 0 if first is None else (first.end_lineno or 0) - first.lineno + 1
+                    yield f"{name}: {node.name}", (node.end_lineno or 0) - node.lineno + 1 - said, FUNCTION_LINES
+
+
+def test_a_file_and_a_function_can_be_held_in_mind() -> None:
+    longer = {name: f"{count} lines, not {most}" for name, count, most in _lengths(ROOT) if count > most}
+    assert longer.keys() == LONGER.keys(), longer
+
+
+def test_what_is_too_long_is_found(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/long.py").write_text("def f():\n    'Said.'\n" + "    pass\n" * 60)
+    assert {name: count for name, count, _ in _lengths(tmp_path)} == {"tools/long.py": 62, "tools/long.py: f": 61}

@@ -214,11 +214,7 @@ def _gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     run.spend(math.prod(np.broadcast_shapes(*(i.shape for i in index))))
     values = source.values[tuple(index)]
     offsets = [run.maps.intern(columns[k]) for k in kept]
-    order = [0] * (len(shape) + 1)
-    for n, k in enumerate(batch_dims):
-        order[k + 1] = 1 + n
-    for n, k in enumerate(offset_dims):
-        order[k + 1] = 1 + len(batch_dims) + n
+    order = [0, *(1 + (*batch_dims, *offset_dims).index(k) for k in range(len(shape)))]
     # Where all rows of the source are alike, the starts leave no trace, and the axes of the indices have one class.
     every = [c if n > 1 else run.maps.constant(len(c)) for c, n in zip((*maps, *offsets), values.shape, strict=True)]
     return [Blocks(tuple(every[k] for k in order), np.transpose(values, order))]

@@ -1,8 +1,8 @@
 """The laws that are no patterns: of sums and other reductions, of conditions, of index values. One a line.
 
 Each has the function that uses it, which says so (`used`). In the notation v and w are bound variables, `[i < j]` is 1
-where it holds and else 0, f and g are terms, e is an index expression. tests/terms/test_structure.py has an instance of
-each.
+where it holds and else 0, f and g are terms, e is an index expression. tests/support/structural_laws.py has an
+instance of each.
 """
 
 from __future__ import annotations

@@ -92,7 +92,6 @@ def convolution(draw: Draw, dynamic: bool = False) -> Case:
     r_shape, r_names = layout(batch // batch_groups, features, result_sizes, "bf")
     args = [operand(draw, program, a_shape, left), operand(draw, program, b_shape, right)]
     pairs = [[x, y] for x, y in zip(low, high, strict=True)]
-    padding = f"dense<{pairs if pairs else ''}> : tensor<{spatial}x2xi64>"
     booleans = f"array<i1: {', '.join(str(x).lower() for x in reversal)}>" if reversal else "array<i1>"
     attributes = (
         f"feature_group_count = {groups} : i64, batch_group_count = {batch_groups} : i64, "
@@ -102,7 +101,7 @@ def convolution(draw: Draw, dynamic: bool = False) -> Case:
     if dynamic:
         args.append(program.constant(np.array(pairs, dtype=np.int64)))
     else:
-        attributes += f", padding = {padding}"
+        attributes += f", padding = dense<{pairs if pairs else ''}> : tensor<{spatial}x2xi64>"
     name = "dynamic_conv" if dynamic else "convolution"
     # The interpreter aborts where the result has another layout than this: transpose after it.
     plain = ["b", "f", *map(str, range(spatial))]

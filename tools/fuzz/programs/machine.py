@@ -14,6 +14,7 @@ import numpy as np
 
 from tools.fuzz.programs import meanings
 from tools.fuzz.programs.elementwise import DTYPES, NAMES, REAL_NUMBERS, Array, Meaningless, apply, combine, near
+from tools.fuzz.programs.exchanges import COLLECTIVES
 from tools.fuzz.programs.program import Block, Function, Kind, Node, identity
 
 TURNS = 40
@@ -78,7 +79,7 @@ class Machine:
                 together = active[:, group]
                 if (together != together[:, :1]).any():
                     raise Meaningless("devices of a group go different ways")
-            return [COLLECTIVES[node.op](self, node, args[0])]
+            return [COLLECTIVES[node.op](node, args[0])]
         return OTHERS[node.op](self, node, args, results)
 
     def tell_apart(self, a: Array, axis: int) -> None:
@@ -139,72 +140,6 @@ def _call(machine: Machine, node: Node, args: list[Array], values: dict[int, Arr
 
 
 CONTROL: dict[str, Callable[..., list[Array]]] = {"while": _while, "if": _case, "case": _case, "call": _call}
-
-
-# Communication
-
-
-def _grouped(a: Array, groups: list[list[int]], result: Callable[[list[Array]], list[Array]]) -> Array:
-    """What each device gets of what those of its group hold."""
-    found: dict[int, Array] = {}
-    for group in groups:
-        found |= dict(zip(group, result([a[:, d] for d in group]), strict=True))
-    return np.stack([found[d] for d in range(a.shape[1])], axis=1)
-
-
-def _all_reduce(machine: Machine, node: Node, a: Array) -> Array:
-    def result(parts: list[Array]) -> list[Array]:
-        return [combine(node.attributes["combine"], np.stack(parts), 0)] * len(parts)
-
-    return _grouped(a, node.attributes["groups"], result)
-
-
-def _all_gather(machine: Machine, node: Node, a: Array) -> Array:
-    def result(parts: list[Array]) -> list[Array]:
-        return [np.concatenate(parts, axis=1 + node.attributes["dim"])] * len(parts)
-
-    return _grouped(a, node.attributes["groups"], result)
-
-
-def _reduce_scatter(machine: Machine, node: Node, a: Array) -> Array:
-    def result(parts: list[Array]) -> list[Array]:
-        whole = combine(node.attributes["combine"], np.stack(parts), 0)
-        return np.split(whole, len(parts), axis=1 + node.attributes["dim"])
-
-    return _grouped(a, node.attributes["groups"], result)
-
-
-def _all_to_all(machine: Machine, node: Node, a: Array) -> Array:
-    def result(parts: list[Array]) -> list[Array]:
-        pieces = [np.split(part, len(parts), axis=1 + node.attributes["split"]) for part in parts]
-        rows = (list(row) for row in zip(*pieces, strict=True))
-        return [np.concatenate(row, axis=1 + node.attributes["dim"]) for row in rows]
-
-    return _grouped(a, node.attributes["groups"], result)
-
-
-def _permute(machine: Machine, node: Node, a: Array) -> Array:
-    found = np.zeros_like(a)
-    for source, target in node.attributes["pairs"]:
-        found[:, target] = a[:, source]
-    return found
-
-
-def _broadcast(machine: Machine, node: Node, a: Array) -> Array:
-    found = np.zeros_like(a)
-    for group in node.attributes["groups"]:
-        found[:, group] = a[:, group[:1]]
-    return found
-
-
-COLLECTIVES: dict[str, Callable[[Machine, Node, Array], Array]] = {
-    "all_reduce": _all_reduce,
-    "all_gather": _all_gather,
-    "reduce_scatter": _reduce_scatter,
-    "all_to_all": _all_to_all,
-    "collective_permute": _permute,
-    "collective_broadcast": _broadcast,
-}
 
 
 # Everything else: a function of the machine, the operation, its operands and its results' types
