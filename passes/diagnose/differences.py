@@ -17,6 +17,8 @@ from hlo_verify.index.expr import Index
 from hlo_verify.passes.prove.notation import Notation, apart
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import LESS_OR_EQUAL
+from hlo_verify.terms.laws import greater
 from hlo_verify.terms.term import ONE, Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, make_poly, monomial_skey
 
 DEPTH = 5
@@ -65,13 +67,24 @@ def _all(differences: Iterable[Difference], size: int = 0) -> Difference:
     return Difference(tuple(parts), size + sum(each.size for each in found), mismatches)
 
 
+def _is_opposite(one: Poly, other: Poly) -> bool:
+    """Whether of two conditions on numbers the one holds where the other does not.
+
+    `1 - [a > b]` is a term of its own, `[a <= b]`, where a or b may be no number: then neither holds.
+    """
+    for p, q in ((one, other), (other, one)):
+        if isinstance(p.atom, Apply) and p.atom.function == LESS_OR_EQUAL:
+            return q is greater(*p.atom.args)
+    return algebra.add(one, other) is ONE
+
+
 def difference(found: Poly, expected: Poly, notation: Notation, depth: int = DEPTH) -> Difference:
     """What differs between two terms; a `size` of 100 and more says that they have nothing to do with each other."""
     if found is expected:
         return NOTHING
     if found.constant is not None and expected.constant is not None:
         return _one(_instead(found.constant, expected.constant), 2)
-    if algebra.add(found, expected) is ONE:
+    if _is_opposite(found, expected):
         return _one("the opposite (1 minus it) is expected", 1)
     mine, theirs = dict(found.items), dict(expected.items)
     if mine.keys() == theirs.keys() and mine:
