@@ -63,9 +63,10 @@ def exact(values: Any) -> Array:
 
 
 def around(middle: Array, radius: Array) -> Array:
-    """The intervals of that middle and radius; a radius of 0 is exact."""
+    """The intervals of that middle and radius; a radius of 0 is exact, of one that is infinite nothing is known."""
+    radius = np.where(np.isfinite(radius), radius, np.nan)
     low, high = middle - radius, middle + radius
-    return interval(*(np.where(radius > 0, x, middle) for x in outward(low, high)))
+    return interval(*(np.where(radius == 0, middle, x) for x in outward(low, high)))
 
 
 def without(values: Array, gap: Array) -> Array:

@@ -2,8 +2,10 @@
 
 A program that divides by 3 may be compiled to one that multiplies by 0.333333343. That a constant stands for any number
 that it may be rounded from is the one tolerance that a refutation leaves, and it is named among its assumptions. What
-few bits say (0.5, 768, -inf) is meant as it is written. A constant that both modules hold was rounded once, when it was
-written; one that only one of them holds may be what several operations were folded to.
+few bits say (0.5, 768, -inf) is meant as it is written, unless only one module says it and one of them computes with
+constants alone: 1.0 is what tanh(6) is folded to in a narrow type, 0 what is too small for a type and infinity what is
+too large. A constant that both modules hold was rounded once, when it was written; one that only one of them holds may
+be what several operations were folded to.
 
 That every use of a constant may stand for another number is more than is needed: in a deep module it leaves little to
 be told. So a constant that both hold is also taken for one and the same number (`is_strict`), and what differs then is
@@ -22,7 +24,8 @@ import numpy as np
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float
 from hlo_verify.program.element_types import DTYPES
-from hlo_verify.program.ir import Module, operations
+from hlo_verify.program.ir import Module, Name, operations
+from hlo_verify.program.operations import ROWS
 
 FOLDED = 256
 """How many roundings a constant may be off by that only one module holds: 1.5e-5 of it in single precision. Tables of
@@ -36,6 +39,9 @@ WIDE = 24
 CLEARLY = 1e-4
 """What values must differ by, as a fraction of the larger one, where constants of both modules are the same numbers."""
 
+CONSTANTS = frozenset({"constant", "iota"})
+"""Operations that values begin with which no argument takes part in."""
+
 ASSUMPTION = (
     "constants of floating point stand for any number that they may be rounded from, those that only one module has "
     f"for any within {FOLDED} roundings ({FOLDED_NARROW} in types with fewer than {WIDE} bits)"
@@ -48,6 +54,8 @@ class Literals:
 
     shared: frozenset[float]
     """The constants that both modules hold."""
+    may_be_folded: bool = False
+    """Whether a module computes with constants alone, so that the other may hold what comes of it."""
     is_strict: bool = False
     """Whether constants that both modules hold are meant as they are written."""
     is_used: bool = False
@@ -63,16 +71,23 @@ class Literals:
     def _off(self, values: Array, dtype: str) -> Array:
         bits = precision(dtype)
         is_shared = np.isin(values, list(self.shared))
-        plain = is_plain(values, bits)
+        plain = is_plain(values, bits) & (is_shared | (not self.may_be_folded))
         self.is_used = self.is_used or not plain.all()
         roundings = np.where(is_shared, not self.is_strict, FOLDED if bits >= WIDE else FOLDED_NARROW)
-        return np.where(plain, 0.0, roundings * np.abs(values) * 2.0**-bits)
+        off = roundings * np.abs(values) * 2.0**-bits
+        return np.where(plain | np.isnan(values), 0.0, np.where(values == 0, smallest(dtype), off))
 
 
 def precision(dtype: str) -> int:
     """The bits of the significand of a floating-point type."""
     finfo: Any = ml_dtypes.finfo
     return int(finfo(DTYPES[dtype]).nmant) + 1
+
+
+def smallest(dtype: str) -> float:
+    """The least positive number that a floating-point type holds with all of its bits."""
+    finfo: Any = ml_dtypes.finfo
+    return float(finfo(DTYPES[dtype]).smallest_normal)
 
 
 def is_plain(values: Array, bits: int) -> Array:
@@ -83,7 +98,23 @@ def is_plain(values: Array, bits: int) -> Array:
 
 def literals_of(logical: Module, partitioned: Module) -> Literals:
     """The literals of a pair."""
-    return Literals(frozenset(_constants(logical)) & frozenset(_constants(partitioned)))
+    shared = frozenset(_constants(logical)) & frozenset(_constants(partitioned))
+    return Literals(shared, computes_with_constants(logical) or computes_with_constants(partitioned))
+
+
+def computes_with_constants(module: Module) -> bool:
+    """Whether some number is computed of constants alone, by more than moving them."""
+    known: set[Name] = set()
+    for op in operations(module.main):
+        is_known = op.name in CONSTANTS or (bool(op.operands) and known.issuperset(op.operands))
+        if not is_known:
+            continue
+        known.update(op.results)
+        row = ROWS.get(op.name)
+        moves = op.name in CONSTANTS or (row is not None and row.notation == "movement")
+        if not moves and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
+            return True
+    return False
 
 
 def _constants(module: Module) -> Iterator[float]:
