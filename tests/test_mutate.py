@@ -139,6 +139,15 @@ def test_every_operator_makes_well_formed_mutants(everything: Case, operator: Op
         assert mutant.module != everything.partitioned
 
 
+def test_cheap_fixtures_are_mutated_more_often_and_none_is_left_out() -> None:
+    order = cases.in_turn(cases.DEFAULT)
+    assert set(order) == set(cases.DEFAULT) >= cases.DEAR | cases.MIDDLING
+    assert order[: len(cases.DEFAULT)] == cases.DEFAULT
+    assert {order.count(name) for name in cases.DEAR} == {1}
+    assert 10_000 // len(order) > 150
+    assert cases.in_turn(FIXTURES) == FIXTURES * cases.OFTEN
+
+
 def test_a_seed_says_which_mutant(everything: Case) -> None:
     first, again, other = (mutate(everything, seed) for seed in ((1, 2), (1, 2), (1, 3)))
     assert first == again != other

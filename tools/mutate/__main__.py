@@ -81,7 +81,8 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
 
 
 def _show(arguments: argparse.Namespace, names: tuple[str, ...]) -> int:
-    case = cases.read_case(arguments.cache, names[arguments.number % len(names)])
+    order = cases.in_turn(names)
+    case = cases.read_case(arguments.cache, order[arguments.number % len(order)])
     mutant = mutate(case, (arguments.seed, arguments.number))
     if mutant is None:
         sys.exit("no operator fits")

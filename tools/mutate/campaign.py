@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hlo_verify.xla.execute import Executor
-from tools.mutate.cases import Case, as_text, read_case
+from tools.mutate.cases import Case, as_text, in_turn, read_case
 from tools.mutate.mutant import Mutant
 from tools.mutate.truth import Judge, Outcome, Truth
 from tools.mutate.worker import Judgement, Worker
@@ -67,8 +67,8 @@ class Line:
 
     def run(self, number: int) -> tuple[Record, Mutant | None]:
         """Make mutant `number`, and judge it."""
-        names = self.options.names
-        name = names[number % len(names)]
+        order = in_turn(self.options.names)
+        name = order[number % len(order)]
         record: Record = {"number": number, "seed": self.options.seed, "fixture": name}
         _, judge = self.case(name)
         started = time.monotonic()
@@ -81,7 +81,7 @@ class Line:
             return {**earlier, **record, "again": earlier["number"]}, None
         outcome = judge.judge(mutant.module)
         ran = time.monotonic()
-        sampled = self.options.refuted_of > 0 and number // len(names) % self.options.refuted_of == 0
+        sampled = self.options.refuted_of > 0 and number // len(order) % self.options.refuted_of == 0
         refute = sampled or (self.options.refuted_of > 0 and outcome.truth is not Truth.DIFFERS)
         judgement = self.worker.verify(name, mutant.module, refute)
         if judgement.witness is not None and outcome.truth in (Truth.EQUAL, Truth.UNCLEAR):

@@ -25,6 +25,24 @@ DEFAULT = tuple(
 )
 """Every fixture for 8 devices whose small build is proved."""
 
+OFTEN, SOMETIMES = 4, 2
+"""How often a fixture is mutated in a round, in which those that take several seconds a mutant come once."""
+
+DEAR = frozenset(
+    "transformer_grads_8 transformer_train_8 transformer_scan_8 transformer_scan_sp_8 transformer_sp_8 "
+    "transformer_remat_8 gspmd_transformer_grads_8 conv_spatial encoder_uneven gspmd_encoder_uneven".split()
+)
+MIDDLING = frozenset({"moe_top2", "transformer_fwd_8"})
+
+
+def in_turn(names: Sequence[str]) -> tuple[str, ...]:
+    """A round: the fixtures in the order in which mutants of them are made, again and again."""
+
+    def times(name: str) -> int:
+        return 1 if name in DEAR else SOMETIMES if name in MIDDLING else OFTEN
+
+    return tuple(name for turn in range(OFTEN) for name in names if times(name) > turn)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
