@@ -1,10 +1,10 @@
 """Equality of guarded terms at every point of their variables, at full size.
 
-`vanishes(p)` shows that a term is 0 for all values of its index variables. It takes definitions that
-differ apart (sums of equal ranges become one sum of the combined body), splits into the cases in which
-every guard is decided, asks Z3 which cases exist, and in each case lets index expressions that are equal
-throughout it be one expression; what is left must cancel. Every step is exact, so True is a proof; False
-means only that none was found.
+`vanishes(p)` shows that a term is 0 for all values of its index variables. Definitions that differ are taken apart
+first: two sums over equal ranges become one sum of the combined body. Then the term is split into the cases in which
+every guard is decided, and Z3 is asked which cases exist. In each of these, index expressions that are equal throughout
+the case become one expression, and what is left must cancel: `[i < 3]*x[i] - [i < 3]*x[min(i, 2)]` is `x[i] - x[i]` in
+the case `i < 3`, and 0 in the other. Every step is exact, so True is a proof; False means only that none was found.
 
 A question is abandoned past so many cases (`Limits.cases`): the guards of a term number few wherever this is of use.
 """

@@ -29,7 +29,7 @@ from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly,
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor: `term` is its element at the positional variables `p0, p1, ...`."""
+    """A tensor: `term` is its element at the variables `p0, p1, ...`: `x[p1, p0]` for `transpose(x)`."""
 
     type: TensorType
     term: Poly
@@ -95,8 +95,8 @@ class Loops(Protocol):
 class Context:
     """What surrounds an operation: the devices of the module, and what was not understood so far.
 
-    `device` is None in a module that every device does not run by itself (the logical one).
-    `run` interprets a region. Devices are numbered replica by replica: `replica * partitions + partition`.
+    `device` is None in the logical module, which no device runs by itself. `run` interprets a region. Devices are
+    numbered replica by replica: `replica * partitions + partition`.
     """
 
     device: Var | None
@@ -109,21 +109,23 @@ class Context:
     side: str = "logical"
     loops: Loops | None = None
     mesh: Var | None = None
-    """The devices, in a module that enters their programs in regions (`manual`)."""
+    """The devices, in a module that is global but for regions that each device runs for itself (`manual`)."""
     manual: frozenset[str] = frozenset()
     """The mesh axes over which the regions around are manual."""
     automatic: npt.NDArray[np.int64] | None = None
-    """A number for each device, equal for those that differ along manual axes alone; None where all axes are manual."""
+    """A number for each device, equal for those that differ along manual axes alone; None where all axes are manual.
+
+    With a manual axis of 2 before another one of 2, it is `0, 1, 0, 1`."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""
     iterations: tuple[Index, ...] = ()
-    """Which iterations of the loops around: a counter where one stands for all, a number where a loop is unrolled."""
+    """Of each loop around the operation its counter, or the number of a turn where the loop is unrolled."""
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
     session: Session = field(default_factory=Session)
     claims: frozenset[tuple[str, str]] | None = None
-    """What the logical module takes for granted of indices: names of operations and of attributes that are set there.
-    None in that module itself, and where there is no other."""
+    """What the logical module claims of indices (`indices_are_sorted`): names of operations, with attributes that are
+    set there. None in that module itself, and where there is no other."""
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
     """The operations of each family that `number` was asked of so far, in order, by their ids."""
 

@@ -1,11 +1,10 @@
 """Definitions: a term becomes a read of a named tensor, the same name wherever the same function occurs.
 
-`define` replaces every free index expression of a term by a parameter (equal ones by the same parameter;
-constants stay) and renames the bound
-variables in an order that depends only on the term's structure. Two terms that differ only in where
-they are evaluated thus become reads of one tensor, at different indices: this is how a value of the
-partitioned module is recognised as a shard of a logical tensor. Definitions are interned, so an equal
-stage is proved once.
+`define` replaces every free index expression of a term by a parameter: equal ones by the same parameter, while
+constants stay. It renames the bound variables in an order that depends only on the term's structure. So two terms that
+differ only in where they are evaluated become reads of one tensor, at different indices. This is how a value of the
+partitioned module is recognised as a shard of a logical tensor. Definitions are interned, so an equal stage is proved
+once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lineage: which element of a logical tensor each device holds where.
 
-A sharding is a table of shard coordinates over devices; fitted to the digits of the device number it is
-an index expression: `x_d[i, k] = x[128*d[1:4] + i, k]`.
+A sharding is a table: for each device, the coordinates of its shard. Digits of the device number that give the same
+coordinates make an index expression of it: `x_d[i, k] = x[128*(d mod 4) + i, k]` says that device d holds 128 rows from
+row `128*(d mod 4)` on.
 """
 
 from __future__ import annotations

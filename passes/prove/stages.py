@@ -29,8 +29,8 @@ from hlo_verify.terms import algebra, losses, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 
 SHARE_COMPARISONS, SHARE_STEPS = 4, 2
-"""Of a module that is known to be wrong somewhere, recognising is given up after these shares of the comparisons and
-steps in vain that others may have."""
+"""In a module that is known to be wrong, recognising is given up sooner: after a fourth of the comparisons in vain that
+others may have, or half of the steps."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another name."""
@@ -58,8 +58,8 @@ class Stages:
     """Whether a result is known to differ."""
     session: Session = field(default_factory=Session)
     effort: Effort = field(init=False)
-    """What comparisons may take together, but for those that led to a cut point: these are as many as there are layers.
-    """
+    """The steps that comparisons may take together. Those that led to a cut point do not count: a deep module needs
+    many."""
     arguments: list[Value] = field(default_factory=list)
     """The logical module's arguments."""
     placements: list[Sharding] = field(default_factory=list)
@@ -126,8 +126,8 @@ class Stages:
             self.progress(done)
 
     def cut_points(self) -> Iterator[tuple[Op, Read, bool]]:
-        """The partitioned module's operations that compute shards of logical tensors, in order: of which elements, and
-        whether of a tensor that an earlier one computes a shard of too."""
+        """The cut points, in order: the operation of the partitioned module, the element of a logical tensor that it
+        computes, and whether an earlier cut point computes a shard of the same tensor."""
         seen: set[Tensor] = set()
         for step in self.partitioned:
             for value in step.values:
