@@ -40,7 +40,10 @@ class Axis:
 
 
 def axes_of(pair: Pair) -> list[Axis]:
-    """The axes of the mesh, innermost first: as the module names them, else as its shardings split the devices."""
+    """The axes of the mesh, innermost first: as the module names them, else as its shardings split the devices.
+
+    Shardings of several meshes, 2 by 3 and 3 by 2, have axes that overlap.
+    """
     ops = operations(pair.partitioned.main)
     named = next((axes for axes in map(_named_axes, ops) if axes), None)
     if named is not None and prod(axis.size for axis in named) == pair.devices:
@@ -51,9 +54,14 @@ def axes_of(pair: Pair) -> list[Axis]:
         for sharding in (*(pair.arguments or ()), *pair.results):
             for digit in _digits(sharding.spread(pair.devices), device):
                 breakpoints.update((digit.low, digit.low * digit.radix))
-    chain = [point for point in sorted(breakpoints) if pair.devices % point == 0]
-    parts = [(low, high // low) for low, high in pairwise(chain) if high % low == 0]
-    return [Axis(_apart(low, size, pair.devices), low, size) for low, size in parts]
+    points = [point for point in sorted(breakpoints) if pair.devices % point == 0]
+    parts = [(low, high) for low, high in combinations(points, 2) if high % low == 0 and not _split(low, high, points)]
+    return [Axis(_apart(low, high // low, pair.devices), low, high // low) for low, high in parts]
+
+
+def _split(low: int, high: int, points: list[int]) -> bool:
+    """Whether what lies from one weight to another is several axes."""
+    return any(low < point < high and point % low == 0 and high % point == 0 for point in points)
 
 
 def groups_along(axes: list[Axis], devices: int) -> Groups:
@@ -64,7 +72,9 @@ def groups_along(axes: list[Axis], devices: int) -> Groups:
 def _groups(axes: list[Axis], devices: int) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
     numbers = np.arange(devices)
     for count in range(1, min(len(axes), AXES) + 1):
-        for chosen in combinations(axes, count):
+        for chosen in combinations(sorted(axes, key=lambda axis: axis.low), count):
+            if any(high.low % (low.low * low.size) for low, high in pairwise(chosen)):
+                continue  # of two meshes
             along = np.zeros(devices, np.int64)
             for axis in chosen:
                 along += numbers // axis.low % axis.size * axis.low

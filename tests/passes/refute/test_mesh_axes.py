@@ -28,3 +28,23 @@ def test_a_turn_sends_every_device_to_the_next_along_the_axis_and_back() -> None
     there, back = axis.rotation(6, 1), axis.rotation(6, -1)
     assert there.tolist() == [[0, 2], [1, 3], [2, 4], [3, 5], [4, 0], [5, 1]]
     assert np.array_equal(back[there[:, 1], 1], there[:, 0])
+
+
+def test_axes_of_two_meshes_are_not_taken_together() -> None:
+    text = """
+module attributes {{mhlo.num_partitions = {devices} : i32}} {{
+  func.func @main(%x: tensor<{x}xf32> {{mhlo.sharding = "{{devices=[2,3]<=[6] last_tile_dim_replicate}}"}},
+                  %y: tensor<{y}xf32> {{mhlo.sharding = "{{devices=[3,2]<=[6] last_tile_dim_replicate}}"}})
+      -> (tensor<{x}xf32> {{mhlo.sharding = "{{devices=[2,3]<=[6] last_tile_dim_replicate}}"}}) {{
+    return %x : tensor<{x}xf32>
+  }}
+}}"""
+    pair = pair_of(load(text.format(devices=6, x=12, y=12)), load(text.format(devices=6, x=6, y=4)))
+    axes = axes_of(pair)
+    assert [(axis.low, axis.size) for axis in axes] == [(1, 2), (1, 3), (2, 3), (3, 2)]
+    groups = {name: rows.tolist() for name, rows in groups_along(axes, 6)}
+    assert len(groups) == 6
+    assert sorted(map(sorted, groups["groups of 2 neighbouring devices and groups of 3 devices 2 apart"])) == [
+        [*range(6)]
+    ]
+    assert groups["groups of 3 neighbouring devices"] == [[0, 1, 2], [3, 4, 5]]
