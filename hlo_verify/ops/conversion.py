@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
+
+import ml_dtypes
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -25,7 +28,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.program.element_types import is_integer
+from hlo_verify.program.element_types import DTYPES, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
@@ -81,6 +84,8 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         return result(op, source.term)
     if "i1" in (old, new) or is_complex(old) or is_complex(new):
         raise UnsupportedError(f"bitcast_convert of {old} to {new}", Unsupported.ELEMENT_TYPE)
+    if op.attributes.get("of_computed") and not is_integer(old):
+        raise UnsupportedError("the bits of a number that is computed, or a zero with a sign", Unsupported.USE)
     if wide == narrow:
         return result(op, _of_bits(old, new, [source.term]))
     rank = min(type_.rank, len(source.shape))
@@ -105,8 +110,18 @@ def _of_bits(old: str, new: str, parts: list[Poly], part: int | None = None) -> 
 
 
 def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """The same for every format, but that fewer bits of the exponent make infinities of large numbers."""
     attributes = {k: op.attributes[k] for k in ("exponent_bits", "mantissa_bits")}
+    if attributes["exponent_bits"] < _exponent_bits(op.types[0].dtype):
+        attributes["narrows"] = 1
     return uninterpreted(op, args, **attributes)
+
+
+def _exponent_bits(dtype: str) -> int:
+    if dtype not in DTYPES:
+        raise UnsupportedError(f"reduce_precision of {dtype}", Unsupported.ELEMENT_TYPE)
+    finfo: Any = ml_dtypes.finfo
+    return int(finfo(DTYPES[dtype]).nexp)
 
 
 # Complex numbers: polynomials over the complex numbers, whose parts are taken monomial by monomial.

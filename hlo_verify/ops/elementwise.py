@@ -261,6 +261,7 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     a, b = args
     dtype = a.type.dtype
     require_arithmetic(dtype)
+    _require_order(dtype, op)
     if direction in ("LT", "GE"):
         a, b, direction = b, a, {"LT": "GT", "GE": "LE"}[direction]
     ordered = direction in ("GT", "LE")
@@ -273,6 +274,21 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     else:
         test = apply(EQUAL_IN_TOTAL if is_float(dtype) else EQUAL_COMPLEX, (a.term, b.term))
     return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
+
+
+def _require_order(dtype: str, op: Op) -> None:
+    """Raise `UnsupportedError` for an order that the type does not have, or that sees more than a number's value."""
+    said = op.attributes.get("compare_type", "NOTYPE")
+    if is_integer(dtype):
+        own = {"UNSIGNED"} if dtype.startswith("ui") else {"SIGNED"}
+    else:
+        own = {"UNSIGNED"} if dtype == "i1" else {"FLOAT", "TOTALORDER"} if is_float(dtype) else {"FLOAT"}
+    if said != "NOTYPE" and said not in own:
+        raise UnsupportedError(f"compare of {dtype} as {said}", Unsupported.USE)
+    if op.attributes.get("of_computed"):
+        raise UnsupportedError(
+            "the total order of numbers that are computed, or of a zero with a sign", Unsupported.USE
+        )
 
 
 def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:

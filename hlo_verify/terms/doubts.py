@@ -37,7 +37,7 @@ TOTAL = frozenset(
     zero_times
     """.split()
 )
-"""Functions of real numbers that have a value for all of them."""
+"""Functions of real numbers that have a value for all of them, but for `reduce_precision` to a narrower exponent."""
 
 ENTIRE = frozenset(
     "abs complex cosh cosine exponential exponential_minus_one imag real sign sine sinh sqrt zero_times".split()
@@ -130,7 +130,7 @@ def _domain(function: Function) -> Domain:
         return _integral
     if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere
-    if name in TOTAL:
+    if name in TOTAL and ("narrows", 1) not in function.attributes:
         return _everywhere
     return DOMAINS.get(name, _nowhere)
 

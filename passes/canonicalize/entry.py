@@ -14,7 +14,7 @@ from typing import Any
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_api import ir
-from hlo_verify.passes.canonicalize import shardy_statements
+from hlo_verify.passes.canonicalize import bits, shardy_statements
 from hlo_verify.passes.canonicalize.inline import Builder, Environment, single_block
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.mesh import Mesh
@@ -55,9 +55,10 @@ def canonicalize(module: Any, path: str = "") -> Entry:
     inputs, outputs = list(signature.inputs), list(signature.results)
     arg_attrs, res_attrs = _dictionaries(function, "arg_attrs", inputs), _dictionaries(function, "res_attrs", outputs)
     attributes = builder.attributes.of(module.operation)
+    main = bits.marked(Function(arguments, builder.flat_types(inputs), tuple(ops), results))
     return Entry(
         name=str(attributes.get("sym_name", "")),
-        main=Function(arguments, builder.flat_types(inputs), tuple(ops), results),
+        main=main,
         argument_names=_argument_names(builder, block.arguments, arg_attrs),
         argument_shardings=_shardings(
             builder, inputs, arg_attrs, _of_arguments(builder, inputs), attributes.get("spmd_parameters_shardings")

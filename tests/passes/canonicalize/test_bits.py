@@ -1,0 +1,95 @@
+"""What looks at bits sees roundings and the sign of zero, which real arithmetic knows nothing of."""
+
+from __future__ import annotations
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.pairs import REPLICATED, module, on
+
+F, WORDS = "tensor<4xf32>", "tensor<4xi32>"
+BITS = f"%r = stablehlo.bitcast_convert %b : ({F}) -> {WORDS}"
+ORDER = f"%r = stablehlo.compare LT, %b, %y, TOTALORDER : ({F}, {F}) -> tensor<4xi1>"
+LOOKS = {"bits": (BITS, WORDS), "total order": (ORDER, "tensor<4xi1>")}
+
+
+def program(lines: str, result: str, kind: str = F) -> str:
+    whole = on(REPLICATED)
+    body = f"{lines}\nreturn %r : {result}"
+    return module(f"%x: {kind} {whole}, %y: {kind} {whole}", f"{result} {whole}", body, 1)
+
+
+def constant(text: str) -> str:
+    return f"%b = stablehlo.constant dense<{text}> : {F}"
+
+
+PLAIN = f"%b = stablehlo.reshape %x : ({F}) -> {F}"
+ROUNDED = f"%a = stablehlo.convert %x : ({F}) -> tensor<4xbf16>\n%b = stablehlo.convert %a : (tensor<4xbf16>) -> {F}"
+COMPUTED = {
+    "a rounding": (ROUNDED, PLAIN),
+    "a reduced precision": (f"%b = stablehlo.reduce_precision %x, format = e8m7 : {F}", PLAIN),
+    "signs of zero": (
+        f"%z = stablehlo.constant dense<0.0> : {F}\n%b = stablehlo.subtract %z, %x : {F}",
+        f"%b = stablehlo.negate %x : {F}",
+    ),
+    "a zero that is added": (f"%z = stablehlo.constant dense<0.0> : {F}\n%b = stablehlo.add %z, %x : {F}", PLAIN),
+    "another order": (
+        f"%a = stablehlo.add %x, %y : {F}\n%b = stablehlo.add %a, %x : {F}",
+        f"%a = stablehlo.add %x, %x : {F}\n%b = stablehlo.add %a, %y : {F}",
+    ),
+    "zeros": (constant("0.0"), constant("-0.0")),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("way", COMPUTED)
+def test_bits_of_what_is_computed_are_never_proved(way: str, look: str) -> None:
+    lines, result = LOOKS[look]
+    for one, other in (COMPUTED[way], COMPUTED[way][::-1]):
+        pair = program(f"{one}\n{lines}", result), program(f"{other}\n{lines}", result)
+        assert hlo_verify.verify(*pair).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    "moved",
+    [
+        f"%b = stablehlo.reverse %x, dims = [0] : {F}",
+        f"%c = stablehlo.compare LT, %x, %y : ({F}, {F}) -> tensor<4xi1>\n"
+        f"%b = stablehlo.select %c, %x, %y : (tensor<4xi1>, {F}, {F}) -> {F}",
+        constant("[1.0, 0.0, 2.5, -3.0]"),
+    ],
+    ids=["moved", "selected", "constant"],
+)
+def test_bits_of_what_is_moved_are_known(moved: str, look: str) -> None:
+    lines, result = LOOKS[look]
+    text = program(f"{moved}\n{lines}", result)
+    assert hlo_verify.verify(text, text).verdict is Verdict.PROVED
+
+
+def test_numbers_made_of_bits_are_known() -> None:
+    lines = f"%b = stablehlo.bitcast_convert %x : ({WORDS}) -> {F}\n%r = stablehlo.add %b, %b : {F}"
+    text = program(lines, F, WORDS)
+    assert hlo_verify.verify(text, text).verdict is Verdict.PROVED
+
+
+ORDERS = {"i8": "SIGNED", "ui8": "UNSIGNED", "i1": "UNSIGNED", "f32": "FLOAT", "complex<f32>": "FLOAT"}
+
+
+@pytest.mark.parametrize("said", ["SIGNED", "UNSIGNED", "FLOAT", "TOTALORDER"])
+@pytest.mark.parametrize("dtype", ORDERS)
+def test_an_order_that_a_type_does_not_have_is_not_understood(dtype: str, said: str) -> None:
+    kind, truths = f"tensor<4x{dtype}>", "tensor<4xi1>"
+    direction = "EQ" if dtype.startswith("complex") else "LT"
+    plain = f"%r = stablehlo.compare {direction}, %x, %y : ({kind}, {kind}) -> {truths}"
+    stated = plain.replace(" :", f", {said} :", 1)
+    report = hlo_verify.verify(program(plain, truths, kind), program(stated, truths, kind))
+    assert (report.verdict is Verdict.PROVED) is (said == ORDERS[dtype])
+
+
+@pytest.mark.parametrize(("format", "is_total"), [("e5m2", False), ("e8m0", True), ("e8m7", True), ("e4m23", False)])
+def test_fewer_bits_of_the_exponent_make_infinities(format: str, is_total: bool) -> None:
+    reduced = f"%a = stablehlo.reduce_precision %x, format = {format} : {F}\n%r = stablehlo.subtract %a, %a : {F}"
+    zero = f"%r = stablehlo.constant dense<0.0> : {F}"
+    assert (hlo_verify.verify(program(zero, F), program(reduced, F)).verdict is Verdict.PROVED) is is_total
