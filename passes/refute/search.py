@@ -29,7 +29,7 @@ from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
 from hlo_verify.passes.refute.granularity import Granularities, Granularity
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
-from hlo_verify.program.ir import TensorType
+from hlo_verify.program.ir import Function, TensorType, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session, TimeUpError
 
@@ -73,6 +73,8 @@ class Search:
     """How many draws in vain were no smaller than one that enclosures could not decide."""
     _known: Known | None = None
     _granularities: Granularities = field(init=False)
+    _longest: int = field(init=False)
+    """The longest dimension of a tensor; an evaluation has a number for each of its indices."""
     _zeros: Zeros | None = None
     _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
     """Choices of inputs of which there are few different elements, that were not tried yet."""
@@ -81,6 +83,7 @@ class Search:
         self.confirmer = Confirmer(self.pair, self.session)
         dimensions = {dimension for each in self._dimensions() for dimension in each if dimension[0] > 1}
         self._granularities = Granularities(tuple(sorted(dimensions)), self.session.limits.cutting_work)
+        self._longest = max(map(_longest, (self.pair.logical.main, self.pair.partitioned.main)))
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
@@ -89,6 +92,9 @@ class Search:
         what takes as much as the hardest draw before has to fit in there.
         """
         bounds = self.session.limits
+        if self._longest > bounds.evaluation_elements:
+            self.session.reached("evaluation_elements")
+            return set()
         begun, work = self._spent, bounds.search_work if work is None else work
         while (self._spared or self._tried < draws) and not self._is_enough(results):
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
@@ -358,3 +364,8 @@ def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
 def _filled(blocks: Blocks, value: int) -> Blocks:
     classes = tuple(np.zeros_like(each) for each in blocks.classes)
     return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))
+
+
+def _longest(function: Function) -> int:
+    types = (type_ for op in operations(function) for type_ in op.types)
+    return max((size for type_ in (*function.argument_types, *types) for size in type_.shape), default=1)

@@ -197,3 +197,11 @@ def test_no_work_is_wasted_on_what_is_too_large() -> None:
     *finer, last = known.choices(1, 4)
     assert last == fitting
     assert finer[0].detail == 4
+
+
+@pytest.mark.parametrize("shape", ["1000000000x1000", "3x4000000000000"])
+def test_no_inputs_are_drawn_of_a_dimension_that_is_too_long(shape: str) -> None:
+    modules = pair(f"tensor<{shape}xf32>", "xy", "a", "%a = stablehlo.add %x, %y : TYPE", "add", "subtract")
+    session = Session()
+    assert not Search(modules, session).find([0])
+    assert session.inputs == 0 and "evaluation_elements" in session.spent().limits
