@@ -20,6 +20,7 @@ from tests.support.executions import (
     Draw,
     Place,
     add,
+    is_equal,
     loop,
     regions,
     report,
@@ -38,7 +39,7 @@ def test_two_executions_are_two(draw: Draw, place: Callable[[Draw, bool], Place]
 @pytest.mark.parametrize("same", [False, True], ids=["two", "one"])
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_entering_a_region_is_an_execution(draw: Draw, same: bool) -> None:
-    assert (verdict(regions(draw, same), True) is Verdict.PROVED) is same
+    assert is_equal(regions(draw, same), True) is same
 
 
 def exchanged(draw: Draw, same: bool) -> Place:
@@ -59,7 +60,7 @@ def exchanged(draw: Draw, same: bool) -> Place:
 @pytest.mark.parametrize("same", [False, True], ids=["two", "one"])
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_a_device_has_executions_of_its_own(draw: Draw, same: bool) -> None:
-    assert (verdict(exchanged(draw, same), False) is Verdict.PROVED) is same
+    assert is_equal(exchanged(draw, same), False) is same
 
 
 OPEN = {"matched 3", *(f"{name} {trips}" for name in ("closed", "summed") for trips in (65, 70))}

@@ -289,6 +289,12 @@ def verdict(place: Place, drawn_by_whole: bool) -> Verdict:
     return report(place, drawn_by_whole).verdict
 
 
+def is_equal(place: Place, drawn_by_whole: bool) -> bool:
+    """Whether the result is seen to be the same, whatever else the modules do to the world outside."""
+    found = report(place, drawn_by_whole)
+    return found.verdict is Verdict.PROVED or found.results[0].reason.startswith("the result is the same")
+
+
 def report(place: Place, drawn_by_whole: bool) -> hlo_verify.Report:
     wanted = text(place.drawn if drawn_by_whole else place.plain, place.functions, True)
     found = text(place.plain if drawn_by_whole else place.drawn, place.functions, False)
