@@ -19,7 +19,7 @@ from hlo_verify.passes.prove.prove import (
     open_obligations,
     out_of_time,
     report_of,
-    walk,
+    walk_deciding,
 )
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count, result_placements
@@ -55,11 +55,11 @@ def are_proved(logical: Module, partitioned: Module, results: Collection[int], s
     with session.on():
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
         try:
-            report = at_once(logical, partitioned, None, session)
+            report, first = at_once(logical, partitioned, None, session)
             left = [n for n in results if report.results[n].verdict is not Verdict.PROVED]
             if not left or not session.limits.total_steps:
                 return not left
-            outcome = walk(logical, partitioned, True, None, session=session)
+            outcome = walk_deciding(logical, partitioned, first, None, session=session)
             names = logical.result_names
             return not any(open_obligations(n, names[n], outcome, placed[n], decide=True) for n in left)
         except TimeUpError:
@@ -99,14 +99,14 @@ def _examine(
     report = nothing(logical, device_count(logical, partitioned))
     placed = result_placements(logical, partitioned, report.devices)
     try:
-        report = at_once(logical, partitioned, progress, session)
+        report, first = at_once(logical, partitioned, progress, session)
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
         session.phase = "inputs were looked for that make a result differ"
         wrong = frozenset(differing(left) if differing is not None else ())
         session.phase = "values were compared case by case"
-        outcome = walk(logical, partitioned, True, progress, known_wrong=bool(wrong), session=session)
+        outcome = walk_deciding(logical, partitioned, first, progress, known_wrong=bool(wrong), session=session)
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:

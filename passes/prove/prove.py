@@ -80,20 +80,24 @@ def prove_at_once(
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
     with (session or Session()).on() as session:
-        return unless_effects_differ(at_once(logical, partitioned, progress, session), logical, partitioned)
+        report, _ = at_once(logical, partitioned, progress, session)
+        return unless_effects_differ(report, logical, partitioned)
 
 
-def at_once(logical: Module, partitioned: Module, progress: Progress | None, session: Session) -> Report:
+def at_once(
+    logical: Module, partitioned: Module, progress: Progress | None, session: Session
+) -> tuple[Report, Outcome | None]:
+    """What is equal by construction, and what a walk over all operations found, if it took one."""
     session.phase = "results were compared by construction"
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
     found = _prove_repeated(logical, partitioned, devices, placed, session)
     if found is not None:
-        return replace(found, seconds=time.perf_counter() - started)
+        return replace(found, seconds=time.perf_counter() - started), None
     outcome = walk(logical, partitioned, False, progress, session=session)
     results = _by_construction(logical, outcome, placed)
-    return report_of(logical, outcome, results, devices, started)
+    return report_of(logical, outcome, results, devices, started), outcome
 
 
 def report_of(logical: Module, outcome: Outcome, results: list[Result], devices: int, started: float) -> Report:
@@ -241,6 +245,24 @@ def walk(
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
     return Outcome(wanted, found, stages, both.unsupported)
+
+
+def walk_deciding(
+    logical: Module,
+    partitioned: Module,
+    first: Outcome | None,
+    progress: Progress | None,
+    *,
+    known_wrong: bool = False,
+    session: Session | None = None,
+) -> Outcome:
+    """What a walk finds in which values are compared case by case too; that is what the `first` walk, which did not,
+    found where no value comes out as another for that."""
+    if first is not None:
+        first.stages.known_wrong = known_wrong
+        if not first.stages.recognises_more():
+            return first
+    return walk(logical, partitioned, True, progress, known_wrong=known_wrong, session=session)
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:

@@ -111,13 +111,24 @@ class Stages:
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the partitioned module; its values, recognised where they need to be."""
         if self.decide:
-            values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
-            for value in values:
-                self._frontier.pass_by(
-                    tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known
-                )
+            values = self._recognised(op, values)
         self.partitioned.append(Step(op, tuple(values), len(self.partitioned)))
         self._advance()
+        return values
+
+    def recognises_more(self) -> bool:
+        """Whether a value is recognised case by case, after a walk in which none was compared like that."""
+        self.decide = True
+        for step in self.partitioned:
+            if any(a is not b for a, b in zip(step.values, self._recognised(step.op, list(step.values)), strict=True)):
+                return True
+        return False
+
+    def _recognised(self, op: Op, values: list[Value]) -> list[Value]:
+        """The values of an operation, those that need to be compared case by case as shards of logical ones."""
+        values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
+        for value in values:
+            self._frontier.pass_by(tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known)
         return values
 
     def _advance(self) -> None:

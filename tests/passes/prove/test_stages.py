@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from hlo_verify.equality import cases
 from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.limits import Limits
+from hlo_verify.passes.prove import prove
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.session import Session
 from hlo_verify.terms.term import ONE, ZERO, Poly
@@ -73,3 +75,18 @@ def test_of_a_wrong_module_few_steps_are_taken(monkeypatch: pytest.MonkeyPatch) 
         assert report.verdict is Verdict.UNKNOWN
         limits = Limits()
         assert sum(taken) < limits.vain_steps + (limits.vain_comparisons + limits.vain_results) * limits.brief_steps
+
+
+def test_a_walk_is_repeated_only_where_something_more_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = []
+    walk = prove.walk
+
+    def counted(*modules: Any, **options: Any) -> prove.Outcome:
+        walks.append(modules)
+        return walk(*modules, **options)
+
+    monkeypatch.setattr(prove, "walk", counted)
+    for name, file, times in (("mlp_2d", "broken_missing_scale", 1), ("conv_spatial", "partitioned", 2)):
+        walks.clear()
+        hlo_verify.verify(TESTDATA / name / "logical.hlo.gz", TESTDATA / name / f"{file}.hlo.gz", refute=False)
+        assert len(walks) == times, name
