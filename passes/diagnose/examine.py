@@ -132,7 +132,7 @@ def _results(
     session, most = effort.session, effort.session.limits.vain_results
     for n, name in enumerate(logical.result_names):
         names = (logical.main.results[n], partitioned.main.results[n])
-        left, answered, most_steps = effort.left, len(effort.unanswered), outcome.stages.allowance()
+        left, answered = effort.left, len(effort.unanswered)
         try:
             session.check()
             result = _compare(n, name, outcome, placed[n], names, n in wrong, findings)
@@ -142,7 +142,7 @@ def _results(
             results.append(result if is_proved else late(result, session))
             continue
         if result.code is Solver.NO_PROOF:
-            is_spent = effort.left <= 0 or left - effort.left >= most_steps
+            is_spent = effort.left <= 0 or left - effort.left >= session.limits.comparison_steps
             budget = Solver.CASE_BUDGET if is_spent else why_unknown.budget(effort.unanswered[answered:])
             result = replace(result, code=Solver.GIVEN_UP if given_up else budget)
         results.append(result)
