@@ -68,6 +68,15 @@ def test_bits_of_what_is_moved_are_known(moved: str, look: str) -> None:
     assert hlo_verify.verify(text, text).verdict is Verdict.PROVED
 
 
+def test_bits_of_what_is_converted_to_a_wider_type_are_known() -> None:
+    kind = "tensor<4xbf16>"
+    for new, is_wider in (("f32", True), ("f16", False)):
+        word = f"tensor<4xi{new[1:]}>"
+        cast = f"%r = stablehlo.bitcast_convert %b : (tensor<4x{new}>) -> {word}"
+        text = program(f"%b = stablehlo.convert %x : ({kind}) -> tensor<4x{new}>\n{cast}", word, kind)
+        assert (hlo_verify.verify(text, text).verdict is Verdict.PROVED) is is_wider
+
+
 def test_numbers_made_of_bits_are_known() -> None:
     lines = f"%b = stablehlo.bitcast_convert %x : ({WORDS}) -> {F}\n%r = stablehlo.add %b, %b : {F}"
     text = program(lines, F, WORDS)
