@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_verify.ops import (
     bits,
     collectives,
+    comparison,
     constants,
     contraction,
     control,
@@ -54,6 +55,7 @@ RULES = _merge(
     movement.RULES,
     constants.RULES,
     elementwise.RULES,
+    comparison.RULES,
     bits.RULES,
     conversion.RULES,
     contraction.RULES,
@@ -74,7 +76,18 @@ RULES = _merge(
 
 SHAREABLE = frozenset(
     name
-    for family in (movement, constants, elementwise, bits, conversion, contraction, reductions, windows, ordering)
+    for family in (
+        movement,
+        constants,
+        elementwise,
+        comparison,
+        bits,
+        conversion,
+        contraction,
+        reductions,
+        windows,
+        ordering,
+    )
     for name in family.RULES
 ) | frozenset(name for family in (indexing, scatter, collectives, control) for name in family.RULES)
 """Operations whose results depend on their operands, types, attributes and regions alone; of `CONTROL` only where the

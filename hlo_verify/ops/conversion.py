@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
-
-import ml_dtypes
+from collections.abc import Mapping
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.ops.comparison import made_by
 from hlo_verify.ops.elementwise import uninterpreted
 from hlo_verify.ops.values import (
     Context,
@@ -28,7 +27,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.program.element_types import DTYPES, is_integer
+from hlo_verify.program.element_types import DTYPES, exponent_bits, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
@@ -84,44 +83,40 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         return result(op, source.term)
     if "i1" in (old, new) or is_complex(old) or is_complex(new):
         raise UnsupportedError(f"bitcast_convert of {old} to {new}", Unsupported.ELEMENT_TYPE)
-    if op.attributes.get("of_computed") and not is_integer(old):
-        raise UnsupportedError("the bits of a number that is computed, or a zero with a sign", Unsupported.USE)
+    made = {} if is_integer(old) else made_by(op)
     if wide == narrow:
-        return result(op, _of_bits(old, new, [source.term]))
+        return result(op, _of_bits(old, new, [source.term], made))
     rank = min(type_.rank, len(source.shape))
     outer = list(positions(type_.shape[:rank]))
     if wide < narrow:
         parts = [source.at([*outer, expr.constant(n)]) for n in range(source.shape[-1])]
-        return result(op, _of_bits(old, new, parts))
+        return result(op, _of_bits(old, new, parts, made))
     which = position(rank, type_.shape[-1])
     chosen = [
-        algebra.multiply(guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], n))
+        algebra.multiply(
+            guards.interval(expr.shift(which, -n), 0, 0), _of_bits(old, new, [source.at(outer)], {**made, "part": n})
+        )
         for n in range(type_.shape[-1])
     ]
     return result(op, algebra.add(*chosen))
 
 
-def _of_bits(old: str, new: str, parts: list[Poly], part: int | None = None) -> Poly:
+def _of_bits(old: str, new: str, parts: list[Poly], which: Mapping[str, str | int]) -> Poly:
     """Integers of one width are congruent modulo 2^n, so their bits are equal."""
-    if is_integer(old) and is_integer(new) and part is None and len(parts) == 1:
+    if is_integer(old) and is_integer(new) and not which and len(parts) == 1:
         return parts[0]
-    which = {} if part is None else {"part": part}
     return apply(typed("bitcast_convert", (old,) * len(parts), new, which), tuple(parts))
 
 
 def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value]:
     """The same for every format, but that fewer bits of the exponent make infinities of large numbers."""
     attributes = {k: op.attributes[k] for k in ("exponent_bits", "mantissa_bits")}
-    if attributes["exponent_bits"] < _exponent_bits(op.types[0].dtype):
-        attributes["narrows"] = 1
-    return uninterpreted(op, args, **attributes)
-
-
-def _exponent_bits(dtype: str) -> int:
+    dtype = op.types[0].dtype
     if dtype not in DTYPES:
         raise UnsupportedError(f"reduce_precision of {dtype}", Unsupported.ELEMENT_TYPE)
-    finfo: Any = ml_dtypes.finfo
-    return int(finfo(DTYPES[dtype]).nexp)
+    if attributes["exponent_bits"] < exponent_bits(dtype):
+        attributes["narrows"] = 1
+    return uninterpreted(op, args, **attributes)
 
 
 # Complex numbers: polynomials over the complex numbers, whose parts are taken monomial by monomial.

@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, selections and comparisons.
+"""Elementwise arithmetic and selections.
 
 Integers wrap, so a sum or product of integers is a polynomial whose value counts modulo 2^n; an
 operation that looks inside an integer (division, comparison, conversion to a float) does so only where
@@ -32,16 +32,9 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
-from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
-    EQUAL,
-    EQUAL_COMPLEX,
-    EQUAL_IN_TOTAL,
     EXPONENTIAL,
     IS_FINITE,
-    IS_ZERO,
-    LESS_IN_TOTAL,
-    LESS_OR_EQUAL,
     LOG,
     MAXIMUM,
     MINIMUM,
@@ -49,10 +42,9 @@ from hlo_verify.terms.functions import (
     Function,
     typed,
 )
-from hlo_verify.terms.laws import apply, divide, greater
+from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
-from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
+from hlo_verify.terms.term import ONE, ZERO, Poly
 
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
@@ -256,84 +248,6 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     return result(op, algebra.select(c, terms[0], terms[1]))
 
 
-def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
-    direction = op.attributes["comparison_direction"]
-    a, b = args
-    dtype = a.type.dtype
-    require_arithmetic(dtype)
-    _require_order(dtype, op)
-    if direction in ("LT", "GE"):
-        a, b, direction = b, a, {"LT": "GT", "GE": "LE"}[direction]
-    ordered = direction in ("GT", "LE")
-    if is_integer(dtype) or dtype == "i1":
-        test = _compare_integers(a, b, ordered)
-    elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
-        return result(op, _compare_reals(direction, a.term, b.term))
-    elif ordered:
-        test = apply(LESS_IN_TOTAL, (b.term, a.term))
-    else:
-        test = apply(EQUAL_IN_TOTAL if is_float(dtype) else EQUAL_COMPLEX, (a.term, b.term))
-    return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
-
-
-def _require_order(dtype: str, op: Op) -> None:
-    """Raise `UnsupportedError` for an order that the type does not have, or that sees more than a number's value."""
-    said = op.attributes.get("compare_type", "NOTYPE")
-    if is_integer(dtype):
-        own = {"UNSIGNED"} if dtype.startswith("ui") else {"SIGNED"}
-    else:
-        own = {"UNSIGNED"} if dtype == "i1" else {"FLOAT", "TOTALORDER"} if is_float(dtype) else {"FLOAT"}
-    if said != "NOTYPE" and said not in own:
-        raise UnsupportedError(f"compare of {dtype} as {said}", Unsupported.USE)
-    if op.attributes.get("of_computed"):
-        raise UnsupportedError(
-            "the total order of numbers that are computed, or of a zero with a sign", Unsupported.USE
-        )
-
-
-def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
-    """By the difference; where there may be infinities, by the operands alone if need be.
-
-    Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
-    or equal: the one is the other's opposite for numbers alone.
-    """
-    if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
-        return apply(LESS_OR_EQUAL, (a, b))
-    if direction == "LE" and (a.doubt | b.doubt):
-        return apply(LESS_OR_EQUAL, (algebra.subtract(a, b), ZERO))
-    if direction in ("GT", "LE"):
-        test = greater(a, b)
-    elif a.doubt & b.doubt & INFINITE:
-        test = apply(EQUAL, (a, b))
-    else:
-        test = apply(IS_ZERO, (algebra.subtract(a, b),))
-    return algebra.logical_not(test) if direction in ("LE", "NE") else test
-
-
-def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
-    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions."""
-    if a.type.dtype == "i1" and not ordered:
-        p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
-        both = product(p, q, "i1")
-        return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
-    pieces = _pieces(a)
-    if pieces:
-        return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
-    pieces = _pieces(b)
-    if pieces:
-        return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
-    difference = expr.subtract(as_index(a), as_index(b))
-    return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
-
-
-def _pieces(value: Value) -> list[tuple[Poly, Value]]:
-    """An integer as a step function: where each of its values is."""
-    forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
-    if value.type.dtype == "i1" or not forms or not allows("compared_forms", len(forms)):
-        return []
-    return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
-
-
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
     base, exponent, dtype = args[0].term, args[1].term.constant, op.types[0].dtype
@@ -400,7 +314,6 @@ RULES: dict[str, Rule] = {
     "minimum": _extremum(MINIMUM),
     "clamp": _clamp,
     "select": _select,
-    "compare": _compare,
     "power": _power,
     "sign": _sign,
     "chlo.square": _square,

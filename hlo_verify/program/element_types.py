@@ -51,6 +51,12 @@ ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")
 """Element types with StableHLO's plain arithmetic (quantized types have another)."""
 
 
+def exponent_bits(dtype: str) -> int:
+    """How many bits of a floating-point format are of the exponent."""
+    finfo: Any = ml_dtypes.finfo
+    return int(finfo(DTYPES[dtype]).nexp)
+
+
 def is_float(dtype: str) -> bool:
     """Whether a type is a real floating-point type."""
     return dtype.startswith(("f", "bf"))

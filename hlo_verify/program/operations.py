@@ -121,7 +121,7 @@ ROWS: Mapping[str, Row] = {
     "collective_permute": Row(
         "collectives", "collectives", "collectives", Family.COLLECTIVE | Family.FORWARDS | Family.BY_PARTITION
     ),
-    "compare": Row("elementwise", "elementwise", "elementwise"),
+    "compare": Row("comparison", "elementwise", "elementwise"),
     "complex": Row("conversion", "elementwise", NONE),
     "concatenate": Row("movement", "movement", "movement", Family.MOVES | Family.TAKES_PARTS | Family.KEEPS_INDICES),
     "constant": Row("constants", "elementwise", "elementwise", Family.FILLS),

@@ -17,6 +17,7 @@ from hlo_verify import jaxlib_api
 from hlo_verify.collector import seldom_collecting
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.passes.canonicalize import bits
 from hlo_verify.passes.canonicalize.device_count import infer_devices
 from hlo_verify.passes.canonicalize.entry import Entry, canonicalize
 from hlo_verify.passes.load import conversion
@@ -324,7 +325,7 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         partitions=partitions,
         replicas=replicas or 1,
         path=path,
-        notes=source.notes,
+        notes=(*source.notes, *bits.notes(entry.main)),
         mlir=source.module,
     )
 

@@ -25,6 +25,7 @@ from hlo_verify.passes.recheck.plain import (
     sum_of,
     times,
 )
+from hlo_verify.program.element_types import exponent_bits
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     INVERSE,
@@ -128,6 +129,8 @@ def free_function(site: Site) -> Expr:
     source = ("real",) if real else tuple(type_.dtype for type_ in site.operands)
     target = "real" if is_real(site.type.dtype) and name != "next_after" else site.type.dtype
     extra = {k: site.op.attributes[k] for k in ("exponent_bits", "mantissa_bits") if k in site.op.attributes}
+    if name == "reduce_precision" and extra["exponent_bits"] < exponent_bits(site.type.dtype):
+        extra["narrows"] = 1  # to infinities
     return Call(typed(name, source, target, extra), tuple(_at(site, n) for n in range(len(site.operands))))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.passes.canonicalize.bits import ASSUMPTION
 from tests.support.pairs import REPLICATED, module, on
 
 F, WORDS = "tensor<4xf32>", "tensor<4xi32>"
@@ -34,9 +35,10 @@ COMPUTED = {
         f"%b = stablehlo.negate %x : {F}",
     ),
     "a zero that is added": (f"%z = stablehlo.constant dense<0.0> : {F}\n%b = stablehlo.add %z, %x : {F}", PLAIN),
-    "another order": (
-        f"%a = stablehlo.add %x, %y : {F}\n%b = stablehlo.add %a, %x : {F}",
-        f"%a = stablehlo.add %x, %x : {F}\n%b = stablehlo.add %a, %y : {F}",
+    "a narrower format": (
+        f"%a = stablehlo.add %x, %y : {F}\n%c = stablehlo.convert %a : ({F}) -> tensor<4xbf16>\n"
+        f"%b = stablehlo.convert %c : (tensor<4xbf16>) -> {F}",
+        f"%b = stablehlo.add %x, %y : {F}",
     ),
     "zeros": (constant("0.0"), constant("-0.0")),
 }
@@ -44,11 +46,20 @@ COMPUTED = {
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("way", COMPUTED)
-def test_bits_of_what_is_computed_are_never_proved(way: str, look: str) -> None:
+def test_bits_of_what_is_made_in_another_way_are_never_proved(way: str, look: str) -> None:
     lines, result = LOOKS[look]
     for one, other in (COMPUTED[way], COMPUTED[way][::-1]):
         pair = program(f"{one}\n{lines}", result), program(f"{other}\n{lines}", result)
         assert hlo_verify.verify(*pair).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_bits_of_what_is_made_by_the_same_operation_are_assumed_to_be_the_same(look: str) -> None:
+    lines, result = LOOKS[look]
+    one = f"%a = stablehlo.add %x, %y : {F}\n%b = stablehlo.add %a, %x : {F}"
+    other = f"%a = stablehlo.add %x, %x : {F}\n%b = stablehlo.add %a, %y : {F}"
+    report = hlo_verify.verify(*(program(f"{each}\n{lines}", result) for each in (one, other)))
+    assert report.verdict is Verdict.PROVED and ASSUMPTION in report.assumptions
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -65,7 +76,8 @@ def test_bits_of_what_is_computed_are_never_proved(way: str, look: str) -> None:
 def test_bits_of_what_is_moved_are_known(moved: str, look: str) -> None:
     lines, result = LOOKS[look]
     text = program(f"{moved}\n{lines}", result)
-    assert hlo_verify.verify(text, text).verdict is Verdict.PROVED
+    report = hlo_verify.verify(text, text)
+    assert report.verdict is Verdict.PROVED and ASSUMPTION not in report.assumptions
 
 
 def test_bits_of_what_is_converted_to_a_wider_type_are_known() -> None:
@@ -74,7 +86,8 @@ def test_bits_of_what_is_converted_to_a_wider_type_are_known() -> None:
         word = f"tensor<4xi{new[1:]}>"
         cast = f"%r = stablehlo.bitcast_convert %b : (tensor<4x{new}>) -> {word}"
         text = program(f"%b = stablehlo.convert %x : ({kind}) -> tensor<4x{new}>\n{cast}", word, kind)
-        assert (hlo_verify.verify(text, text).verdict is Verdict.PROVED) is is_wider
+        report = hlo_verify.verify(text, text)
+        assert report.verdict is Verdict.PROVED and (ASSUMPTION not in report.assumptions) is is_wider
 
 
 def test_numbers_made_of_bits_are_known() -> None:
@@ -102,3 +115,30 @@ def test_fewer_bits_of_the_exponent_make_infinities(format: str, is_total: bool)
     reduced = f"%a = stablehlo.reduce_precision %x, format = {format} : {F}\n%r = stablehlo.subtract %a, %a : {F}"
     zero = f"%r = stablehlo.constant dense<0.0> : {F}"
     assert (hlo_verify.verify(program(zero, F), program(reduced, F)).verdict is Verdict.PROVED) is is_total
+
+
+def test_what_made_a_number_is_seen_through_manual_regions() -> None:
+    """`-x` is no `0 - x` there either."""
+    mesh, placed = 'sdy.mesh @m = <["a"=2]>', '{sdy.sharding = #sdy.sharding<@m, [{"a"}]>}'
+
+    def global_module(lines: str) -> str:
+        return f"""module {{
+  {mesh}
+  func.func @main(%x: {F} {placed}) -> ({WORDS} {placed}) {{
+    {lines}
+    {BITS}
+    return %r : {WORDS}
+  }}
+}}"""
+
+    region = """
+    %b = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"}
+        (%p: tensor<2xf32>) {
+      %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+      %n = MINUS : tensor<2xf32>
+      sdy.return %n : tensor<2xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>"""
+    wanted = global_module(f"%b = stablehlo.negate %x : {F}")
+    for minus, is_same in (("stablehlo.negate %p", True), ("stablehlo.subtract %z, %p", False)):
+        report = hlo_verify.verify(wanted, global_module(region.replace("MINUS", minus)))
+        assert (report.verdict is Verdict.PROVED) is is_same

@@ -1,0 +1,118 @@
+"""Comparisons: of integers by guards, of reals by their difference, in the total order by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlo_verify.diagnostics import Unsupported
+from hlo_verify.index import expr
+from hlo_verify.limits import allows
+from hlo_verify.ops.elementwise import product
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, require_arithmetic, result
+from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.program.ir import Op
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import (
+    EQUAL,
+    EQUAL_COMPLEX,
+    EQUAL_IN_TOTAL,
+    IS_ZERO,
+    LESS_IN_TOTAL,
+    LESS_OR_EQUAL,
+    Function,
+)
+from hlo_verify.terms.laws import apply, greater
+from hlo_verify.terms.steps import steps
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
+
+
+def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
+    direction = op.attributes["comparison_direction"]
+    a, b = args
+    dtype = a.type.dtype
+    require_arithmetic(dtype)
+    _require_order(dtype, op)
+    if direction in ("LT", "GE"):
+        a, b, direction = b, a, {"LT": "GT", "GE": "LE"}[direction]
+    ordered = direction in ("GT", "LE")
+    if is_integer(dtype) or dtype == "i1":
+        test = _compare_integers(a, b, ordered)
+    elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
+        return result(op, _compare_reals(direction, a.term, b.term))
+    elif ordered:
+        test = apply(_in_total(LESS_IN_TOTAL, op), (b.term, a.term))
+    else:
+        test = apply(_in_total(EQUAL_IN_TOTAL, op) if is_float(dtype) else EQUAL_COMPLEX, (a.term, b.term))
+    return result(op, algebra.logical_not(test) if direction in ("LE", "NE") else test)
+
+
+def _in_total(function: Function, op: Op) -> Function:
+    """A comparison in the total order, which sees signs of zero: a function of what made the numbers as well."""
+    return replace(function, attributes=tuple(made_by(op).items()))
+
+
+def made_by(op: Op) -> dict[str, str]:
+    """What made the numbers whose bits an operation looks at, as an attribute of a function; nothing if it sees what is
+    there. See `canonicalize.bits`. Raises `UnsupportedError` for zeros with a sign."""
+    maker = op.attributes.get("made_by", "")
+    if maker == "a zero with a sign":
+        raise UnsupportedError("the bits of a zero with a sign", Unsupported.USE)
+    return {"made_by": maker} if maker else {}
+
+
+def _require_order(dtype: str, op: Op) -> None:
+    """Raise `UnsupportedError` for an order that the type does not have."""
+    said = op.attributes.get("compare_type", "NOTYPE")
+    if is_integer(dtype):
+        own = {"UNSIGNED"} if dtype.startswith("ui") else {"SIGNED"}
+    else:
+        own = {"UNSIGNED"} if dtype == "i1" else {"FLOAT", "TOTALORDER"} if is_float(dtype) else {"FLOAT"}
+    if said != "NOTYPE" and said not in own:
+        raise UnsupportedError(f"compare of {dtype} as {said}", Unsupported.USE)
+
+
+def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
+    """By the difference; where there may be infinities, by the operands alone if need be.
+
+    Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
+    or equal: the one is the other's opposite for numbers alone.
+    """
+    if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
+        return apply(LESS_OR_EQUAL, (a, b))
+    if direction == "LE" and (a.doubt | b.doubt):
+        return apply(LESS_OR_EQUAL, (algebra.subtract(a, b), ZERO))
+    if direction in ("GT", "LE"):
+        test = greater(a, b)
+    elif a.doubt & b.doubt & INFINITE:
+        test = apply(EQUAL, (a, b))
+    else:
+        test = apply(IS_ZERO, (algebra.subtract(a, b),))
+    return algebra.logical_not(test) if direction in ("LE", "NE") else test
+
+
+def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
+    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions."""
+    if a.type.dtype == "i1" and not ordered:
+        p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
+        both = product(p, q, "i1")
+        return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
+    pieces = _pieces(a)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
+    pieces = _pieces(b)
+    if pieces:
+        return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
+    difference = expr.subtract(as_index(a), as_index(b))
+    return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
+
+
+def _pieces(value: Value) -> list[tuple[Poly, Value]]:
+    """An integer as a step function: where each of its values is."""
+    forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
+    if value.type.dtype == "i1" or not forms or not allows("compared_forms", len(forms)):
+        return []
+    return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
+
+
+RULES: dict[str, Rule] = {"compare": _compare}
