@@ -24,7 +24,7 @@ from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.program import UNSIGNED, Function, Kind, Node
 from tools.fuzz.programs.replicas import choices
 from tools.fuzz.programs.shrink import shrink
-from tools.fuzz.programs.text import module
+from tools.fuzz.programs.text import literal, module
 from tools.fuzz.programs.truth import Truth, draw, judge
 from tools.fuzz.programs.verdict import verify
 
@@ -193,3 +193,8 @@ def test_a_judgement_leaves_the_verifier_as_it_was() -> None:
     before = dict(vars(refuting))
     assert verify(LOGICAL, PARTIAL, refute=True).verdict == "REFUTED"
     assert dict(vars(refuting)) == before
+
+
+def test_a_constant_of_an_unsigned_type_is_written_as_it_is_evaluated() -> None:
+    assert literal([-1, 3], Kind((2,), "ui8")) == "dense<[255, 3]> : tensor<2xui8>"
+    assert literal(-1, Kind((), "i8")) == "dense<-1> : tensor<i8>"

@@ -179,7 +179,7 @@ def _elements(value: Any, kind: Kind) -> str:
     if kind.dtype == COMPLEX:
         return f"({complex(value).real:.17e}, {complex(value).imag:.17e})"
     if not kind.is_float:
-        return str(int(value))
+        return str(int(value) % 2**kind.bits if kind.dtype.startswith("ui") else int(value))
     if math.isfinite(value):
         return f"{value:.17e}"
     bits = {"f16": ("7E00", "7C00", "FC00"), "bf16": ("7FC0", "7F80", "FF80")}
