@@ -20,6 +20,7 @@ from tools.fuzz.programs.elementwise import DTYPES
 from tools.fuzz.programs.families import FAMILIES
 from tools.fuzz.programs.logical import make
 from tools.fuzz.programs.machine import Machine
+from tools.fuzz.programs.meanings import padded
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.program import UNSIGNED, Function, Kind, Node
 from tools.fuzz.programs.replicas import choices
@@ -198,3 +199,11 @@ def test_a_judgement_leaves_the_verifier_as_it_was() -> None:
 def test_a_constant_of_an_unsigned_type_is_written_as_it_is_evaluated() -> None:
     assert literal([-1, 3], Kind((2,), "ui8")) == "dense<[255, 3]> : tensor<2xui8>"
     assert literal(-1, Kind((), "i8")) == "dense<-1> : tensor<i8>"
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3, 4), (4, -3), (-1, 1), (2, -4), (-2, 5), (0, -2)])
+def test_padding_may_leave_nothing_of_the_operand(low: int, high: int) -> None:
+    operand = np.arange(1.0, 3.0)
+    found = padded(operand[None, None], np.zeros((1, 1)), [low], [high], [0])
+    around = np.concatenate([np.zeros(9), operand, np.zeros(9)])
+    assert found[0, 0].tolist() == around[9 - low : 11 + high].tolist()

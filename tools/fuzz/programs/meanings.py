@@ -22,8 +22,8 @@ def padded(a: Array, value: Array, low: Sequence[int], high: Sequence[int], inne
     shape = [n + x + y for n, x, y in zip(sizes, low, high, strict=True)]
     found = np.empty((*a.shape[:2], *shape), a.dtype)
     found[...] = value.reshape(value.shape + (1,) * len(shape))
-    kept = [slice(max(-x, 0), n + min(y, 0)) for x, y, n in zip(low, high, sizes, strict=True)]
-    places = [slice(max(x, 0), n - max(y, 0)) for x, y, n in zip(low, high, shape, strict=True)]
+    kept = [slice(max(-x, 0), max(n + min(y, 0), 0)) for x, y, n in zip(low, high, sizes, strict=True)]
+    places = [slice(max(x, 0), max(n - max(y, 0), 0)) for x, y, n in zip(low, high, shape, strict=True)]
     found[(slice(None), slice(None), *places)] = wide[(slice(None), slice(None), *kept)]
     return found
 
