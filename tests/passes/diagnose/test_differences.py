@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlo_verify.ops.elementwise import _compare_reals
+from hlo_verify.ops.comparison import _compare_reals
 from hlo_verify.passes.diagnose.differences import difference
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.terms import algebra
