@@ -42,7 +42,9 @@ def _pairs(family: str, seed: int, count: int) -> list[Pair]:
 def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int) -> None:
     """Elements of tensors that are nowhere undefined; floats are those of the type, so up to its rounding."""
     compared = 0
-    for pair in _pairs(family, seed, 4):
+    for pair in _pairs(family, seed, 16):  # of most, but not of all, the interpreter has the same meaning
+        if compared > 8:
+            break
         function = pair.logical
         if any(node.op == "scatter" or _is_looked_up_unsigned(function, node) for node in function.body.nodes):
             continue  # the interpreter writes into the operand, which others may read, and takes 200 for -56

@@ -92,7 +92,8 @@ def test_two_statements_of_one_placement_must_agree(form, shardy: str) -> None: 
             for what, placed in (("argument", ((other, shardy), here)), ("result", (here, (other, shardy)))):
                 with pytest.raises(InputError, match=f"{what} .* in two ways: .* and #sdy.sharding") as error:
                     load(form(*placed))
-                assert error.value.code is Annotation.CONTRADICTION and other in str(error.value)
+                assert error.value.code is Annotation.CONTRADICTION
+                assert other[:-1] in str(error.value)  # a newer jaxlib adds metadata
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
