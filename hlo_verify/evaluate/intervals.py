@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.evaluate import maps
 from hlo_verify.evaluate.balls import UNDEFINED
 from hlo_verify.evaluate.maps import PIECE, Array
 from hlo_verify.evaluate.unknown import UnknownError
@@ -115,14 +116,8 @@ def in_pieces(kernel: Kernel, *arrays: Array) -> Array:
 
 
 def _fill(kernel: Kernel, result: Array, arrays: Sequence[Array]) -> None:
-    if result.size <= PIECE:
-        result["low"], result["high"] = kernel(*arrays)
-        return
-    axis = next(k for k, size in enumerate(result.shape) if size > 1)
-    step = max(1, PIECE // (result.size // result.shape[axis]))
-    for k in range(0, result.shape[axis], step):
-        part = (slice(None),) * axis + (slice(k, k + step),)
-        _fill(kernel, result[part], [a[part] if a.shape[axis] > 1 else a for a in arrays])
+    for _, (piece, *parts) in maps.in_pieces(result, *arrays):
+        piece["low"], piece["high"] = kernel(*parts)
 
 
 # Sums and products of matrices

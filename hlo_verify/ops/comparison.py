@@ -10,7 +10,7 @@ from hlo_verify.limits import allows
 from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, require_arithmetic, result
 from hlo_verify.program.element_types import is_float, is_integer
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
@@ -55,10 +55,10 @@ def _in_total(function: Function, op: Op) -> Function:
 def made_by(op: Op) -> dict[str, str]:
     """What made the numbers whose bits an operation looks at, as an attribute of a function; nothing if it sees what is
     there. See `canonicalize.bits`. Raises `UnsupportedError` for zeros with a sign."""
-    maker = op.attributes.get("made_by", "")
-    if maker == "a zero with a sign":
-        raise UnsupportedError("the bits of a zero with a sign", Unsupported.USE)
-    return {"made_by": maker} if maker else {}
+    maker = op.attributes.get(MADE_BY, "")
+    if maker == SIGNED_ZERO:
+        raise UnsupportedError(f"the bits of {SIGNED_ZERO}", Unsupported.USE)
+    return {MADE_BY: maker} if maker else {}
 
 
 def _require_order(dtype: str, op: Op) -> None:

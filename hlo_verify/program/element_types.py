@@ -51,10 +51,14 @@ ARITHMETIC = re.compile(r"i1|(u?i|f|bf)\d\w*|complex<f\d+>")
 """Element types with StableHLO's plain arithmetic (quantized types have another)."""
 
 
+def finfo(dtype: str) -> Any:
+    """The limits of a floating-point format, as numpy says them."""
+    return ml_dtypes.finfo(DTYPES[dtype])  # type: ignore[no-untyped-call]
+
+
 def exponent_bits(dtype: str) -> int:
     """How many bits of a floating-point format are of the exponent."""
-    finfo: Any = ml_dtypes.finfo
-    return int(finfo(DTYPES[dtype]).nexp)
+    return int(finfo(dtype).nexp)
 
 
 def is_float(dtype: str) -> bool:

@@ -25,6 +25,12 @@ TILES = "hlo_verify.tiles"
 UNREAD_FIELDS = "hlo_verify.fields"
 """The frontend attribute that keeps, as hexadecimals, an instruction's fields of HLO that StableHLO cannot say."""
 
+MADE_BY = "made_by"
+"""The attribute of an operation that looks at the bits of computed numbers: which operations made them."""
+
+SIGNED_ZERO = "a zero with a sign"
+"""What made a constant of which no real number tells the bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:

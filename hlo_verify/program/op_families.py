@@ -30,6 +30,8 @@ FORWARDS = _names(Family.FORWARDS)
 DEVICE_NUMBERS = _names(Family.NUMBERS_DEVICES)
 EFFECTS = _names(Family.HAS_EFFECT)
 CONTROL = _names(Family.CONTROL)
+RUNS_REGIONS = _names(Family.CONTROL | Family.MANUAL)
+"""Operations that give what their regions do."""
 SCALES = _names(Family.SCALES)
 RESHAPES = _names(Family.RESHAPES)
 MOVES = _names(Family.MOVES)

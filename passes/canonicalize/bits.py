@@ -8,22 +8,16 @@ different signs; `f32(bf16(x))` has other bits than `x`. What is made alike is a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from hlo_verify.program.element_types import DTYPES, is_float, is_integer
-from hlo_verify.program.ir import Function, Name, Op, operations
-from hlo_verify.program.op_families import BORDERS, FORWARDS, MOVES, REDUCTIONS, is_identity
+from hlo_verify.program.element_types import DTYPES, finfo, is_float, is_integer
+from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Function, Name, Op, operations
+from hlo_verify.program.op_families import BORDERS, FORWARDS, MOVES, REDUCTIONS, RUNS_REGIONS, is_identity
 from hlo_verify.program.operations import ROWS
-
-MAKER = "made_by"
-"""The attribute of an operation that looks at bits of what is computed: what made it."""
-
-SIGNED_ZERO = "a zero with a sign"
-"""What made a constant of which no real number tells the bits."""
 
 ASSUMPTION = (
     "bits of numbers that are computed (bitcast_convert, comparisons in the total order) are those of the real number, "
@@ -36,9 +30,9 @@ Makers = dict[Name, str]
 Types = dict[Name, str]
 """The element types of values."""
 
-_CARRIED = "a region"
+_UNKNOWN = "a region"
 _KNOWN = ""
-_SEVERAL = "several operations"
+_OR = " or "
 _MOVING = MOVES | FORWARDS | {"gather", "select"} | {name for name, row in ROWS.items() if row.notation == "movement"}
 _SAME = {"dot": "dot_general"}
 """Two names of one operation."""
@@ -51,7 +45,7 @@ def marked(function: Function) -> Function:
 
 def notes(function: Function) -> tuple[str, ...]:
     """What is assumed of the bits that the operations of a marked function look at."""
-    return (ASSUMPTION,) if any(MAKER in op.attributes for op in operations(function)) else ()
+    return (ASSUMPTION,) if any(MADE_BY in op.attributes for op in operations(function)) else ()
 
 
 def _marked(function: Function, makers: Makers, types: Types) -> Function:
@@ -66,24 +60,42 @@ def _marked(function: Function, makers: Makers, types: Types) -> Function:
 
 def _seen(op: Op, makers: Makers, types: Types) -> Op:
     """The operation, marked if need be; what makes its results is known from then on."""
-    if op.name == "sdy.manual_computation":
-        makers.update(zip(op.regions[0].arguments, (makers.get(v, _CARRIED) for v in op.operands), strict=True))
-        inside = _marked(op.regions[0], makers, types)
-        makers.update(zip(op.results, (makers.get(v, _CARRIED) for v in inside.results), strict=True))
-        return op if inside is op.regions[0] else replace(op, regions=(inside,))
-    regions = tuple(_marked(region, makers | _given(region, op.name == "sort"), types) for region in op.regions)
-    if any(new is not old for new, old in zip(regions, op.regions, strict=True)):
-        op = replace(op, regions=regions)
-    made = _together({makers.get(v, _CARRIED) for v in op.operands})
+    if op.name in RUNS_REGIONS:
+        return _handed_on(op, makers, types)
+    regions = [_marked(region, makers | _given(region, op.name == "sort"), types) for region in op.regions]
+    made = _together(makers.get(v, _UNKNOWN) for v in op.operands)
     if made and (op.name == "bitcast_convert" or op.attributes.get("compare_type") == "TOTALORDER"):
-        op = replace(op, attributes={**op.attributes, MAKER: made})
+        op = replace(op, attributes={**op.attributes, MADE_BY: made})
     for v, type_ in zip(op.results, op.types, strict=True):
         makers[v] = _maker(op, made, type_.dtype, types)
-    return op
+    return _with_regions(op, regions)
+
+
+def _handed_on(op: Op, makers: Makers, types: Types) -> Op:
+    """An operation that gives what its regions do. What a loop carries was made by what its start was made by or, from
+    the second turn on, by its body."""
+    carried = [makers.get(v, _UNKNOWN) for v in op.operands]
+    while True:
+        for region in op.regions:
+            makers.update(zip(region.arguments, carried, strict=False))
+        regions = [_marked(region, makers, types) for region in op.regions]
+        ends = regions[1:] if op.name == "while" else regions
+        given = [[makers.get(v, _UNKNOWN) for v in region.results] for region in ends]
+        found = [_together(each) for each in zip(*given, *([carried] if op.name == "while" else []), strict=True)]
+        if op.name != "while" or found == carried:
+            break
+        carried = found
+    makers.update(zip(op.results, found, strict=True))
+    return _with_regions(op, regions)
+
+
+def _with_regions(op: Op, regions: Sequence[Function]) -> Op:
+    is_same = all(new is old for new, old in zip(regions, op.regions, strict=True))
+    return op if is_same else replace(op, regions=tuple(regions))
 
 
 def _maker(op: Op, made: str, dtype: str, types: Types) -> str:
-    if op.name == "bitcast_convert" or dtype == "i1" or is_integer(dtype):
+    if op.name == "bitcast_convert" or _has_no_rounding(dtype):
         return _KNOWN
     if op.name == "constant":
         return _KNOWN if _is_plain(op.attributes["value"]) else SIGNED_ZERO
@@ -91,22 +103,29 @@ def _maker(op: Op, made: str, dtype: str, types: Types) -> str:
     is_moved = op.name in _MOVING or is_identity(op) or is_border or _widens(op, types)
     if op.operands and (is_moved or (made and op.name in REDUCTIONS)):
         return made
-    name = made.split(" in ")[0] if op.name == "convert" and made else _SAME.get(op.name, op.name)
-    return f"{name} in {dtype}"
+    if op.name == "convert" and made:
+        return made if made == SIGNED_ZERO else _together(f"{_operation(each)} in {dtype}" for each in made.split(_OR))
+    return f"{_SAME.get(op.name, op.name)} in {dtype}"
 
 
-def _together(made: set[str]) -> str:
-    makers = made - {_KNOWN}
-    if SIGNED_ZERO in makers:
-        return SIGNED_ZERO
-    return _SEVERAL if len(makers) > 1 else "".join(makers)
+def _operation(maker: str) -> str:
+    return maker.split(" in ")[0]
+
+
+def _together(makers: Iterable[str]) -> str:
+    """What made one of several values, nobody says which."""
+    found = {each for maker in makers for each in maker.split(_OR)} - {_KNOWN}
+    return SIGNED_ZERO if SIGNED_ZERO in found else _OR.join(sorted(found))
 
 
 def _given(region: Function, is_comparator: bool) -> Makers:
     """What made the arguments of a region: a comparator takes what is sorted."""
     given = zip(region.arguments, region.argument_types, strict=True)
-    is_known = {v: is_comparator or type_.dtype == "i1" or is_integer(type_.dtype) for v, type_ in given}
-    return {v: _KNOWN if known else _CARRIED for v, known in is_known.items()}
+    return {v: _KNOWN if is_comparator or _has_no_rounding(type_.dtype) else _UNKNOWN for v, type_ in given}
+
+
+def _has_no_rounding(dtype: str) -> bool:
+    return dtype == "i1" or is_integer(dtype)
 
 
 def _widens(op: Op, types: Types) -> bool:
@@ -116,8 +135,7 @@ def _widens(op: Op, types: Types) -> bool:
     old, new = types.get(op.operands[0], ""), op.types[0].dtype
     if not {old, new} <= DTYPES.keys() or not (is_float(old) and is_float(new)):
         return False
-    finfo: Any = ml_dtypes.finfo
-    narrow, wide = finfo(DTYPES[old]), finfo(DTYPES[new])
+    narrow, wide = finfo(old), finfo(new)
     return bool(narrow.nmant <= wide.nmant and narrow.maxexp <= wide.maxexp and narrow.minexp >= wide.minexp)
 
 

@@ -9,11 +9,10 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlo_verify.limits import allows
-from hlo_verify.program.element_types import DTYPES
+from hlo_verify.program.element_types import DTYPES, finfo
 from hlo_verify.program.ir import Function, Name, Op, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
@@ -78,8 +77,7 @@ _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
 def is_near(found: Computed) -> bool:
     """Whether a number is its exact value, but for a rounding for each operation."""
-    finfo: Any = ml_dtypes.finfo
-    unit = Fraction(float(finfo(DTYPES[found.dtype]).eps))
+    unit = Fraction(float(finfo(found.dtype).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
     return error <= found.roundings * unit / 2 * abs(found.exact)
 

@@ -33,7 +33,7 @@ from hlo_verify.passes.prove.same_program import Programs
 from hlo_verify.passes.refute.refute import refuter
 from hlo_verify.program.depth import deeply
 from hlo_verify.program.ir import Module, operations
-from hlo_verify.program.op_families import EFFECTS
+from hlo_verify.program.op_families import has_effect
 from hlo_verify.program.pair import check_agreement, device_count
 from hlo_verify.report import ChainReport, Report, Step, Verdict
 from hlo_verify.session import Session, TimeUpError
@@ -310,6 +310,6 @@ def _file(module: Module | None) -> str:
 
 def _beside(module: Module) -> Iterator[str]:
     """What is not compared: what a module does beside giving results."""
-    names = (op.name for op in operations(module.main) if op.name in EFFECTS or op.attributes.get("has_side_effect"))
+    names = (op.name for op in operations(module.main) if has_effect(op))
     for name in dict.fromkeys(names):
         yield f"what passes do to {name}, beside its results, is not looked at"

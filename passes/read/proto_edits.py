@@ -72,7 +72,7 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
 
     jaxlib's conversion to StableHLO refuses them on parameters that are tuples.
     """
-    entry = _number(module, _MODULE_ENTRY_ID)
+    entry = numbers_of(module).get(_MODULE_ENTRY_ID)
 
     def strip(instruction: bytes) -> bytes:
         fields = list(fields_of(instruction))
@@ -81,15 +81,10 @@ def without_parameter_frontend_attributes(module: bytes) -> bytes:
         return b"".join(raw for number, _, _, raw in fields if number != FRONTEND_ATTRIBUTES)
 
     def strip_all(computation: bytes) -> bytes:
-        places = _number(computation, _COMPUTATION_ID) == entry and _SHARDING in computation
+        places = _SHARDING in computation and numbers_of(computation).get(_COMPUTATION_ID) == entry
         return computation if places else edit_computation(computation, strip)
 
     return edit_computations(module, strip_all)
-
-
-def _number(message: bytes, field: int) -> int:
-    """An integer field; 0 where it is left out."""
-    return next((read_varint(raw, 1)[0] for number, _, _, raw in fields_of(message) if number == field), 0)
 
 
 def name_device_orders(module: bytes) -> bytes:

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float
-from hlo_verify.program.element_types import DTYPES
+from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Module, Name, operations
 from hlo_verify.program.operations import ROWS
 
@@ -80,14 +78,12 @@ class Literals:
 
 def precision(dtype: str) -> int:
     """The bits of the significand of a floating-point type."""
-    finfo: Any = ml_dtypes.finfo
-    return int(finfo(DTYPES[dtype]).nmant) + 1
+    return int(finfo(dtype).nmant) + 1
 
 
 def smallest(dtype: str) -> float:
     """The least positive number that a floating-point type holds with all of its bits."""
-    finfo: Any = ml_dtypes.finfo
-    return float(finfo(DTYPES[dtype]).smallest_normal)
+    return float(finfo(dtype).smallest_normal)
 
 
 def is_plain(values: Array, bits: int) -> Array:

@@ -27,6 +27,34 @@ def constant(text: str) -> str:
 
 PLAIN = f"%b = stablehlo.reshape %x : ({F}) -> {F}"
 ROUNDED = f"%a = stablehlo.convert %x : ({F}) -> tensor<4xbf16>\n%b = stablehlo.convert %a : (tensor<4xbf16>) -> {F}"
+MIXED = {
+    "a rounding beside another operation": f"""
+%o = stablehlo.multiply %y, %y : {F}
+%m = stablehlo.compare LT, %x, %y : ({F}, {F}) -> tensor<4xi1>
+%b = stablehlo.select %m, %e, %o : (tensor<4xi1>, {F}, {F}) -> {F}""",
+    "a rounding in a branch": f"""
+%m = stablehlo.constant dense<0> : tensor<i32>
+%b = "stablehlo.case"(%m) ({{
+  stablehlo.return %e : {F}
+}}, {{
+  stablehlo.return %y : {F}
+}}) : (tensor<i32>) -> {F}""",
+    "a rounding that a loop carries": f"""
+%i = stablehlo.constant dense<0> : tensor<i32>
+%n = stablehlo.constant dense<3> : tensor<i32>
+%k = stablehlo.constant dense<1> : tensor<i32>
+%l, %b = stablehlo.while(%p = %i, %q = %e) : tensor<i32>, {F}
+cond {{
+  %t = stablehlo.compare LT, %p, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.return %t : tensor<i1>
+}} do {{
+  %s = stablehlo.add %p, %k : tensor<i32>
+  %v = stablehlo.reverse %q, dims = [0] : {F}
+  stablehlo.return %s, %v : tensor<i32>, {F}
+}}""",
+}
+"""What is made of a value `%e` that one module rounds."""
+
 COMPUTED = {
     "a rounding": (ROUNDED, PLAIN),
     "a reduced precision": (f"%b = stablehlo.reduce_precision %x, format = e8m7 : {F}", PLAIN),
@@ -41,6 +69,12 @@ COMPUTED = {
         f"%b = stablehlo.add %x, %y : {F}",
     ),
     "zeros": (constant("0.0"), constant("-0.0")),
+    "zeros in a narrower format": tuple(
+        f"%a = stablehlo.constant dense<{zero}> : {F}\n%c = stablehlo.convert %a : ({F}) -> tensor<4xbf16>\n"
+        f"%b = stablehlo.convert %c : (tensor<4xbf16>) -> {F}"
+        for zero in ("0.0", "-0.0")
+    ),
+    **{name: tuple(way.replace("%b =", "%e =") + mixed for way in (ROUNDED, PLAIN)) for name, mixed in MIXED.items()},
 }
 
 
