@@ -190,8 +190,12 @@ class Limits:
     """Integers along a dimension that bounds are read from one by one."""
     bound_choices: int = 4
     """Truth values in an integer term for which its bounds are found one choice of them after another."""
-    loop_splits: int = 4
+    loop_splits: int = 8
     """Ways of splitting what a loop carries among devices that are tried."""
+    loop_relations: int = 16
+    """Relations to what logical loops carry that are tried of one component of a loop, one after another."""
+    loop_partners: int = 4
+    """Logical loops that carry another number of tensors with which a loop is compared."""
     joined_constants: int = 64
     """Constants of a module, between the dumps of two passes, of which pairs are tried as what a pass folded."""
     folded_roundings: int = 32

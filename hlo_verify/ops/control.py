@@ -1,6 +1,6 @@
 """Control flow: loops by induction or in closed form, branches as selections.
 
-A loop of the partitioned module that matches none of the logical module (`induction`) is taken in closed form where
+A loop of the partitioned module that matches none of the logical module (`matching`) is taken in closed form where
 all that it carries has one (`running`), and else unrolled where its iterations are few.
 """
 
@@ -11,7 +11,8 @@ from dataclasses import replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
-from hlo_verify.ops.induction import logical_loop, matched_loop
+from hlo_verify.ops.induction import logical_loop
+from hlo_verify.ops.matching import matched_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.program.ir import Op
@@ -28,14 +29,14 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
     if context.side == "logical":
         return logical_loop(op, args, context, shape)
-    lost, found = matched_loop(op, args, context, shape)
-    if found is not None and not lost:
-        return found
+    match = matched_loop(op, args, context, shape)
+    if match is not None and not match.lost:
+        return match.results
     closed = _closed_loop(op, args, context, shape)
     if closed is not None:
         return closed
-    if found is not None and shape.trips > SHORT:
-        return found
+    if match is not None and shape.trips > SHORT:
+        return match.results
     if shape.trips > context.session.limits.unrolled_turns:
         context.session.reached("unrolled_turns")
         raise UnsupportedError(
@@ -53,12 +54,12 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     turn = expr.of_var(t)
     known = {k: args[k] for k in shape.invariant}
     known |= {k: counter_at(shape, k, turn, op.types[k]) for k in shape.counters}
-    pure = replace(context, observe=None, unsupported={})
-    ends = Closing(t, context.device, args, known, lambda state: iterate(op, state, pure, turn)).last_values()
+    pure, device = replace(context, observe=None, unsupported={}), context.device or context.mesh
+    ends = Closing(t, device, args, known, lambda state: iterate(op, state, pure, turn)).last_values()
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        Closing(t, context.device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
+        Closing(t, device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(type_, (ends | known | last)[k].term) for k, type_ in enumerate(op.types)]
 
@@ -87,7 +88,8 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(count - 1)]
         last = guards.interval(e, 0, count - 2)
         tests.append(algebra.logical_not(last))
-    if context.device is not None and context.device in index.term.free and any(map(communicates, op.regions)):
+    device = context.device or context.mesh
+    if device is not None and device in index.term.free and any(map(communicates, op.regions)):
         raise UnsupportedError(
             "a branch in which devices may communicate, and that only some of them take", Unsupported.BRANCH
         )

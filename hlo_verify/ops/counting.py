@@ -71,7 +71,7 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
 def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
     """Whether the condition may hold on some devices and not on others: if it depends on what differs between them at
     the start, or after an iteration from what they have in common."""
-    device, pure = context.device, replace(context, observe=None, unsupported={})
+    device, pure = context.device or context.mesh, replace(context, observe=None, unsupported={})
     if device is None:
         return False
     unknown = [tensor("opaque", f"carried {k}", type_.dtype, type_.shape) for k, type_ in enumerate(op.types)]

@@ -1,24 +1,20 @@
-"""Loops of the logical module, and loops of the partitioned module matched with them by induction.
+"""Loops of the logical module.
 
-A loop of the logical module, with a counter and a fixed number of iterations, gives every carried tensor
-a name: its value at the start of iteration t, and its value at the end. A loop of the partitioned module
-is matched with one of those: carried shards are guessed to be shards of the logical carried tensors at
-the same t, and the guess is an induction hypothesis. It is dropped for every component whose initial value
-or whose next value does not agree with it, and the rest is checked again, until what is left holds.
+Such a loop, with a counter and a fixed number of iterations, gives every carried tensor a name: its value at the start
+of iteration t, and its value at the end. Loops of the partitioned module are matched with those (`ops.matching`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
-from hlo_verify.equality import cases
 from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, iterate
-from hlo_verify.ops.values import Context, Kept, Value, positions
+from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
@@ -164,101 +160,3 @@ def _is_same(loop: Loop, earlier: Loop) -> bool:
 
     pairs = zip((*loop.state, *loop.after), (*earlier.state, *earlier.after), strict=True)
     return all(mine.type == other.type and there(mine.term) is other.term for mine, other in pairs)
-
-
-def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> tuple[int, list[Value] | None]:
-    """How many components have no lineage in the logical loop that matches best, and the loop's results."""
-    best: tuple[int, list[Value]] | None = None
-    candidates = [
-        loop for loop in book_of(context).loops if loop.t.size == shape.trips and len(loop.state) == len(args)
-    ]
-    candidates.sort(key=lambda loop: loop.op.location != op.location)
-    for loop in candidates:
-        lost, results = _induct(op, args, context, shape, loop)
-        if best is None or lost < best[0]:
-            best = (lost, results)
-        if lost == 0:
-            break
-    return (0, None) if best is None else best
-
-
-def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop) -> tuple[int, list[Value]]:
-    """How many components have no lineage, and the loop's results."""
-    if context.kept is None or not context.kept.holds_in(context):
-        context = replace(context)
-        context.kept = Kept(context)
-    options: dict[int, Iterator[Placement]] = {}
-    places: dict[int, Placement] = {}
-    for k, type_ in enumerate(op.types):
-        if k in shape.invariant or k in shape.counters:
-            continue
-        candidates = book_of(context).place(loop.op, op, k, loop.state[k].type, type_)
-        options[k] = _agreeing(args[k], loop, k, candidates, book_of(context).effort)
-        _take_next(places, options, k)
-    now = expr.of_var(loop.t)
-    unknown = {
-        k: tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=op.location)
-        for k, type_ in enumerate(op.types)
-    }
-    while True:
-        state = []
-        for k, type_ in enumerate(op.types):
-            if k in shape.invariant:
-                state.append(Value(type_, args[k].term))
-            elif k in shape.counters:
-                state.append(counter_at(shape, k, now, type_))
-            else:
-                arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(type_.shape)))
-                state.append(Value(type_, _placed(loop.state[k], places.get(k), arbitrary)))
-        after = iterate(op, state, context, now)
-        wrong = [
-            k
-            for k, place in places.items()
-            if not _agrees(after[k].term, loop.after[k], place, book_of(context).effort)
-        ]
-        if not wrong:
-            break
-        # One at a time: that others are wrong may be the fault of this one.
-        if not any(_take_next(places, options, k) for k in wrong):
-            for k in wrong:
-                del places[k]
-    results = []
-    for k, type_ in enumerate(op.types):
-        if k in shape.invariant:
-            results.append(Value(type_, args[k].term))
-        elif k in shape.counters:
-            results.append(counter_at(shape, k, expr.constant(shape.trips), type_))
-        else:
-            end = tensor("opaque", f"loop result {k}", type_.dtype, type_.shape, location=op.location)
-            arbitrary = algebra.read(end, (*context.execution, *positions(type_.shape)))
-            results.append(Value(type_, _placed(loop.final[k], places.get(k), arbitrary)))
-    lost = len(op.types) - len(shape.invariant) - len(shape.counters) - len(places)
-    return lost, results
-
-
-def _take_next(places: dict[int, Placement], options: dict[int, Iterator[Placement]], k: int) -> bool:
-    """Guess that a component is placed as the next of its options says, if there is one."""
-    place = next(options[k], None)
-    if place is not None:
-        places[k] = place
-    return place is not None
-
-
-def _agreeing(
-    initial: Value, loop: Loop, k: int, candidates: Sequence[Placement], effort: Effort
-) -> Iterator[Placement]:
-    """The placements in which a component starts as its counterpart does."""
-    return (place for place in candidates if _agrees(initial.term, loop.initial[k], place, effort))
-
-
-def _placed(logical: Value, place: Placement | None, arbitrary: Poly) -> Poly:
-    """A device's shard of a logical value; arbitrary past its end, or where nothing is known."""
-    if place is None:
-        return arbitrary
-    term = algebra.multiply(place.inside, logical.at(place.indices))
-    return algebra.add(term, algebra.multiply(algebra.logical_not(place.inside), arbitrary))
-
-
-def _agrees(found: Poly, logical: Value, place: Placement, effort: Effort) -> bool:
-    """Whether a term is its shard of a logical value, where that exists."""
-    return cases.equal(found, logical.at(place.indices), place.inside, effort)

@@ -183,7 +183,7 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
     parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
     columns: dict[int, list[Index]] = {}
     for sharding in known:
-        if sharding.only is None:
+        if sharding.only is None and sharding.devices in (1, device.size):
             spread = sharding.spread(device.size)
             for k, tiles in enumerate(spread.tiles):
                 columns.setdefault(tiles, []).append(tables.fit(spread.coordinates[:, k], device))

@@ -22,7 +22,7 @@ from hlo_verify.passes.prove.lineage import obligations, same_elements
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.passes.prove.start import begin
-from hlo_verify.program.ir import Module, Op
+from hlo_verify.program.ir import Module, Op, operations
 from hlo_verify.program.pair import device_count, is_global, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import LawUse, Report, Result, Stage, Verdict
@@ -187,7 +187,7 @@ def _prove_repeated(
     if (
         is_global(partitioned)
         or not all(sharding.is_plain for sharding in placed)
-        or any(map(_is_manual, logical.main.ops))
+        or any(map(_is_manual, operations(logical.main)))
     ):
         return None
     keys = Keys()

@@ -72,7 +72,8 @@ def begin(logical: Module, partitioned: Module, run: Run, session: Session | Non
     shards = _shards(logical, partitioned, arguments, device)
     every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     mentioned = [sharding for each in every for sharding in each if sharding is not None]
-    loops = LoopBook(placements(device, mentioned), session)
+    borders = [*_borders(logical), *_borders(partitioned)]
+    loops = LoopBook(placements(device, [*mentioned, *borders]), session)
     replicas = partitioned.replicas
     here, mesh = (None, device) if is_global(partitioned) else (device, None)
     return Walk(
@@ -94,6 +95,13 @@ def begin(logical: Module, partitioned: Module, run: Run, session: Session | Non
             claims=_claims(logical),
         ),
     )
+
+
+def _borders(module: Module) -> list[Sharding]:
+    """The shardings at the borders of a module's manual regions."""
+    regions = (op for op in operations(module.main) if op.name == "sdy.manual_computation")
+    sides = (op.attributes[side] for op in regions for side in ("in_shardings", "out_shardings"))
+    return [sharding for side in sides for sharding in side if sharding is not None]
 
 
 def _claims(module: Module) -> frozenset[tuple[str, str]]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from hlo_verify.index import expr
-from hlo_verify.ops import control, counting, induction
+from hlo_verify.ops import control, counting, matching
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.recheck.answer import Task, answer
 from hlo_verify.passes.recheck.claims import Claim
@@ -91,7 +91,7 @@ def test_agrees_with_a_sound_induction() -> None:
 
 
 def _believing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(induction, "_agrees", lambda found, logical, place, effort: True)
+    patch.setattr(matching, "_agrees", lambda found, logical, relation, effort: True)
 
 
 def _one_turn_more(patch: pytest.MonkeyPatch) -> None:

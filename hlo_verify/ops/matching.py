@@ -1,0 +1,201 @@
+"""Loops of the partitioned module, matched by induction with loops of the logical module.
+
+What a device carries is guessed to be a shard of what the logical loop carries at the same iteration, and the guess is
+an induction hypothesis. It is given up for every component whose initial value or whose next value does not agree with
+it, and the rest is checked again, until what is left holds.
+
+Where a shard lies is guessed from its initial value first (a block of an argument stays one), then from the annotation
+of the logical loop and from the placements that the modules mention (`LoopBook.place`). A component is compared with
+the logical one at its own place first, then with others: programs that two people wrote carry the same in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.integers import Effort
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
+from hlo_verify.limits import limit_of
+from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.induction import Loop, LoopBook, Placement, book_of
+from hlo_verify.ops.values import Context, Kept, Value, position, positions
+from hlo_verify.program.element_types import is_float
+from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import ONE, Poly, Read, Tensor, tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A guess at what a device carries: a shard of a component of the logical loop."""
+
+    component: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What an induction leaves: the components in an iteration `turn`, and in the end; arbitrary values where a
+    component is among the `lost`, of which nothing is known."""
+
+    loop: Loop
+    state: list[Value]
+    results: list[Value]
+    lost: frozenset[int]
+
+
+def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> Match | None:
+    """The loop as the logical loop of as many iterations has it with which most components agree."""
+    best: Match | None = None
+    for loop in _partners(op, context, shape):
+        match = _induct(op, args, context, shape, loop)
+        if best is None or len(match.lost) < len(best.lost):
+            best = match
+        if not match.lost:
+            break
+    return best
+
+
+def _partners(op: Op, context: Context, shape: Shape) -> list[Loop]:
+    """The logical loops of as many iterations: those with as many components first, and those of the same line."""
+    loops = [loop for loop in book_of(context).loops if loop.t.size == shape.trips]
+    alike = [loop for loop in loops if len(loop.state) == len(op.types)]
+    others = [loop for loop in loops if len(loop.state) != len(op.types)]
+    alike.sort(key=lambda loop: loop.op.location != op.location)
+    others.sort(key=lambda loop: loop.op.location != op.location)
+    return [*alike, *others[: limit_of("loop_partners")]]
+
+
+def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop) -> Match:
+    if context.kept is None or not context.kept.holds_in(context):
+        context = replace(context)
+        context.kept = Kept(context)
+    options: dict[int, Iterator[Relation]] = {}
+    guesses: dict[int, Relation] = {}
+    open_ = [k for k in range(len(args)) if k not in shape.invariant and k not in shape.counters]
+    effort = book_of(context).effort
+    for k in open_:
+        options[k] = iter(_relations(op, args[k], k, loop, book_of(context)))
+        _take_next(guesses, options, k)
+    now = expr.of_var(loop.t)
+    unknown = {k: _unknown("carried", k, op) for k in open_}
+    while True:
+        state = []
+        for k, type_ in enumerate(op.types):
+            if k in shape.invariant:
+                state.append(Value(type_, args[k].term))
+            elif k in shape.counters:
+                state.append(counter_at(shape, k, now, type_))
+            else:
+                arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(type_.shape)))
+                state.append(Value(type_, _related(loop.state, guesses.get(k), arbitrary)))
+        after = iterate(op, state, context, now)
+        wrong = [k for k, guess in guesses.items() if not _agrees(after[k], loop.after, guess, effort)]
+        if not wrong:
+            break
+        # One at a time: that others are wrong may be the fault of this one.
+        if not any(_take_next(guesses, options, k) for k in wrong):
+            for k in wrong:
+                del guesses[k]
+    return Match(loop, state, _results(op, args, context, shape, loop, guesses), frozenset(open_) - set(guesses))
+
+
+def _results(
+    op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop, guesses: Mapping[int, Relation]
+) -> list[Value]:
+    results = []
+    for k, type_ in enumerate(op.types):
+        if k in shape.invariant:
+            results.append(Value(type_, args[k].term))
+        elif k in shape.counters:
+            results.append(counter_at(shape, k, expr.constant(shape.trips), type_))
+        else:
+            end = _unknown("loop result", k, op)
+            arbitrary = algebra.read(end, (*context.execution, *positions(type_.shape)))
+            results.append(Value(type_, _related(loop.final, guesses.get(k), arbitrary)))
+    return results
+
+
+def _unknown(what: str, k: int, op: Op) -> Tensor:
+    type_ = op.types[k]
+    return tensor("opaque", f"{what} {k}", type_.dtype, type_.shape, location=op.location)
+
+
+def _take_next(guesses: dict[int, Relation], options: Mapping[int, Iterator[Relation]], k: int) -> bool:
+    """Guess that a component is what the next of its options says, if there is one."""
+    guess = next(options[k], None)
+    if guess is not None:
+        guesses[k] = guess
+    return guess is not None
+
+
+def _relations(op: Op, initial: Value, k: int, loop: Loop, book: LoopBook) -> Iterator[Relation]:
+    """The guesses with which a component starts as it should: as the logical component at its own place (by case
+    distinction too), or as another one (by construction)."""
+    order = sorted(range(len(loop.state)), key=lambda j: j != k)
+    left = limit_of("loop_relations")
+    for j in order:
+        for placement in _placements(op, initial, k, j, loop, book):
+            guess = Relation(j, placement)
+            if j != k and initial.term is not loop.initial[j].at(placement.indices):
+                continue
+            if j == k and not _agrees(initial, loop.initial, guess, book.effort):
+                continue
+            if not left:
+                return
+            left -= 1
+            yield guess
+
+
+def _placements(op: Op, initial: Value, k: int, j: int, loop: Loop, book: LoopBook) -> Iterator[Placement]:
+    """The placements in which component k may be a shard of the logical component j, each once."""
+    whole, shard = loop.state[j].type, op.types[k]
+    if len(whole.shape) != len(shard.shape) or not _of_one_kind(whole, shard):
+        return
+    seen = set()
+    first = _started(initial, loop.initial[j])
+    for placement in (*([first] if first else ()), *book.place(loop.op, op, j, whole, shard)):
+        if (placement.indices, placement.inside) not in seen:
+            seen.add((placement.indices, placement.inside))
+            yield placement
+
+
+def _of_one_kind(whole: TensorType, shard: TensorType) -> bool:
+    """Equal integers wrap differently in other types."""
+    return whole.dtype == shard.dtype or (is_float(whole.dtype) and is_float(shard.dtype))
+
+
+def _started(initial: Value, logical: Value) -> Placement | None:
+    """Where a shard lies by its initial value, if both that and the logical one are read of one tensor, each dimension
+    of the logical one at its own index."""
+    mine, other = initial.term.atom, logical.term.atom
+    if not isinstance(mine, Read) or not isinstance(other, Read) or mine.tensor is not other.tensor:
+        return None
+    where: list[Index] = []
+    for n, size in enumerate(logical.shape):
+        if size == 1:
+            where.append(expr.constant(0))
+            continue
+        at = [e for e, own in zip(mine.indices, other.indices, strict=True) if own is position(n, size)]
+        if len(at) != 1 or at[0].lo < 0 or at[0].hi >= size:
+            return None
+        where.append(at[0])
+    return Placement(tuple(where), ONE)
+
+
+def _related(logical: Sequence[Value], relation: Relation | None, arbitrary: Poly) -> Poly:
+    """A device's shard of a logical component; arbitrary past its end, or where nothing is known."""
+    if relation is None:
+        return arbitrary
+    inside = relation.placement.inside
+    term = algebra.multiply(inside, logical[relation.component].at(relation.placement.indices))
+    return algebra.add(term, algebra.multiply(algebra.logical_not(inside), arbitrary))
+
+
+def _agrees(found: Value, logical: Sequence[Value], relation: Relation, effort: Effort) -> bool:
+    """Whether a value is its shard of a logical one, where that exists."""
+    place = relation.placement
+    return cases.equal(found.term, logical[relation.component].at(place.indices), place.inside, effort)
