@@ -280,6 +280,16 @@ def test_surprises_and_the_table() -> None:
     assert "| regroup | 1 |  | 1 |  | 1 |  |  |  | 1 |  |" in table
 
 
+def test_some_rounds_may_take_all_that_a_verification_may() -> None:
+    options = Options(("mlp_dp", "mlp_tp"), Path(), Path(), refuted_of=0, with_all_of=3)
+    a_round = len(cases.in_turn(options.names))
+    found = [number // a_round for number in range(7 * a_round) if options.is_one_of(options.with_all_of, number)]
+    assert sorted(set(found)) == [0, 3, 6] and len(found) == 3 * a_round
+    assert not any(options.is_one_of(options.refuted_of, number) for number in range(a_round))
+    records = [_record("differs", "UNKNOWN", digest=name, effort=name, refute=False) for name in ("low", "normal")]
+    assert "(1 of those that differ were tried with all" in render(records)
+
+
 def test_equal_mutants_are_judged_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the fixture's results are told apart: one that differs and is proved is a surprise, whatever others are."""
     one = Mutant(cases.read_case(cache, FIXTURES[0]).partitioned, "regroup", "nothing", "", (), ())

@@ -8,8 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from hlo_verify.own_process import settle
 from tools.mutate import cases
-from tools.mutate.campaign import REFUTED_OF, Campaign, Options, Record, identity, read_records, surprise
+from tools.mutate.campaign import REFUTED_OF, WITH_ALL_OF, Campaign, Options, Record, identity, read_records, surprise
 from tools.mutate.mutant import mutate
 from tools.mutate.table import render
 
@@ -19,13 +20,15 @@ def main() -> int:
     if arguments.command == "table":
         print(render(read_records(arguments.out)), end="")
         return 0
+    settle()  # the workers take over how many threads there are
     names = tuple(arguments.fixtures or cases.DEFAULT)
     cases.capture(arguments.cache, names)
     if arguments.command == "show":
         return _show(arguments, names)
     cases.require_proofs(arguments.cache, names)
     where = arguments.cache, arguments.out
-    options = Options(names, *where, arguments.seed, arguments.limit, arguments.keep_unknown, arguments.refuted_of)
+    shares = arguments.refuted_of, arguments.with_all_of
+    options = Options(names, *where, arguments.seed, arguments.limit, arguments.keep_unknown, *shares)
     return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
 
 
@@ -48,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--keep-unknown", action="store_true", help="also write what differs and is UNKNOWN as cases")
     said = "of so many mutants that differ, one is refuted too; with 0 none is, nor any other"
     run.add_argument("--refuted-of", type=int, default=REFUTED_OF, metavar="COUNT", help=said)
+    said = "of the others that differ, one of so many may take all that a verification may, the rest a quarter of it"
+    run.add_argument("--with-all-of", type=int, default=WITH_ALL_OF, metavar="COUNT", help=said)
     show.add_argument("number", type=int)
     return parser
 

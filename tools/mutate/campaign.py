@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hlo_verify.limits import Effort
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, as_text, in_turn, read_case
 from tools.mutate.mutant import Mutant
@@ -29,9 +30,13 @@ _SIGNALLED = 0.3
 """Seconds in which the campaign learns of the signal that ended a child."""
 
 
-REFUTED_OF = 20
+REFUTED_OF = 40
 """Of the mutants that are seen to differ, one of so many is refuted too, which takes four times as long as not to prove
 it: of these nothing but PROVED would be false. All others are."""
+
+WITH_ALL_OF = 8
+"""Of those that are not, one of so many may take all that a verification may; the others a quarter (`--effort low`),
+half of the time. Comparisons that succeed take some dozens of steps, so that hardly any needs more to be PROVED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,11 @@ class Options:
     limit: float = 60.0
     keep_unknown: bool = False
     refuted_of: int = REFUTED_OF
+    with_all_of: int = WITH_ALL_OF
+
+    def is_one_of(self, count: int, number: int) -> bool:
+        """Whether a mutant is in a round that is one of so many; in none, if that is 0."""
+        return count > 0 and number // len(in_turn(self.names)) % count == 0
 
 
 class Line:
@@ -81,14 +91,19 @@ class Line:
             return {**earlier, **record, "again": earlier["number"]}, None
         outcome = judge.judge(mutant.module)
         ran = time.monotonic()
-        sampled = self.options.refuted_of > 0 and number // len(order) % self.options.refuted_of == 0
-        refute = sampled or (self.options.refuted_of > 0 and outcome.truth is not Truth.DIFFERS)
-        judgement = self.worker.verify(name, mutant.module, refute)
+        differs, options = outcome.truth is Truth.DIFFERS, self.options
+        refute = options.is_one_of(options.refuted_of, number) or (options.refuted_of > 0 and not differs)
+        effort: Effort = "normal" if refute or options.is_one_of(options.with_all_of, number) else "low"
+        judgement = self.worker.verify(name, mutant.module, refute, effort)
         if judgement.witness is not None and outcome.truth in (Truth.EQUAL, Truth.UNCLEAR):
             shown = judge.judge(mutant.module, judgement.witness)
             outcome = replace(shown, why=f"with the witness's arguments: {shown.why}")
         seconds = {"mutate": made - started, "run": ran - made, "verify": judgement.seconds}
-        found = describe(mutant, outcome, judgement) | {"refute": refute, "seconds": _rounded(seconds)}
+        found = describe(mutant, outcome, judgement) | {
+            "refute": refute,
+            "effort": effort,
+            "seconds": _rounded(seconds),
+        }
         return record | found, mutant
 
     def close(self) -> None:

@@ -52,13 +52,15 @@ def _summary(records: Sequence[Record], kept: Sequence[Record], judged: Sequence
     unclear = sum(record["truth"] == "unclear" for record in kept)
     invalid = sum(record["truth"] == "invalid" for record in kept)
     kinds = Counter(kind for record in judged if (kind := surprise(record)))
+    whole = sum(record.get("effort", "normal") == "normal" for record in differing)
     seconds = [sum(record["seconds"].values()) for record in kept]
     lines = [
         f"{len(kept)} different mutants of {len({r['fixture'] for r in kept})} fixtures ({len(records)} made): "
         f"{len(differing)} differ, {len(judged) - len(differing)} are equal, {unclear} are too near the noise to tell, "
         f"{invalid} do not run. {sum(seconds) / max(len(seconds), 1):.2f} s a mutant.",
         "",
-        f"- PROVED though it differs: {kinds['false-proved']}",
+        f"- PROVED though it differs: {kinds['false-proved']} ({whole} of those that differ were tried with all that a "
+        "verification may take, the others with a quarter)",
         f"- REFUTED though it is equal: {kinds['false-refuted']}",
         f"- differs, tried to be refuted, and REFUTED: {_share(len(refuted), len(tried))}; "
         f"naming the edited operation's line or one next to it: {_share(len(right), len(tried))}",

@@ -11,6 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from hlo_verify.limits import Effort
+from hlo_verify.own_process import settle
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, read_case
 from tools.unread import unread
@@ -47,9 +49,9 @@ class Worker:
         """A `Mutant` of the case, or None where there is none; a string where making it failed."""
         return self._ask(("mutate", name, seed), 120.0)
 
-    def verify(self, name: str, mutant: bytes, refute: bool = True) -> Judgement:
+    def verify(self, name: str, mutant: bytes, refute: bool = True, effort: Effort = "normal") -> Judgement:
         started = time.monotonic()
-        answer = self._ask(("verify", name, (mutant, refute)), self.limit)
+        answer = self._ask(("verify", name, (mutant, refute, effort)), self.limit)
         if isinstance(answer, Judgement):
             return answer
         kind = "timeout" if answer.startswith("timeout") else "crash"
@@ -92,6 +94,7 @@ class Worker:
 def serve(connection: Connection[Any, Any], folder: Path) -> None:
     """The child: answer requests until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    settle()
     keep_devices()
     with unread():
         connection.send("ready")
@@ -134,7 +137,7 @@ def keep_devices() -> None:
     refute.Executor = executor  # type: ignore[assignment,misc]
 
 
-def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:
+def judge(case: Case, mutant: bytes, refute: bool, effort: Effort = "normal") -> Judgement:
     """The verdict on a mutant. An exception of the verifier is one too: mutants are well formed."""
     import traceback
 
@@ -147,7 +150,8 @@ def judge(case: Case, mutant: bytes, refute: bool) -> Judgement:
     try:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "witness"
-            report = hlo_verify.verify(case.logical, mutant, refute=refute, witness=file if refute else None)
+            saved = file if refute else None
+            report = hlo_verify.verify(case.logical, mutant, refute=refute, witness=saved, effort=effort)
             if file.exists():
                 witness = tuple(dense(blocks, 0) for blocks in read(file).inputs)
     except Exception as error:
