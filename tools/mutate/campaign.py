@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,8 +54,8 @@ class Options:
     with_all_of: int = WITH_ALL_OF
 
     def is_one_of(self, count: int, number: int) -> bool:
-        """Whether a mutant is in a round that is one of so many; in none, if that is 0."""
-        return count > 0 and number // len(in_turn(self.names)) % count == 0
+        """Whether a mutant is among one of so many, drawn by its number; none is, if that is 0."""
+        return count > 0 and random.Random(f"{self.seed} {count} {number}").randrange(count) == 0
 
 
 class Line:
