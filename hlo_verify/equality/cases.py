@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice, pairwise, product
 from math import prod
 
@@ -31,6 +32,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import Limits, allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.guards import interval
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -311,14 +313,21 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
         for b in reads[:n]:
             if a.tensor is b.tensor or not comparable(a.tensor, b.tensor):
                 continue
-            question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices]))
+            known = _known_of(a.free | b.free, state.pieces)
+            ends = [(g.lo, g.hi) for g in known]
+            question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices, *(g.form for g in known)]), *ends)
             if state.depth <= state.integers.effort.refused.get(question, 0):
                 continue
-            if _same_definition(a, b, state):
+            if _same_definition(a, b, known, state):
                 return _join_equal_definitions(rebuilt(p, {a: make_poly(((((b, 1),), 1),))}, {}), state)
             if state.integers.effort.left > 0:
                 state.integers.effort.refused[question] = state.depth
     return p
+
+
+def _known_of(variables: frozenset[Var], pieces: dict[Index, Guard]) -> tuple[Guard, ...]:
+    """What the case at hand says of some variables alone."""
+    return tuple(g for g in pieces.values() if g.free <= variables and not (g.lo is None and g.hi is None))
 
 
 def _pattern(indices: list[Index]) -> Hashable:
@@ -338,7 +347,8 @@ def _pattern(indices: list[Index]) -> Hashable:
     )
 
 
-def _same_definition(a: Read, b: Read, state: _Split) -> bool:
+def _same_definition(a: Read, b: Read, known: tuple[Guard, ...], state: _Split) -> bool:
+    """Whether two definitions have one body wherever what is known holds."""
     x, y = a.tensor, b.tensor
     if state.depth <= 0:
         return False
@@ -348,7 +358,12 @@ def _same_definition(a: Read, b: Read, state: _Split) -> bool:
     first, bodies = unfold(a)
     second, others = unfold(b)
     mapping = {v: expr.of_var(w) for v, w in zip(second, first, strict=True)}
+    inside = reduce(algebra.multiply, (interval(g.form, g.lo, g.hi) for g in known), ONE)
     return len(bodies) == len(others) and all(
-        vanishes(apart(body, algebra.substitute(other, mapping)), state.integers.effort, state.depth - 1)
+        vanishes(
+            algebra.expanded(inside, apart(body, algebra.substitute(other, mapping))),
+            state.integers.effort,
+            state.depth - 1,
+        )
         for body, other in zip(bodies, others, strict=True)
     )

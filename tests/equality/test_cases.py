@@ -104,7 +104,18 @@ def every_other(*starts: int) -> Recipe:
     return total
 
 
+def windows(most: int, past: int) -> tuple[Recipe, Recipe]:
+    """Where `v <= most`, the greatest of `a[v + w]` for `w < 2`: one reads `a[0]` from `past` on."""
+    reach: Recipe = ("affine", 0, ((0, 1), (1, 1)))
+    here: Recipe = ("within", V, 0, most)
+    one = ("max", 2, ("select", ("within", reach, 0, past - 1), ("read", "a", reach), ("read", "a", ("affine", 0, ()))))
+    return ("select", here, one, B), ("select", here, ("max", 2, ("read", "a", reach)), B)
+
+
 PAIRS = {
+    "windows that end before what differs": (*windows(2, 4), True),
+    "windows that reach what differs": (*windows(3, 4), False),
+    "windows far from what differs": (*windows(1, 5), True),
     "turn by turn": (("sum", 6, row(0)), turns(0, 2, 4), True),
     "turn by turn, times a number": (
         ("multiply", ("number", 3), ("sum", 6, row(0))),
