@@ -22,7 +22,7 @@ import z3
 from hlo_verify.equality import settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.integers import Effort, Integers
-from hlo_verify.equality.opening import opened, without_name
+from hlo_verify.equality.opening import opened, without_common_sums, without_name
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.sides import apart, together
@@ -137,6 +137,7 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
 
     Where they are over two numbers of values, the longer ones may be what the others add up turn by turn.
     """
+    p = without_common_sums(p)
     groups: dict[int, list[Part]] = {}
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:

@@ -44,6 +44,19 @@ def without_name(p: Poly) -> Poly | None:
     return None
 
 
+def without_common_sums(p: Poly) -> Poly:
+    """The term without those sums that are a factor of each of its addends: it is 0 where what is left is.
+
+    So of `s*sum v. f - s*sum w. g` the two sums are left to be compared. A sum that may be no number stays.
+    """
+    first, *others = [dict(mono) for mono, _ in p.items] or [{}]
+    common = [a for a in first if isinstance(a, Read) and a.tensor.kind == "sum" and not a.doubt]
+    common = [a for a in common if all(other.get(a) == first[a] for other in others)]
+    if not others or not common:
+        return p
+    return algebra.build({tuple((a, n) for a, n in mono if a not in common): c for mono, c in p.items})
+
+
 def with_infinities(p: Poly) -> Poly | None:
     """The term with those names taken apart behind which an infinity is an addend; None if it grew too long."""
     while True:

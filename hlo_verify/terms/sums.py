@@ -7,7 +7,7 @@
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
     sum v,w. f(v) g(w)       = (sum v. f(v)) (sum w. g(w))
-    sum v,w. f(v,w) g(v)     = sum v. (sum w. f(v,w)) g(v)
+    sum v,w. f(v,w) g(v)     = sum v. (sum w. f(v,w)) g(v)            f may be several factors
 
 What remains is defined as a tensor of its own (`definitions.define`).
 """
@@ -124,14 +124,16 @@ def _are_selected(factors: Sequence[Atom], p: Poly) -> bool:
 
 
 def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
-    """The product with a named factor taken apart, a part of which does not depend on the variables."""
+    """The product with a named factor taken apart, a part of which does not depend on the variables, or on some of
+    those that the rest of it depends on."""
     for item in items:
         atom, n = item
         if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or not _common(atom.tensor.bodies[0]):
             continue
         (body,) = unfold(atom)[1]
         numbers = without_zeros(body)
-        outside = [(a, n) for a, n in _common(numbers) if a.free.isdisjoint(bound)]
+        inside = atom.free.intersection(bound)
+        outside = [(a, n) for a, n in _common(numbers) if a.free.intersection(bound) < inside]
         if numbers.items and (not outside or _are_selected([a for a, _ in outside], body)):
             continue
         parts = numbers
@@ -207,19 +209,20 @@ def _components(bound: list[Var], items: list[Item]) -> list[tuple[list[Var], li
 
 
 def _push(bound: list[Var], items: list[Item]) -> Poly | None:
-    """Sum a variable that occurs in one factor only, there."""
-    for item in items:
-        atom = item[0]
-        if isinstance(atom, Guard):
-            continue
-        others = [other for other in items if other is not item]
-        elsewhere: set[Var] = set()
-        for other, _ in others:
-            elsewhere |= other.free
-        own = [v for v in bound if v in atom.free and v not in elsewhere]
-        if own:
+    """Sum variables that occur in some of the factors only, there, with the guards that are about them.
+
+    Of two variables that share some factors but not all, neither is summed first: a[k] * b[k,j] * c[j] stays as it is.
+    """
+    factors = [item for item in items if not isinstance(item[0], Guard)]
+    for v in bound:
+        beyond = set[Var]().union(*(atom.free for atom, _ in factors if v not in atom.free))
+        own = [w for w in bound if w not in beyond]
+        inner = [item for item in items if not item[0].free.isdisjoint(own)]
+        outer = [item for item in items if item not in inner]
+        within = [atom for atom, _ in inner if not isinstance(atom, Guard)]
+        across = any(len({w in atom.free for atom in within}) > 1 for w in bound if w in beyond)
+        if len(within) < len(factors) and not across and _may_part([inner, outer]):
             used("sum inside of a sum")
-            inner = reduce_sum(own, _product([item]))
-            rest = [v for v in bound if v not in own]
-            return reduce_sum(rest, algebra.expanded(inner, _product(others)))
+            summed = reduce_sum(own, _product(inner))
+            return reduce_sum([w for w in bound if w not in own], algebra.expanded(summed, _product(outer)))
     return None

@@ -143,8 +143,31 @@ def _selected_product(case: Case) -> tuple[Poly, Array]:
 @instance("sum inside of a sum")
 def _inside(case: Case) -> tuple[Poly, Array]:
     (x, xs), (y, ys), v, w = case.make(4, 3), case.make(4), bound(4), bound(3)
-    wanted = sum(xs[a, b] * ys[a] for a in range(4) for b in range(3))
-    return reduce_sum([v, w], algebra.multiply(at(x, v, w), at(y, v))), case.each(lambda i, j: wanted)
+    (z, zs) = case.make(3, 4)
+    wanted = sum(xs[a, b] * zs[b, a] * ys[a] for a in range(4) for b in range(3))
+    product = algebra.multiply(algebra.multiply(at(x, v, w), at(z, w, v)), at(y, v))
+    return reduce_sum([v, w], product), case.each(lambda i, j: wanted)
+
+
+@instance("sum inside of a sum")
+def _selected_inside(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (z, zs), v, w = case.make(2, dtype="positive"), case.make(3, 2), bound(2), bound(3)
+    case.known.tensors[x] = xs = xs * case.random.choice((1, -1))
+    held = guards.interval(expr.subtract(expr.of_var(w), case.i), 0, None)
+    factors = algebra.multiply(held, algebra.multiply(at(z, w, v), apply(LOG, (at(x, v),))))
+    logs = [math.log(k) if k > 0 else math.nan for k in xs]
+    return reduce_sum([v, w], factors), case.each(
+        lambda i, j: sum(zs[b, a] * logs[a] for a in range(2) for b in range(i, 3))
+    )
+
+
+@instance("factor of a named term")
+def _named_of_fewer(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (y, ys), (z, zs), v, w = case.make(4, 3), case.make(4, 3), case.make(4), bound(4), bound(3)
+    common = algebra.multiply(at(z, v), algebra.add(at(x, v, w), at(y, v, w)))
+    found = reduce_sum([v, w], algebra.multiply(named(common), at(y, v, w)))
+    wanted = sum(zs[a] * (xs[a, b] + ys[a, b]) * ys[a, b] for a in range(4) for b in range(3))
+    return found, case.each(lambda i, j: wanted)
 
 
 @instance("factor of a named term")

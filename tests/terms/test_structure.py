@@ -74,7 +74,7 @@ WITHOUT = {
     "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums._eliminate"),
     "part of a range": Without("c == 1 and not rest.items", "c == 1"),
     "product of sums": Without("len(groups) > 1 and _may_part([part for _, part in groups])", "len(groups) > 1"),
-    "sum inside of a sum": Without(" and v not in elsewhere", ""),
+    "sum inside of a sum": Without(" and _may_part([inner, outer])", ""),
     "turns of a ring": Without("len(taken) == n and ", ""),
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
