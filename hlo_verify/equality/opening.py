@@ -31,15 +31,16 @@ def without_name(p: Poly) -> Poly | None:
     First of those that are made of others, so that what both sides of a comparison are made of stays whole.
     """
     growth: dict[Tensor, int] = defaultdict(int)
+    most = limit_of("question_terms")
     for mono, _ in p.items:
         own: dict[Tensor, int] = defaultdict(lambda: 1)
         for a, n in mono:
             if _is_name(a) and isinstance(n, int):
-                own[a.tensor] *= len(a.tensor.bodies[0].items) ** n
+                own[a.tensor] *= len(a.tensor.bodies[0].items) ** min(n, most)  # exp(1e30*x) is a power
         for name, size in own.items():
             growth[name] += size - 1
     for name in sorted(_outermost(set(growth)), key=lambda name: (growth[name], name.uid)):
-        if len(p.items) + growth[name] <= 2 * limit_of("question_terms"):  # something may cancel
+        if len(p.items) + growth[name] <= 2 * most:  # something may cancel
             return _opened_name(p, name)
     return None
 

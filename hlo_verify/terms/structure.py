@@ -33,7 +33,7 @@ REWRITINGS = (
     Rewriting("sum of one term", "sum v<n. f", "n * f", "sums._sum_monomial"),
     Rewriting("sum of a sum", "sum v. sum w. g", "sum v,w. g", "sums._sum_product"),
     Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "sums._one_point", "one v at most is e"),
-    Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums._eliminate"),
+    Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums.eliminated"),
     Rewriting(
         "product of sums",
         "sum v,w. f(v) g(w)",

@@ -77,9 +77,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]
         if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
-            read_elsewhere = _eliminate(bound, items) if atom.tensor.kind == "term" else None
+            read_elsewhere = eliminated(bound, items) if atom.tensor.kind == "term" else None
             if read_elsewhere is not None:
-                return read_elsewhere
+                return reduce_sum(*read_elsewhere)
             used("sum of a sum")
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
@@ -90,10 +90,10 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     merged = merge_in(bound, (_product(items),))
     if merged is not None:
         return reduce_sum(merged[0], merged[1][0])
-    eliminated = _eliminate(bound, items)
-    if eliminated is not None:
-        return eliminated
-    groups = _components(bound, items)
+    fewer = eliminated(bound, items)
+    if fewer is not None:
+        return reduce_sum(*fewer)
+    groups = components(bound, items)
     if len(groups) > 1 and _may_part([part for _, part in groups]):
         used("product of sums")
         result = ONE
@@ -152,8 +152,8 @@ def _common(p: Poly) -> list[Item]:
     return [item for item in first if all(item in mono for mono in others)]
 
 
-def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
-    """Use up one guard that fixes a bound variable or shrinks its range."""
+def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> tuple[list[Var], Poly] | None:
+    """The same sum less one guard that fixes a bound variable or shrinks its range; None if there is no such guard."""
     for guard, _ in items:
         if not isinstance(guard, Guard):
             continue
@@ -175,11 +175,13 @@ def _eliminate(bound: list[Var], items: list[Item]) -> Poly | None:
                 smaller = expr.fresh("f", hi - lo + 1)
                 value = expr.shift(expr.of_var(smaller), lo)
                 body = algebra.substitute(_product(others), {v: value})
-                return reduce_sum([smaller if b is v else b for b in bound], body)
+                return [smaller if b is v else b for b in bound], body
     return None
 
 
-def _one_point(bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]) -> Poly:
+def _one_point(
+    bound: Sequence[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]
+) -> tuple[list[Var], Poly]:
     used("one point")
     lo, hi = window
     if c > 0:  # the largest v with c*v <= hi - rest
@@ -188,10 +190,10 @@ def _one_point(bound: list[Var], v: Var, c: int, rest: Index, window: tuple[int,
         value = expr.floor_div(expr.shift(rest, -lo), -c)
     inside = guards.interval(value, 0, v.size - 1)
     body = algebra.multiply(inside, algebra.substitute(_product(others), {v: value}))
-    return reduce_sum([b for b in bound if b is not v], body)
+    return [b for b in bound if b is not v], body
 
 
-def _components(bound: list[Var], items: list[Item]) -> list[tuple[list[Var], list[Item]]]:
+def components(bound: Sequence[Var], items: Iterable[Item]) -> list[tuple[list[Var], list[Item]]]:
     """Factors grouped by the bound variables that they share."""
     groups: list[tuple[set[Var], list[Item]]] = []
     for item in items:

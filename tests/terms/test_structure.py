@@ -71,7 +71,7 @@ class Without:
 
 WITHOUT = {
     "factor of a sum": Without(" or item[0] in selected", ""),
-    "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums._eliminate"),
+    "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums.eliminated"),
     "part of a range": Without("c == 1 and not rest.items", "c == 1"),
     "product of sums": Without("len(groups) > 1 and _may_part([part for _, part in groups])", "len(groups) > 1"),
     "sum inside of a sum": Without(" and _may_part([inner, outer])", ""),

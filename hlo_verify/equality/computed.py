@@ -1,0 +1,104 @@
+"""What a term computes that may be no number, so that what is computed for nothing else is not lost by algebra.
+
+Two terms that are equal as sums of products of numbers are equal as values where all that they compute is a number. Of
+the expected term that is taken for granted. The found one computes numbers where each function that it takes outside of
+a domain is taken of the same argument by the expected one too, under no more conditions: `sqrt(E[x*x] - E[x]*E[x])` is
+a number, as `sqrt(E[(x - E[x])**2])` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hlo_verify.equality.labelling import Labelling
+from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
+from hlo_verify.index.expr import Var
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.doubts import is_partial
+from hlo_verify.terms.functions import ZERO_TIMES, Function
+from hlo_verify.terms.losses import separated
+from hlo_verify.terms.poles import WRITTEN_OUT
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, make_apply, make_poly, of_atom
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A part that may be no number: for which values of which variables, and under which conditions."""
+
+    bound: tuple[Var, ...]
+    conditions: Poly
+    atom: Atom
+
+    def numbers(self, labelling: Labelling, *, selected: bool) -> frozenset[int]:
+        """What the part is, for each range of its variables, under its conditions or anywhere."""
+        what = of_atom(_condition(self.atom) if isinstance(self.atom, Apply) else self.atom)
+        body = algebra.expanded(self.conditions, what) if selected else what
+        summands = labelling.unfolding.over([v for v in self.bound if v in body.free], body)
+        return frozenset(labelling.of_summand(summand, {})[0] for summand in summands)
+
+
+_CONDITIONS = {
+    "inverse": NOT_ZERO,
+    "divide": NOT_ZERO,
+    "remainder": NOT_ZERO,
+    "log": ABOVE_ZERO,
+    "rsqrt": ABOVE_ZERO,
+    "sqrt": NOT_BELOW_ZERO,
+}
+"""What the last argument of functions has to be."""
+
+
+def _condition(atom: Apply) -> Apply:
+    """Where a function has a value, as a function of which only that is known that its name says."""
+    function = atom.function
+    what = None if any(dtype.startswith("complex") for dtype in function.takes) else _CONDITIONS.get(function.name)
+    if what is None:
+        return make_apply(Function(DEFINED, variant=str(function)), atom.args)
+    return make_apply(Function(DEFINED, variant=what), atom.args[-1:])
+
+
+def parts_in_doubt(p: Poly) -> Iterator[Computed]:
+    """The parts of a term of which it is not known by themselves that they are numbers."""
+    yield from _parts((), ONE, p, only_doubtful=True)
+
+
+def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
+    """Whether all that the found term computes is a number wherever that holds of the expected one."""
+    if not found.doubt:
+        return True
+    known: set[int] = set()
+    for part in _parts((), ONE, expected, only_doubtful=False):
+        known |= part.numbers(labelling, selected=bool(part.atom.doubt))
+    return all(
+        part.numbers(labelling, selected=True) <= known or part.numbers(labelling, selected=False) <= known
+        for part in parts_in_doubt(found)
+    )
+
+
+def _parts(bound: tuple[Var, ...], around: Poly, p: Poly, *, only_doubtful: bool) -> Iterator[Computed]:
+    """Parts of a term at values of variables bound around it, where some conditions hold."""
+    for mono, _ in separated(p):
+        conditions = algebra.expanded(around, _conditions(mono))
+        for atom, _ in mono:
+            if atom.doubt or not only_doubtful:
+                yield from _parts_of_atom(bound, conditions, atom, only_doubtful=only_doubtful)
+
+
+def _conditions(mono: Monomial) -> Poly:
+    return make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
+
+
+def _parts_of_atom(bound: tuple[Var, ...], around: Poly, atom: Atom, *, only_doubtful: bool) -> Iterator[Computed]:
+    if isinstance(atom, Apply):
+        if is_partial(atom.function) and atom.function != ZERO_TIMES:
+            yield Computed(bound, around, atom)
+        for arg in atom.args:
+            yield from _parts(bound, around, arg, only_doubtful=only_doubtful)
+    elif isinstance(atom, Read) and atom.tensor.kind in WRITTEN_OUT:
+        own, bodies = unfold(atom)
+        for body in bodies:
+            yield from _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
+    elif isinstance(atom, Read) and atom.doubt:
+        yield Computed(bound, around, atom)
