@@ -13,9 +13,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from hlo_verify.equality.networks import same_network
 from hlo_verify.equality import cases, opening
 from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.networks import same_network
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
