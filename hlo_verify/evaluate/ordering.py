@@ -24,18 +24,27 @@ def _sort(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     classes, arrays = _lanes(args, axis, run)
     order = _order(op.regions[0], arrays, run)
     inorder = [np.take_along_axis(x, order, axis=0) for x in arrays]
-    if run.is_enclosed and not op.attributes.get("is_stable", False):
+    is_ordered = op.attributes.get("is_stable", False) and _key(op.regions[0], arrays) is not None
+    if run.is_enclosed and not is_ordered:
         inorder = _without_ties(op, inorder, run)
     return [Blocks(classes, np.moveaxis(x, 0, axis)) for x in inorder]
 
 
 def _without_ties(op: Op, arrays: list[Array], run: Run) -> list[Array]:
-    """What was sorted, undefined where equal elements of different values may come in any order."""
+    """What was sorted, undefined where equal elements of different values may come in any order.
+
+    Those of which neither comes before the other stay in order under a stable sort; where both do (`a >= b`), the
+    specification says nothing.
+    """
+    is_stable = op.attributes.get("is_stable", False)
     function = scalar_function(op.regions[0], run)
     left, right = ([x[part] for x in arrays] for part in (slice(None, -1), slice(1, None)))
     both = ((left, right), (right, left))
     less, more = (function([z for pair in zip(*sides, strict=True) for z in pair])[0] for sides in both)
-    tied = np.broadcast_to(less, left[0].shape) == np.broadcast_to(more, left[0].shape)
+    less, more = (np.broadcast_to(x, left[0].shape).astype(np.bool_) for x in (less, more))
+    tied = less & more if is_stable else less == more
+    if not tied.any():
+        return list(arrays)
     results = []
     for x, a, b in zip(arrays, left, right, strict=True):
         changed = tied & ~are_same(a, b)
@@ -47,7 +56,8 @@ def _without_ties(op: Op, arrays: list[Array], run: Run) -> list[Array]:
         for n in range(len(x) - 2, -1, -1):
             gap[n] |= gap[n + 1] & tied[n]
         if gap.any():
-            run.note("the order of equal elements under a sort that is not stable", op)
+            how = "whose comparator has both before the other" if is_stable else "that is not stable"
+            run.note(f"the order of equal elements under a sort {how}", op)
         results.append(without(x, gap))
     return results
 

@@ -230,6 +230,11 @@ def strip(module: Any) -> None:
         if name.startswith("mhlo."):
             del module.operation.attributes[name]
     for operation in walk(module.operation):
+        if operation.name == "sdy.return":  # goes with what it ends
+            continue
+        if operation.name == "sdy.named_computation":
+            _put_in_place(operation)
+            continue
         if operation.name.startswith("sdy.") or (
             operation.name == "stablehlo.custom_call" and call_target(operation) in _MARKS
         ):
@@ -247,6 +252,19 @@ def _drop(operation: Any) -> None:
         raise ValueError(f"{operation.name} is not supported in what a device runs")
     if results:
         results[0].replace_all_uses_with(operands[0])
+    operation.erase()
+
+
+def _put_in_place(operation: Any) -> None:
+    """Put what an operation with one region computes in the place of the operation."""
+    (block,) = operation.regions[0].blocks
+    for argument, operand in zip(block.arguments, operation.operands, strict=True):
+        argument.replace_all_uses_with(operand)
+    *inner, last = list(block.operations)
+    for each in inner:
+        each.operation.move_before(operation)
+    for result, value in zip(operation.results, last.operands, strict=True):
+        result.replace_all_uses_with(value)
     operation.erase()
 
 

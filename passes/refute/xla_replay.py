@@ -21,6 +21,9 @@ from hlo_verify.xla.execute import ExecutionError, Executor, Failure, Shards
 BY_XLA = "by XLA (jaxlib {}), which ran both modules on {} virtual CPU device{}"
 BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
 
+CONFIRMING = 0.5
+"""Of what was predicted, XLA's difference has to be more than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -107,12 +110,12 @@ def _at(apart: Difference, got: Any) -> Iterator[Any]:
 
 
 def _confirms(apart: Difference, expected: Any, found: Any) -> bool:
-    """Whether the two values differ by at least half of what was predicted, in the same direction; or are no numbers
+    """Whether the two values differ by more than half of what was predicted, in the same direction; or are no numbers
     where that was predicted."""
     if not np.isfinite(number(apart.found)) or not np.isfinite(number(apart.expected)):
         return bool(np.isfinite(expected) != np.isfinite(found))
     predicted, actual = number(apart.found) - number(apart.expected), found - expected
-    return bool((actual * np.conj(predicted)).real > abs(predicted) ** 2 / 2)
+    return predicted != 0 and bool((actual / predicted).real > CONFIRMING)
 
 
 def _elements(function: Function) -> int:
