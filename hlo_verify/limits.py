@@ -66,6 +66,11 @@ class Limits:
     """Results in a row that are not equal after which the others are compared by construction alone: likewise."""
     loop_steps: int = 300
     """Steps of comparisons for what loops carry, all together: a guess that holds is seen at once."""
+    reading_steps: int = 1000
+    """Steps of comparisons of results where loops are read in another way: equal sums are seen at once."""
+    written_out_operations: int = 4000
+    """Operations in iterations that are written out of loops of both modules, where the modules are not equal as they
+    are: a second or two."""
     unrolled_turns: int = 64
     """Iterations of a loop without a counterpart that are written out: terms grow with every one."""
     solver_steps: int = 500_000

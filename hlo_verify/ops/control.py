@@ -11,11 +11,11 @@ from dataclasses import replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
-from hlo_verify.ops.induction import logical_loop
-from hlo_verify.ops.matching import matched_loop
+from hlo_verify.ops.induction import Reading, book_of, logical_loop
+from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.op_families import communicates
 from hlo_verify.terms import algebra, guards
 
@@ -27,6 +27,8 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     shape = shape_of(op, args, context)
     if shape.trips == 0:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
+    if _is_written_out(op, context, shape):
+        return _unrolled(op, args, context, shape)
     if context.side == "logical":
         return logical_loop(op, args, context, shape)
     match = matched_loop(op, args, context, shape)
@@ -35,8 +37,10 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     closed = _closed_loop(op, args, context, shape)
     if closed is not None:
         return closed
-    if match is not None and shape.trips > SHORT:
-        return match.results
+    if match is not None:
+        lost, results = _completed(op, args, context, match)
+        if not lost or shape.trips > SHORT:
+            return results
     if shape.trips > context.session.limits.unrolled_turns:
         context.session.reached("unrolled_turns")
         raise UnsupportedError(
@@ -62,6 +66,29 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
         Closing(t, device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(type_, (ends | known | last)[k].term) for k, type_ in enumerate(op.types)]
+
+
+def _completed(op: Op, args: list[Value], context: Context, match: Match) -> tuple[set[int], list[Value]]:
+    """The results of a loop of which some components are matched: others may have a closed form, which depends on the
+    matched ones alone; and which are left, of which nothing is known."""
+    t, pure = match.loop.t, replace(context, observe=None, unsupported={})
+    known = {k: value for k, value in enumerate(match.state) if k not in match.lost}
+    turn, device = expr.of_var(t), context.device or context.mesh
+    ends = Closing(t, device, args, known, lambda state: iterate(op, state, pure, turn)).closed()
+    if pure.unsupported:
+        ends = {}
+    return set(match.lost - ends.keys()), [ends.get(k, value) for k, value in enumerate(match.results)]
+
+
+def _is_written_out(op: Op, context: Context, shape: Shape) -> bool:
+    """Whether a short loop is written out before anything else is made of it; the operations are noted then."""
+    book, limits = book_of(context), context.session.limits
+    if book.reading is not Reading.WRITTEN_OUT or shape.trips > limits.unrolled_turns:
+        return False
+    book.written_out += shape.trips * sum(1 for _ in operations(op.regions[1]))
+    if book.written_out > limits.written_out_operations:
+        context.session.reached("written_out_operations")
+    return book.written_out <= limits.written_out_operations
 
 
 def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:

@@ -7,15 +7,17 @@ of iteration t, and its value at the end. Loops of the partitioned module are ma
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Value, positions
-from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.ir import Op, TensorType, operations
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
@@ -46,6 +48,14 @@ class Placement:
     inside: Poly
 
 
+class Reading(Enum):
+    """What a walk makes of loops."""
+
+    NAMED = "what a loop of the logical module leaves is a tensor of its own"
+    SUMMED = "what such a loop adds up, or writes window by window, is a sum over its turns"
+    WRITTEN_OUT = "likewise, and short loops of both modules are written out"
+
+
 @dataclass(slots=True)
 class LoopBook:
     """The logical module's loops, for the partitioned module's loops to be matched with.
@@ -55,6 +65,9 @@ class LoopBook:
 
     place: Place
     session: Session = field(default_factory=Session)
+    reading: Reading = Reading.NAMED
+    written_out: int = 0
+    """Operations that turns of loops were written out as."""
     loops: list[Loop] = field(default_factory=list)
     effort: Effort = field(init=False)
     """What comparisons of what loops carry may take, all together."""
@@ -125,10 +138,38 @@ def _named_loop(
             result = tensor("loop", f"{name}.result{k}", type_.dtype, type_.shape, location=op.location)
             state.append(Value(type_, algebra.read(carried, (*outer, now, *positions(type_.shape)))))
             final.append(Value(type_, algebra.read(result, (*outer, *positions(type_.shape)))))
-    place = len(book_of(context))
+    place, closed = len(book_of(context)), _closed(op, args, context, shape, state, t)
     after = iterate(op, state, context, now)
+    final = [closed.get(k, value) for k, value in enumerate(final)]
     book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
     return final
+
+
+def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: list[Value], t: Var) -> dict[int, Value]:
+    """The last values of components that have a closed form, if that is how loops are read; `state` takes the running
+    sums that such forms are made of.
+
+    Those that depend on what they were themselves have none. They keep their names, and the others may depend on them.
+    A loop around others has none: what is carried through an inner loop is not seen in its name.
+    """
+    book, turn, device = book_of(context), expr.of_var(t), context.device or context.mesh
+    if book.reading is Reading.NAMED or any(inner.name == "while" for inner in operations(op.regions[1])):
+        return {}
+    pure = replace(context, observe=None, unsupported={})
+    named = {k: value for k, value in enumerate(state) if k in shape.invariant or k in shape.counters}
+
+    def iterated(values: list[Value]) -> list[Value]:
+        return iterate(op, values, pure, turn)
+
+    ends = Closing(t, device, args, named, iterated, alone=True).closed()
+    known = {k: value for k, value in enumerate(state) if k in named or k not in ends}
+    closing = Closing(t, device, args, known, iterated)
+    ends = closing.closed()
+    if pure.unsupported:
+        return {}
+    for k, value in closing.now.items():
+        state[k] = value
+    return ends
 
 
 def _shared(place: int, results: list[Value], context: Context) -> list[Value]:

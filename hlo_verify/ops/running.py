@@ -27,7 +27,7 @@ from hlo_verify.ops.filling import filled
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
-from hlo_verify.terms import algebra, extrema, rotations, sums
+from hlo_verify.terms import algebra, extrema, guards, rotations, sums
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
@@ -43,6 +43,9 @@ class Closing:
     `known` are the components whose value at iteration t is given; `iterate` gives the values after an iteration from
     those before it. It is run from arbitrary values for the others, which read a variable of their own (`before`): what
     is free of it depends on none of them.
+
+    What another component reads of a running sum is the sum over the iterations before it, [s < t]. So a sum of running
+    sums, and the list of them, have closed forms as well.
     """
 
     t: Var
@@ -50,18 +53,34 @@ class Closing:
     initial: Sequence[Value]
     known: Mapping[int, Value]
     iterate: Iterate
+    alone: bool = False
+    """Whether a form may depend on other components, whatever these are."""
     before: Var = field(default_factory=lambda: expr.fresh("before", 2))
+    own: dict[int, Var] = field(default_factory=dict)
+    """Of each component, what stands for `before` where forms may depend on the others."""
     seen: dict[int, Poly] = field(default_factory=dict)
     """What every iteration compares a running maximum with."""
+    sums: dict[int, Poly] = field(default_factory=dict)
+    """What every iteration adds to a running sum."""
+    now: dict[int, Value] = field(default_factory=dict)
+    """Running sums at iteration t, of those that other components read."""
 
-    @property
-    def at(self) -> tuple[Index, ...]:
-        """What arbitrary values are indexed by beside their positions."""
+    def _at(self, k: int) -> tuple[Index, ...]:
+        """What an arbitrary value is indexed by beside its position."""
         device = () if self.device is None else (expr.of_var(self.device),)
-        return (expr.of_var(self.before), *device, expr.of_var(self.t))
+        return (expr.of_var(self._unknown(k)), *device, expr.of_var(self.t))
+
+    def _unknown(self, k: int) -> Var:
+        """The variable that a form of component k must not depend on."""
+        return self.own.setdefault(k, expr.fresh("before", 2)) if self.alone else self.before
 
     def last_values(self) -> dict[int, Value] | None:
         """Of the components that are not known; None where some has no closed form."""
+        ends = self.closed()
+        return ends if len(ends) == len(self._open) else None
+
+    def closed(self) -> dict[int, Value]:
+        """The last values of those components that have a closed form."""
         state = [self.known.get(k) or self._arbitrary(k, value.type) for k, value in enumerate(self.initial)]
         after = self.iterate(state)
         turned = {k: self._turned(k, state[k], after[k]) for k in self._open}
@@ -72,13 +91,41 @@ class Closing:
                     state[k], ends[k] = rotated
             after = self.iterate(state)
         largest: list[int] = []
-        for k in self._open:
-            if k not in ends and self._sum_or_largest(k, state[k], after[k], ends):
-                largest.append(k)
-        for k in self._open:
-            if k not in ends and not any(self._rescaled(k, m, state, after, ends) for m in largest):
-                return None
-        return ends
+        while True:
+            largest += [k for k in self._open if k not in ends and self._closes(k, state[k], after[k], ends)]
+            rescaled = [k for k in self._open if k not in ends]
+            for k in rescaled:
+                any(self._rescaled(k, m, state, after, ends) for m in largest)
+            read = [k for k in self.sums if self._is_read(state[k], [after[j] for j in rescaled if j not in ends])]
+            if self.alone or not read:
+                return ends
+            after = self._with_sums(state, {k: self.sums.pop(k) for k in read})
+
+    def _is_read(self, state: Value, after: Sequence[Value]) -> bool:
+        """Whether values after an iteration are made of a component before it."""
+        own = {read.tensor for read in reads(state.term)}
+        return any(own & opening.ingredients(value.term) for value in after)
+
+    def _with_sums(self, state: list[Value], added: Mapping[int, Poly]) -> list[Value]:
+        """The components after an iteration where running sums stand in the place of arbitrary values: each by that
+        form of the sums that makes less of it. `state` is changed likewise."""
+        forms: list[list[Value]] = []
+        for up_to_now in (False, True):
+            for k, term in added.items():
+                state[k] = self.now[k] = self._so_far(k, term, up_to_now)
+            forms.append(self.iterate(state))
+        return [min(each, key=lambda value: opening.opened(value.term).weight) for each in zip(*forms, strict=True)]
+
+    def _so_far(self, k: int, added: Poly, up_to_now: bool) -> Value:
+        """A running sum at iteration t: what was added in the iterations before. Or what is added up to t, less what t
+        adds, where that is a number: what adds it again reads the sum up to t."""
+        type_ = self.initial[k].type
+        s = expr.fresh("f", self.t.size)
+        up_to_now = up_to_now and not any(atom.doubt for mono, _ in added.items for atom, _ in mono)
+        is_before = guards.interval(expr.subtract(expr.of_var(self.t), expr.of_var(s)), 0 if up_to_now else 1, None)
+        then = algebra.substitute(added, {self.t: expr.of_var(s)})
+        total = algebra.add(self.initial[k].term, sums.reduce_sum([s], algebra.multiply(is_before, then)))
+        return Value(type_, algebra.difference(total, added) if up_to_now else lighten(total, type_.dtype))
 
     @property
     def _open(self) -> list[int]:
@@ -86,7 +133,7 @@ class Closing:
 
     def _arbitrary(self, k: int, type_: TensorType) -> Value:
         source = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
-        return Value(type_, algebra.read(source, (*self.at, *positions(type_.shape))))
+        return Value(type_, algebra.read(source, (*self._at(k), *positions(type_.shape))))
 
     def _end(self, k: int, term: Poly) -> Value:
         type_ = self.initial[k].type
@@ -121,16 +168,17 @@ class Closing:
             return None
         return rotation(then.indices[1], self.device)
 
-    def _sum_or_largest(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
-        """Note the end of a running sum or maximum; whether it is a maximum."""
+    def _closes(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
+        """Note the end of a running sum, of what is filled, or of a running maximum; whether it is a maximum."""
         term, dtype = opening.opened(after.term), state.type.dtype
         added = algebra.difference(term, state.term)
-        if self.before not in added.free and dtype != "i1":
+        if self._unknown(k) not in added.free and dtype != "i1":
             ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, dtype)))
+            self.sums[k] = added
             return False
         if dtype != "i1" and self._passed_on(k, state, term, ends):
             return False
-        written = filled(self.t, self.before, state.term, term)
+        written = filled(self.t, self._unknown(k), state.term, term)
         if written is not None:
             ends[k] = self._end(k, written)
             return False
@@ -140,7 +188,7 @@ class Closing:
         ):
             return False
         seen = apply(MAXIMUM, tuple(arg for arg in atom.args if arg is not state.term))
-        if self.before in seen.free:
+        if self._unknown(k) in seen.free:
             return False
         greatest = extrema.reduce_extremum("max", [self.t], seen)
         ends[k] = self._end(k, apply(MAXIMUM, (self.initial[k].term, greatest)))
@@ -157,7 +205,7 @@ class Closing:
                 continue
             turn = self._turn(state.term.atom, mono[0][0])
             added = algebra.difference(term, of_atom(mono[0][0]))
-            if turn is None or self.before in added.free:
+            if turn is None or self._unknown(k) in added.free:
                 continue
             left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))
             moved = self._turned_by(turn(left), added)
@@ -188,7 +236,7 @@ class Closing:
         grown = algebra.expanded(opening.opened(after[k].term), next_unit)
         added = algebra.difference(grown, algebra.expanded(state[k].term, unit))
         initial = self.initial[k].term
-        if self.before in added.free or not self._units_are_numbers(m, ends[m], initial):
+        if self._unknown(k) in added.free or not self._units_are_numbers(m, ends[m], initial):
             return False
         total = algebra.add(algebra.times(initial, first_unit), sums.reduce_sum([self.t], added))
         ends[k] = self._end(k, algebra.times(total, algebra.power_of(last_unit, -1)))
@@ -220,11 +268,11 @@ class Closing:
         source = value.term.atom
         assert isinstance(source, Read)
         found = {read.indices for read in reads(opening.opened(term)) if read.tensor is source.tensor}
-        outer = len(self.at)
+        outer = len(source.indices) - len(value.shape)
         if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:
             return None
         place = list(indices[outer:])
-        fixed = term.free - {self.t, self.before}
+        fixed = term.free - {self.t, self.before, *self.own.values()}
         return place if all(e.free <= fixed for e in place) else None
 
 

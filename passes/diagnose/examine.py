@@ -11,6 +11,7 @@ from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import (
+    OtherReadings,
     Outcome,
     Progress,
     at_once,
@@ -113,7 +114,8 @@ def _examine(
         outcome.stages.effort.left = min(outcome.stages.effort.left, session.limits.known_wrong_steps)
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    results = _results(logical, partitioned, outcome, placed, wrong, findings)
+    otherwise = OtherReadings(logical, partitioned, placed, session)
+    results = _results(logical, partitioned, outcome, placed, wrong, findings, otherwise)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
 
@@ -125,6 +127,7 @@ def _results(
     placed: list[Sharding],
     wrong: Collection[int],
     findings: Findings,
+    otherwise: OtherReadings,
 ) -> list[Result]:
     """The verdicts after a walk that decides, and why results are not proved; `wrong` are known to differ."""
     results: list[Result] = []
@@ -135,7 +138,7 @@ def _results(
         left, answered = effort.left, len(effort.unanswered)
         try:
             session.check()
-            result = _compare(n, name, outcome, placed[n], names, n in wrong, findings)
+            result = _compare(n, name, outcome, placed[n], names, None if n in wrong else otherwise, findings)
         except TimeUpError:
             is_proved = not open_obligations(n, name, outcome, placed[n], decide=False)
             result = Result(n, name, Verdict.PROVED if is_proved else Verdict.UNKNOWN)
@@ -159,12 +162,13 @@ def _compare(
     outcome: Outcome,
     sharding: Sharding,
     names: tuple[int, int],
-    is_wrong: bool,
+    otherwise: OtherReadings | None,
     findings: Findings,
 ) -> Result:
-    """The verdict for one result, and why it is not proved; `names` are its values in both modules."""
-    open_ = open_obligations(n, name, outcome, sharding, decide=not is_wrong)
-    if not open_:
+    """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read
+    `otherwise` of a result that is known to differ."""
+    open_ = open_obligations(n, name, outcome, sharding, decide=otherwise is not None)
+    if not open_ or (otherwise is not None and otherwise.prove(n)):
         return Result(n, name, Verdict.PROVED)
     finding = findings.about(*names, *open_[0])
     reason = finding.nearest or "no matching term"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.interpret import run
@@ -237,9 +239,10 @@ def walk(
     *,
     known_wrong: bool = False,
     session: Session | None = None,
+    reading: Reading = Reading.NAMED,
 ) -> Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
-    both = begin(logical, partitioned, run, session)
+    both = begin(logical, partitioned, run, session, reading)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
     stages.known_wrong = known_wrong
     wanted = run(logical.main, both.wholes, both.plain)
@@ -263,6 +266,41 @@ def walk_deciding(
         if not first.stages.recognises_more():
             return first
     return walk(logical, partitioned, True, progress, known_wrong=known_wrong, session=session)
+
+
+def read_otherwise(logical: Module, partitioned: Module) -> tuple[Reading, ...]:
+    """The other readings of loops with which a result may be proved that is not where loops are named."""
+    ops = chain(operations(logical.main), operations(partitioned.main))
+    return (Reading.SUMMED, Reading.WRITTEN_OUT) if any(op.name == "while" for op in ops) else ()
+
+
+@dataclass(slots=True, eq=False)
+class OtherReadings:
+    """The same question where loops are read in other ways, each of which takes a walk that is only taken if somebody
+    asks."""
+
+    logical: Module
+    partitioned: Module
+    placed: list[Sharding]
+    session: Session
+    _outcomes: dict[Reading, Outcome] = field(default_factory=dict)
+
+    def prove(self, n: int) -> bool:
+        """Whether the n-th result is proved in some reading. Raises `TimeUpError`."""
+        before, self.session.phase = self.session.phase, "loops were read in another way"
+        proved = any(self._proves(reading, n) for reading in read_otherwise(self.logical, self.partitioned))
+        self.session.phase = before
+        return proved
+
+    def _proves(self, reading: Reading, n: int) -> bool:
+        outcome = self._outcomes.get(reading)
+        if outcome is None:
+            outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
+            outcome.stages.effort.left = min(outcome.stages.effort.left, self.session.limits.reading_steps)
+            self._outcomes[reading] = outcome
+        if _may_hang(outcome.unsupported) is not None:
+            return False
+        return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=True)
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:

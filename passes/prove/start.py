@@ -13,7 +13,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.indexing import CLAIMS
-from hlo_verify.ops.induction import LoopBook
+from hlo_verify.ops.induction import LoopBook, Reading
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.stages import Stages
@@ -63,7 +63,13 @@ class Walk:
         return stages
 
 
-def begin(logical: Module, partitioned: Module, run: Run, session: Session | None = None) -> Walk:
+def begin(
+    logical: Module,
+    partitioned: Module,
+    run: Run,
+    session: Session | None = None,
+    reading: Reading = Reading.NAMED,
+) -> Walk:
     """The start of a walk in which `run` interprets regions. Raises `InputError` where the modules are no pair."""
     session = session or Session()
     devices = device_count(logical, partitioned)
@@ -73,7 +79,7 @@ def begin(logical: Module, partitioned: Module, run: Run, session: Session | Non
     every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     mentioned = [sharding for each in every for sharding in each if sharding is not None]
     borders = [*_borders(logical), *_borders(partitioned)]
-    loops = LoopBook(placements(device, [*mentioned, *borders]), session)
+    loops = LoopBook(placements(device, [*mentioned, *borders]), session, reading)
     replicas = partitioned.replicas
     here, mesh = (None, device) if is_global(partitioned) else (device, None)
     return Walk(

@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from hlo_verify.ops.induction import Reading
 from hlo_verify.passes.prove.lineage import obligations
+from hlo_verify.passes.prove.prove import read_otherwise
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
 from hlo_verify.passes.recheck.claims import Claim, Recorder, Side, prover_term, shard
@@ -34,23 +36,37 @@ from hlo_verify.workers import Lost, Pool
 def record(logical: Module, partitioned: Module, session: Session) -> Recorder:
     """Interpret both modules as the prover does and note every claim, those about arguments and results too.
 
-    As in `prove`, a second walk also decides values case by case where the first does not prove everything.
+    As in `prove`, a second walk also decides values case by case where the first does not prove everything, and where
+    that does not either, loops are read in other ways.
     """
-    for decide in (False, True):
-        recorder, open_ = _walk(logical, partitioned, decide, session)
-        if not open_:
-            break
-        if not decide:
+    ways = [(False, Reading.NAMED), (True, Reading.NAMED)]
+    ways += [(False, reading) for reading in read_otherwise(logical, partitioned)]
+    least: tuple[int, tuple[bool, Reading]] | None = None
+    for n, way in enumerate(ways):
+        if n:
             session.memory.start_anew()
-    return recorder
+        recorder, open_ = _walk(logical, partitioned, way, session, by_construction=n == 0)
+        if not open_:
+            return recorder
+        if n and (least is None or open_ < least[0]):
+            least = open_, way
+    assert least is not None
+    if least[1] == way:
+        return recorder
+    session.memory.start_anew()
+    return _walk(logical, partitioned, least[1], session, by_construction=False)[0]
 
 
-def _walk(logical: Module, partitioned: Module, decide: bool, session: Session) -> tuple[Recorder, bool]:
+def _walk(
+    logical: Module, partitioned: Module, way: tuple[bool, Reading], session: Session, by_construction: bool
+) -> tuple[Recorder, int]:
+    """The claims of a walk, and how many parts of results it leaves open."""
     recorder = Recorder()
-    both = begin(logical, partitioned, recorder.run, session)
+    decide, reading = way
+    both = begin(logical, partitioned, recorder.run, session, reading)
     device = both.device
     placed = result_placements(logical, partitioned, device.size)
-    both.watched(decide)
+    stages = both.watched(decide)
     wanted = recorder.run(logical.main, both.wholes, both.plain)
     if not is_global(partitioned):
         shardings = argument_shardings(logical, partitioned)
@@ -59,7 +75,7 @@ def _walk(logical: Module, partitioned: Module, decide: bool, session: Session) 
                 whole_side = shard(argument.whole, sharding, device)
                 recorder.claims.append(Claim(f"argument {argument.name}", "", whole_side, prover_term(value.term)))
     found = recorder.run(partitioned.main, both.shards, both.local)
-    open_ = False
+    open_ = 0
     for n, name in enumerate(logical.result_names):
         for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
             if placed[n].is_plain and device not in wanted[n].term.free:
@@ -67,7 +83,8 @@ def _walk(logical: Module, partitioned: Module, decide: bool, session: Session) 
             else:
                 side = _within(inside, expected)
             recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
-            open_ = open_ or term is not expected
+            if term is not expected:
+                open_ += by_construction or not stages.is_result(term, expected, inside)
     return recorder, open_
 
 
