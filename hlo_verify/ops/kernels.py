@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ops import manual, opaque
+from hlo_verify.ops.libraries import library_call
 from hlo_verify.ops.opaque import deterministic
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op
+from hlo_verify.program.library_calls import LIBRARY_CALLS
 from hlo_verify.program.op_families import says_that_it_communicates
 from hlo_verify.registered_calls import registered
 from hlo_verify.terms.definitions import define
@@ -80,6 +82,10 @@ PRESUMED = {
         "one line asks for it on a device",
         _memory,
     ),
+    **{
+        target: Presumed(f"custom_call to {target} computes the same of equal matrices", library_call)
+        for target in LIBRARY_CALLS
+    },
 }
 """By target."""
 

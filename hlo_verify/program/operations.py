@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 
+from hlo_verify.program.library_calls import LIBRARY_CALLS
+
 
 class Family(Flag):
     """Several may hold of one operation."""
@@ -278,5 +280,6 @@ TARGETS: Mapping[str, Row] = {
     "__gpu$xla.gpu.triton": Row("kernels", NONE, NONE, Family.KERNEL),
     "triton_kernel_call": Row("kernels", NONE, NONE, Family.KERNEL),
     "AwsNeuronCustomNativeKernel": Row("kernels", NONE, NONE, Family.KERNEL),
+    **dict.fromkeys(LIBRARY_CALLS, Row("kernels", NONE, NONE)),
 }
 """By the targets of custom calls."""

@@ -9,22 +9,20 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import Mesh
+from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
-from hlo_verify.report import Verdict
+from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
 
 Program = Callable[..., Any]
 
 
 def verdict(program: Program, local: Program, ins: Any, outs: Any, *shapes: tuple[int, ...]) -> Verdict:
     """Of a program, and of what each device of four does."""
-    mesh = Mesh(jax.devices()[:4], ("x",))
-    distributed = jax.shard_map(local, mesh=mesh, in_specs=ins, out_specs=outs, check_vma=False)
-    arguments = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-    traced = [jax.jit(function).trace(*arguments) for function in (program, distributed)]
-    return hlo_verify.verify(*traced, refute=False).verdict
+    placed = Placed(AbstractMesh((4,), ("x",)), ins, outs, floats(*shapes))
+    return hlo_verify.verify(*placed.pair(program, local), refute=False).verdict
 
 
 def summed(program: Program) -> Program:

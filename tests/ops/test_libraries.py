@@ -1,0 +1,144 @@
+"""Calls to libraries of linear algebra are functions of each matrix of a batch, which devices may share out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as scipy
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
+
+Program = Callable[..., Any]
+
+
+def definite(a: jax.Array) -> jax.Array:
+    return jnp.einsum("bij,bkj->bik", a, a) + 5 * jnp.eye(a.shape[-1])
+
+
+def report(program: Program, local: Program, ins: Any, outs: Any, *shapes: tuple[int, ...]) -> hlo_verify.Report:
+    placed = Placed(AbstractMesh((4,), ("x",)), ins, outs, floats(*shapes))
+    return hlo_verify.verify(*placed.pair(program, local), refute=False)
+
+
+BATCHED = P("x"), P("x"), (8, 3, 3)
+OF_MATRICES: dict[str, Program] = {
+    "cholesky": lambda a: jnp.linalg.cholesky(definite(a)),
+    "qr": jnp.linalg.qr,
+    "svd": lambda a: jnp.linalg.svd(a, full_matrices=False),
+    "eigh": jnp.linalg.eigh,
+    "eig": jnp.linalg.eigvals,
+    "lu": lambda a: lax.linalg.lu(a)[0],
+    "schur": lax.linalg.schur,
+    "tridiagonal": lambda a: lax.linalg.tridiagonal(definite(a))[0],
+    "hessenberg": lambda a: lax.linalg.hessenberg(a)[0],
+    "inverse": jnp.linalg.inv,
+    "logarithm of the determinant": lambda a: jnp.linalg.slogdet(a)[1],
+    "solve": lambda a: jnp.linalg.solve(a, a[..., :2]),
+    "gradient": jax.grad(lambda a: jnp.sum(jnp.linalg.cholesky(definite(a)))),
+}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_a_batch_is_shared_out(name: str) -> None:
+    found = report(OF_MATRICES[name], OF_MATRICES[name], *BATCHED)
+    assert found.verdict is Verdict.PROVED
+    assert any("computes the same of equal matrices" in said for said in found.assumptions)
+
+
+OTHERS: dict[str, tuple[Program, Program]] = {
+    "upper": (lambda a: jnp.linalg.cholesky(a), lambda a: jnp.linalg.cholesky(a, upper=True)),
+    "in another order": (lambda a: jnp.linalg.cholesky(a), lambda a: jnp.linalg.cholesky(a[::-1])),
+    "of other devices": (
+        lambda a: jnp.linalg.eigvalsh(a),
+        lambda a: jnp.linalg.eigvalsh(lax.ppermute(a, "x", [(0, 1), (1, 0), (2, 3), (3, 2)])),
+    ),
+    "reversed": (lambda a: jnp.linalg.eigvalsh(a), lambda a: jnp.linalg.eigvalsh(a)[:, ::-1]),
+    "transposed": (lambda a: jnp.linalg.svd(a)[0], lambda a: jnp.linalg.svd(a.transpose(0, 2, 1))[0]),
+    "the other triangle": (
+        lambda a: scipy.solve_triangular(a, a[..., :2], lower=True),
+        lambda a: scipy.solve_triangular(a, a[..., :2], lower=False),
+    ),
+    "with ones on the diagonal": (
+        lambda a: scipy.solve_triangular(a, a[..., :2], lower=True),
+        lambda a: scipy.solve_triangular(a, a[..., :2], lower=True, unit_diagonal=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_call_is_not_the_same(name: str) -> None:
+    assert report(*OTHERS[name], *BATCHED).verdict is Verdict.UNKNOWN
+
+
+def test_one_matrix_a_device() -> None:
+    whole = lambda a: jnp.linalg.eigvalsh(a)  # noqa: E731
+    assert report(whole, lambda a: jnp.linalg.eigvalsh(a[0])[None], P("x"), P("x"), (4, 3, 3)).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(("lower", "verdict"), [(True, Verdict.PROVED), (False, Verdict.UNKNOWN)])
+def test_a_triangular_system_is_solved_column_by_column(lower: bool, verdict: Verdict) -> None:
+    whole = lambda a, b: scipy.solve_triangular(a, b, lower=True)  # noqa: E731
+    local = lambda a, b: scipy.solve_triangular(a, b, lower=lower)  # noqa: E731
+    assert report(whole, local, (P(), P(None, "x")), P(None, "x"), (3, 3), (3, 8)).verdict is verdict
+
+
+def test_a_triangular_system_is_not_solved_row_by_row() -> None:
+    """The unknowns of one system belong together: on the right of a matrix these are rows."""
+    whole = lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, lower=True)  # noqa: E731
+    assert report(whole, whole, (P(), P("x")), P("x"), (3, 3), (8, 3)).verdict is Verdict.PROVED
+    other = lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True)  # noqa: E731
+    square = (P(), P(None, "x")), P(None, "x"), (8, 8), (8, 8)
+    assert report(other, other, *square).verdict is Verdict.PROVED
+    mixed = lambda a, b: lax.linalg.triangular_solve(a[:2, :2], b.T, left_side=False, lower=True).T  # noqa: E731
+    assert report(lambda a, b: other(a[:2, :2], b), mixed, *square[:2], (8, 8), (2, 8)).verdict is Verdict.UNKNOWN
+
+
+def module(call: str) -> str:
+    """A program on four devices that makes its result of two rows each."""
+    return (
+        "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        'func.func public @main(%x: tensor<8x3x3xf32> {mhlo.sharding = "{replicated}"}) -> '
+        '(tensor<8x3x3xf32> {mhlo.sharding = "{replicated}"}) {\n'
+        f"{call}\nreturn %y#0 : tensor<8x3x3xf32>\n}}\n}}\n"
+    )
+
+
+CALL = """%y:2 = stablehlo.custom_call @lapack_spotrf_ffi(%x) {
+  mhlo.backend_config = {uplo = 76 : ui8}, mhlo.frontend_attributes = {num_batch_dims = "1"},
+  operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>],
+  result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>]
+} : (tensor<8x3x3xf32>) -> (tensor<8x3x3xf32>, tensor<8xi32>)"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("uplo = 76", "uplo = 85"),
+        ("spotrf", "sgetrf_of_somebody"),
+        ('num_batch_dims = "1"', 'num_batch_dims = "0"'),
+        ("operand_layouts = [dense<[1, 2, 0]>", "operand_layouts = [dense<[2, 1, 0]>"),
+        ("result_layouts = [dense<[1, 2, 0]>", "result_layouts = [dense<[0, 1, 2]>"),
+        ("result_layouts", "has_side_effect = true, result_layouts"),
+    ],
+)
+def test_a_call_is_known_by_all_that_it_says(before: str, after: str) -> None:
+    assert hlo_verify.verify(module(CALL), module(CALL), refute=False).verdict is Verdict.PROVED
+    other = CALL.replace(before, after)
+    assert other != CALL
+    assert hlo_verify.verify(module(CALL), module(other), refute=False).verdict is not Verdict.PROVED
+
+
+def test_how_a_call_may_be_split_does_not_matter() -> None:
+    rule = "sdy.sharding_rule = #sdy.op_sharding_rule<([i, j, k])->([i, l, m], [i]) {i=8, j=3, k=3, l=3, m=3}, custom>,"
+    other = re.sub(r"mhlo.frontend_attributes = \{.*?\},", rule, CALL)
+    assert hlo_verify.verify(module(CALL), module(other), refute=False).verdict is Verdict.PROVED
