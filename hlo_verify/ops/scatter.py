@@ -31,7 +31,6 @@ from hlo_verify.ops.values import (
     lighten,
     operand_of_type,
     position,
-    position_var,
     remap,
 )
 from hlo_verify.program.ir import Function, Op
@@ -234,61 +233,47 @@ class _Rows:
 
 
 class _Scattered(NamedTuple):
-    """What tells functions of rows apart, besides their arguments."""
+    """What tells such functions apart, besides their arguments."""
 
     region: tuple[Poly, ...]
     dimension_numbers: tuple[tuple[str, Any], ...]
     unique_indices: bool
     fixed: tuple[int, ...]
-    operands: tuple[tuple[str, tuple[int, ...]], ...]
-    """Their types: element type and sizes, but for the rows."""
+    operands: tuple[str, ...]
+    """Their element types."""
     others: tuple[str, ...]
     """The element types of the indices and the updates."""
-    update_sizes: tuple[int, ...]
-    """The sizes of the updates, but for those that are rows."""
 
 
 def _function_of_rows(op: Op, args: list[Value], place: Landing, context: Context) -> list[Value]:
-    """A scatter that overwrites in no known order, or whose reducer is not recognised: a function, at every element, of
-    the updates that may land there, of their places, and of what was there.
+    """A scatter that overwrites in no known order, or whose reducer is not recognised: at every element a function of
+    what was there and, for each update in its order, of whether it lands there and of what it is.
 
-    Where an update goes along a dimension may be its own place there (an iota that is part of the index): then only
-    updates from one place can land on an element (`_Rows`). What becomes of it depends on those alone, in their order.
+    So a part of the operand may be updated by itself: the same updates land on an element of it. Where an update goes
+    along a dimension may be its own place there (an iota that is part of the index): then only updates from one place
+    can land on an element (`_Rows`). What becomes of it depends on those alone, in their order.
     """
     numbers = op.attributes["scatter_dimension_numbers"]
-    updated = op.types[0].shape
-    rows = _Rows.among(place, numbers, updated)
+    rows = _Rows.among(place, numbers, op.types[0].shape)
     operands, updates = args[: len(op.types)], args[len(op.types) + 1 :]
     key = _Scattered(
         region_terms(op.regions[0], context),
         tuple(sorted((k, v) for k, v in numbers.items())),
         bool(op.attributes.get("unique_indices")),
         rows.fixed,
-        tuple((v.type.dtype, tuple(n for k, n in enumerate(v.shape) if k not in rows.fixed)) for v in operands),
+        tuple(v.type.dtype for v in operands),
         tuple(v.type.dtype for v in args[len(op.types) :]),
-        tuple(n for n, e in zip(args[-1].shape, place.at, strict=True) if e.free.isdisjoint(rows.of)),
     )
-    own_dims = [k for k in range(len(updated)) if k not in rows.fixed]
-    elements = [expr.fresh("f", updated[k]) for k in own_dims]
-    others = {position_var(k, updated[k]): expr.of_var(v) for k, v in zip(own_dims, elements, strict=True)}
-    bound = [v for v in place.bound if v not in rows.of]
-    substitution = algebra.Substitution({**rows.of, **others})
-    ways = [
-        algebra.of_index(substitution.index(e))
-        for k, e in zip(numbers["scatter_dims_to_operand_dims"], place.places, strict=True)
-        if k not in rows.fixed
-    ]
+    substitution = algebra.Substitution(dict(rows.of))
     bodies = (
-        *(substitution.poly(v.term) for v in operands),
-        *ways,
+        *(operand_of_type(v, v.type.dtype) for v in operands),
+        substitution.poly(place.lands),
         *(substitution.poly(remap(v.term, v.shape, place.at)) for v in updates),
     )
-    at = tuple(position(k, updated[k]) for k in own_dims)
+    bound = [v for v in place.bound if v not in rows.of]
     results = []
     for n, (type_, operand) in enumerate(zip(op.types, operands, strict=True)):
-        landed = define(
-            "scatter", [*elements, *bound], bodies, attributes=(key, n), at=at, ordered=True, dtype=type_.dtype
-        )
+        landed = define("scatter", bound, bodies, attributes=(key, n), ordered=True, dtype=type_.dtype)
         results.append(Value(type_, algebra.select(rows.inside, landed, operand_of_type(operand, type_.dtype))))
     return results
 

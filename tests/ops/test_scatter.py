@@ -106,3 +106,40 @@ def test_updates_of_a_row_depend_on_that_row_alone(local: Callable[..., Any], ex
     shapes = [((16, 6), jnp.float32), ((16, 3), jnp.int32), ((16, 3), jnp.float32)]
     placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes])
     assert verdict(*placed.pair(overwritten, local)) is expected
+
+
+GRID = AbstractMesh((2, 2), ("a", "b"))
+
+
+def local_part(turn: int = 1, off: int = 0, axes: tuple[str, str] = ("a", "b")) -> Callable[..., Any]:
+    """Overwrite 8 by 4 elements of 16 by 8 where the places that are given for the whole lie among them."""
+
+    def local(x: Any, m: Any, n: Any, v: Any) -> Any:
+        rows, columns = m - 8 * jax.lax.axis_index(axes[0]) + off, n - 4 * jax.lax.axis_index(axes[1])
+        return written(x, rows[::turn], columns[::turn], v[::turn])
+
+    return local
+
+
+def written(x: Any, m: Any, n: Any, v: Any) -> Any:
+    return x.at[m, n].set(v, mode="drop", wrap_negative_indices=False)
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (local_part(), Verdict.PROVED),
+        (local_part(turn=-1), Verdict.UNKNOWN),
+        (local_part(off=1), Verdict.UNKNOWN),
+        (local_part(axes=("b", "a")), Verdict.UNKNOWN),
+    ],
+    ids=["right", "other order", "shifted", "axes exchanged"],
+)
+def test_a_part_of_the_operand_is_overwritten_by_itself(local: Callable[..., Any], expected: Verdict) -> None:
+    """On two updates of one element the same one wins in a part as in the whole, whatever the order is."""
+    shapes = [jax.ShapeDtypeStruct((16, 8), "float32"), *[jax.ShapeDtypeStruct((6,), "int32")] * 2]
+    shapes.append(jax.ShapeDtypeStruct((6,), "float32"))
+    specs = (P("a", "b"), P(), P(), P())
+    mapped = jax.shard_map(local, mesh=GRID, in_specs=specs, out_specs=P("a", "b"))
+    traced = (jax.jit(function).trace(*shapes) for function in (written, mapped))
+    assert hlo_verify.verify(*traced, devices=4, refute=False).verdict is expected
