@@ -6,6 +6,7 @@ The rules for sums (`sums`) hold here as far as they hold for any associative, c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 
 from hlo_verify.index import expr
@@ -13,10 +14,10 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import EXTREMA, POWER
+from hlo_verify.terms.functions import EXTREMA, POWER, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
-from hlo_verify.terms.steps import steps
+from hlo_verify.terms.steps import Piece, pieces, steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 from hlo_verify.terms.used import used
 
@@ -51,11 +52,52 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     merged = merge_in(live, (p,))
     if merged is not None:
         return reduce_extremum(reducer, merged[0], merged[1][0])
+    apart = _without_common(reducer, live, p)
+    if apart is not None:
+        return apart
     parts = _ranges(live, p)
     if parts:
         used("extremum over parts of a range")
         return apply(EXTREMA[reducer], tuple(reduce_extremum(reducer, own, part) for own, part in parts))
     return define(reducer, live, (p,))
+
+
+def _without_common(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
+    """The extremum of a choice by a bound variable, with the operands that all choices have taken out of it: with `x`
+    on the first device only, `max d. [d = 0] maximum(x, y[d]) + [d > 0] y[d]` is `maximum(x, max d. y[d])`."""
+    function = EXTREMA[reducer]
+    for v in bound:
+        choices = pieces(p, [w for w in p.free if w is not v])
+        if not choices or choices[0].form is not expr.of_var(v):
+            continue
+        operands = [_operands(function, choice.term) for choice in choices]
+        common = [each for each in operands[0] if all(each in others for others in operands)]
+        if common:
+            used("extremum of what all choices have")
+            rest = [reduce_extremum(reducer, bound, each) for each in common]
+            for choice, own in zip(choices, operands, strict=True):
+                others = [each for each in own if each not in common]
+                if others:
+                    rest.append(reduce_extremum(reducer, *_part(bound, v, choice, _of(function, others))))
+            return _of(function, rest)
+    return None
+
+
+def _operands(function: Function, p: Poly) -> tuple[Poly, ...]:
+    atom = p.atom
+    return atom.args if isinstance(atom, Apply) and atom.function == function else (p,)
+
+
+def _of(function: Function, operands: Sequence[Poly]) -> Poly:
+    return operands[0] if len(operands) == 1 else apply(function, tuple(operands))
+
+
+def _part(bound: list[Var], v: Var, choice: Piece, p: Poly) -> tuple[list[Var], Poly]:
+    """A term where a bound variable is one of those of a choice, and what it is bound by there."""
+    start = max(choice.lo or 0, 0)
+    part = expr.fresh("f", (v.size if choice.hi is None else min(choice.hi + 1, v.size)) - start)
+    body = algebra.substitute(p, {v: expr.shift(expr.of_var(part), start)})
+    return [part if b is v else b for b in bound], body
 
 
 def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
@@ -99,4 +141,28 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
     merged = merge_in(live, (p,))
     if merged is not None:
         return algebra.power(reduce_product(merged[0], merged[1][0]), count)
+    inside = unfold(atom)[1][0] if isinstance(atom, Read) and atom.tensor.kind == "term" else p
+    factors = _factors(live, inside)
+    if factors:
+        return algebra.power(reduce(algebra.multiply, (reduce_product(own, part) for own, part in factors)), count)
     return algebra.power(define("product", live, (p,)), count)
+
+
+def _factors(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
+    """What all choices by a bound variable have as a factor, and what is left of each; empty if there is nothing: with
+    `x` on the first device only, `[d = 0] x*y[d] + [d > 0] y[d]` is made of `y[d]`, `x`, and ones."""
+    for v in bound:
+        choices = pieces(p, [w for w in p.free if w is not v])
+        if not choices or choices[0].form is not expr.of_var(v) or any(len(each.term.items) != 1 for each in choices):
+            continue
+        first, *others = [each.term.items[0][0] for each in choices]
+        common = tuple(item for item in first if all(item in other for other in others))
+        if common:
+            used("product of what all choices have")
+            left = [
+                make_poly(((tuple(item for item in mono if item not in common), c),))
+                for ((mono, c),) in (each.term.items for each in choices)
+            ]
+            parts = [_part(bound, v, choice, own) for choice, own in zip(choices, left, strict=True)]
+            return [(bound, make_poly(((common, 1),))), *parts]
+    return []

@@ -80,6 +80,18 @@ REWRITINGS = (
         "maximum(max v<a. f(v), max v<n-a. g(a + v))",
         "extrema.reduce_extremum",
     ),
+    Rewriting(
+        "extremum of what all choices have",
+        "max v<n. [v < a] maximum(f(v), g(v)) + [v >= a] f(v)",
+        "maximum(max v<n. f(v), max v<a. g(v))",
+        "extrema._without_common",
+    ),
+    Rewriting(
+        "product of what all choices have",
+        "product v<n. [v < a] f(v) g(v) + [v >= a] f(v)",
+        "(product v<n. f(v)) (product v<a. g(v))",
+        "extrema._factors",
+    ),
     Rewriting("product of one factor", "product v<n. f", "f**n", "extrema.reduce_product"),
     Rewriting("product of products", "product v. product w. f", "product v,w. f", "extrema.reduce_product"),
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),

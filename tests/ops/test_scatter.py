@@ -143,3 +143,21 @@ def test_a_part_of_the_operand_is_overwritten_by_itself(local: Callable[..., Any
     mapped = jax.shard_map(local, mesh=GRID, in_specs=specs, out_specs=P("a", "b"))
     traced = (jax.jit(function).trace(*shapes) for function in (written, mapped))
     assert hlo_verify.verify(*traced, devices=4, refute=False).verdict is expected
+
+
+@pytest.mark.parametrize("way", ["max", "min"])
+def test_the_greatest_of_what_devices_update(way: str) -> None:
+    """The first device starts from the operand, the others from what changes nothing; so XLA splits the updates."""
+
+    def whole(x: Any, n: Any, v: Any) -> Any:
+        return getattr(x.at[n], way)(v)
+
+    def local(x: Any, n: Any, v: Any) -> Any:
+        start = jnp.where(jax.lax.axis_index("x") == 0, x, -jnp.inf if way == "max" else jnp.inf)
+        return getattr(jax.lax, f"p{way}")(whole(start, n, v), "x")
+
+    shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in (((16, 6), "float32"), ((8,), "int32"))]
+    shapes.append(jax.ShapeDtypeStruct((8, 6), "float32"))
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=(P(), P("x"), P("x")), out_specs=P())
+    traced = (jax.jit(function).trace(*shapes) for function in (whole, mapped))
+    assert hlo_verify.verify(*traced, devices=4, refute=False).verdict is Verdict.PROVED

@@ -244,6 +244,26 @@ def _choice(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: (max(xs) if i < 2 else max(ys)) if is_free else mixed)
 
 
+@instance("extremum of what all choices have")
+def _greatest_of_common(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (y, ys), (z, zs), v = case.make(4), case.make(4), case.make(4), bound(4)
+    first, last = guards.interval(expr.of_var(v), None, 1), guards.interval(expr.of_var(v), 2, None)
+    has_more = case.random.random() < 0.5
+    others = apply(MAXIMUM, (at(x, v), at(z, v))) if has_more else at(x, v)
+    choices = (first, apply(MAXIMUM, (at(x, v), at(y, v)))), (last, others)
+    found = extrema.reduce_extremum("max", [v], algebra.add(*(algebra.multiply(on, p) for on, p in choices)))
+    return found, case.each(lambda i, j: max(*xs, *ys[:2], *(zs[2:] if has_more else xs)))
+
+
+@instance("product of what all choices have")
+def _product_of_common(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (y, ys), v = case.make(4), case.make(4), bound(4)
+    first, last = guards.interval(expr.of_var(v), None, 1), guards.interval(expr.of_var(v), 2, None)
+    choices = (first, algebra.multiply(at(x, v), at(y, v))), (last, algebra.scale(at(x, v), 3))
+    found = extrema.reduce_product([v], algebra.add(*(algebra.multiply(on, p) for on, p in choices)))
+    return found, case.each(lambda i, j: 9 * math.prod([*xs, *ys[:2]]))
+
+
 @instance("product of one factor")
 def _power(case: Case) -> tuple[Poly, Array]:
     (x, xs), v = case.make(6), bound(3)
