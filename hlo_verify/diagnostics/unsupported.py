@@ -117,14 +117,15 @@ class Unsupported(Code):
         "HV208",
         """a loop is not understood
 
-        The number of its iterations is not known (it depends on data), its counter overflows, or it is a long loop of
-        the partitioned module that no loop of the logical one matches by induction.
+        The number of its iterations depends on data, and no loop of the logical module goes on under the same
+        condition; its counter overflows; or it is a long loop of the partitioned module that no loop of the logical one
+        matches by induction.
 
-        Example: `while_loop` until an error is small enough; a ring of 128 turns that the partitioner made out of one
-        matmul.
+        Example: `while_loop` until an error is small enough, where each device looks at its own part of the error; a
+        ring of 128 turns that the partitioner made out of one matmul.
 
-        What to do: use `fori_loop` or `scan` where the number is known. For a windowed einsum, compare with the module
-        from before that pass.
+        What to do: use `fori_loop` or `scan` where the number is known, and the same condition on all devices where it
+        is not. For a windowed einsum, compare with the module from before that pass.
         """,
     )
 

@@ -32,8 +32,10 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     if context.side == "logical":
         return logical_loop(op, args, context, shape)
     match = matched_loop(op, args, context, shape)
-    if match is not None and not match.lost:
+    if match is not None and (shape.unbounded or not match.lost):
         return match.results
+    if shape.unbounded:
+        raise shape.unbounded
     closed = _closed_loop(op, args, context, shape)
     if closed is not None:
         return closed

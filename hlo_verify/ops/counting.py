@@ -20,12 +20,17 @@ _UNCOUNTED = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a loop's text says: the trip count, which components never change, and which count."""
+    """What a loop's text says: the trip count, which components never change, and which count.
+
+    Where data decide how often it goes round, `unbounded` says so, the trip count is more than anything, and nothing
+    counts: a counter might overflow.
+    """
 
     trips: int
     invariant: frozenset[int]
     counters: dict[int, tuple[int, int]]
     """Component to (start, step)."""
+    unbounded: UnsupportedError | None = None
 
 
 def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
@@ -62,7 +67,10 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
         )
     if trips is None:
-        raise UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
+        unknown_count = UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
+        if test.term.constant is not None:
+            raise unknown_count
+        return Shape(_UNCOUNTED, frozenset(invariant), {}, unknown_count)
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
         raise UnsupportedError("a loop counter that overflows", Unsupported.LOOP)
     return Shape(trips, frozenset(invariant), counters)
@@ -167,6 +175,12 @@ def counter_at(shape: Shape, k: int, t: Index, type_: TensorType) -> Value:
     """What a counter is at iteration t."""
     start, step = shape.counters[k]
     return Value(type_, algebra.of_index(expr.shift(expr.scale(t, step), start)))
+
+
+def goes_on(op: Op, values: Sequence[Value], context: Context, turn: Index) -> Poly:
+    """Whether a loop goes round in that iteration, from what it carries before."""
+    (test,) = context.run(op.regions[0], values, replace(context, iterations=(*context.iterations, turn)))
+    return test.term
 
 
 def iterate(op: Op, values: Sequence[Value], context: Context, turn: Index) -> list[Value]:

@@ -14,7 +14,7 @@ from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops import devices
-from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, TensorType, operations
@@ -27,7 +27,9 @@ from hlo_verify.terms.term import Poly, Read, Tensor, tensor
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop of the logical module: `state[j]` at the start of iteration `t`, `after[j]` one later,
-    `final[j]` at the end."""
+    `final[j]` at the end.
+
+    If data decide how often it goes round, `final` is what it carries when `test` holds no more."""
 
     op: Op
     t: Var
@@ -35,6 +37,8 @@ class Loop:
     state: tuple[Value, ...]
     after: tuple[Value, ...]
     final: tuple[Value, ...]
+    test: Poly | None = None
+    """Whether iteration `t` takes place, where data decide that; the size of `t` then means nothing."""
 
 
 Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
@@ -102,8 +106,12 @@ def logical_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     part = devices.projection(initial, device)
     while True:
         results = _named_loop(op, args, context, shape, part, varying)
-        terms = [*initial, *(value.term for value in book_of(context).loops[place].after)]
+        loop = book_of(context).loops[place]
+        terms = [*initial, *(value.term for value in loop.after)]
         more = _varying(terms[len(args) :], device) - varying
+        if loop.test is not None:
+            terms.append(loop.test)
+            more |= set(range(len(args))) - varying if device in loop.test.free else set()
         if not more and (part is whole or devices.depends_only_on(terms, device, part)):
             return _shared(place, results, context)
         book_of(context).forget(place)
@@ -141,7 +149,8 @@ def _named_loop(
     place, closed = len(book_of(context)), _closed(op, args, context, shape, state, t)
     after = iterate(op, state, context, now)
     final = [closed.get(k, value) for k, value in enumerate(final)]
-    book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final)))
+    test = goes_on(op, state, context, now) if shape.unbounded else None
+    book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test))
     return final
 
 
@@ -153,7 +162,11 @@ def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: li
     A loop around others has none: what is carried through an inner loop is not seen in its name.
     """
     book, turn, device = book_of(context), expr.of_var(t), context.device or context.mesh
-    if book.reading is Reading.NAMED or any(inner.name == "while" for inner in operations(op.regions[1])):
+    if (
+        book.reading is Reading.NAMED
+        or shape.unbounded
+        or any(inner.name == "while" for inner in operations(op.regions[1]))
+    ):
         return {}
     pure = replace(context, observe=None, unsupported={})
     named = {k: value for k, value in enumerate(state) if k in shape.invariant or k in shape.counters}
@@ -187,7 +200,9 @@ def _is_same(loop: Loop, earlier: Loop) -> bool:
 
     Programs call one function several times, and XLA computes it once.
     """
-    if loop.t.size != earlier.t.size or [v.term for v in loop.initial] != [v.term for v in earlier.initial]:
+    if loop.t.size != earlier.t.size or (loop.test is None) != (earlier.test is None):
+        return False
+    if [v.term for v in loop.initial] != [v.term for v in earlier.initial]:
         return False
     mapping: dict[Tensor, Tensor] = {}
     for mine, other in zip(loop.state, earlier.state, strict=True):
@@ -200,4 +215,6 @@ def _is_same(loop: Loop, earlier: Loop) -> bool:
         return renaming.poly(algebra.substitute(p, {loop.t: expr.of_var(earlier.t)}))
 
     pairs = zip((*loop.state, *loop.after), (*earlier.state, *earlier.after), strict=True)
+    if loop.test is not None and there(loop.test) is not earlier.test:
+        return False
     return all(mine.type == other.type and there(mine.term) is other.term for mine, other in pairs)

@@ -2,7 +2,8 @@
 
 What a device carries is guessed to be a shard of what the logical loop carries at the same iteration, and the guess is
 an induction hypothesis. It is given up for every component whose initial value or whose next value does not agree with
-it, and the rest is checked again, until what is left holds.
+it, and the rest is checked again, until what is left holds. Where data decide how often a loop goes round, conditions
+must be equal in every iteration too: then both loops end after the same one.
 
 Where a shard lies is guessed from its initial value first (a block of an argument stays one), then from the annotation
 of the logical loop and from the placements that the modules mention (`LoopBook.place`). A component is compared with
@@ -19,7 +20,7 @@ from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of
-from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.induction import Loop, LoopBook, Placement, book_of
 from hlo_verify.ops.values import Context, Kept, Value, position, positions
 from hlo_verify.program.element_types import is_float
@@ -52,6 +53,8 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> M
     best: Match | None = None
     for loop in _partners(op, context, shape):
         match = _induct(op, args, context, shape, loop)
+        if loop.test is not None and not _end_together(op, match, context):
+            continue
         if best is None or len(match.lost) < len(best.lost):
             best = match
         if not match.lost:
@@ -59,9 +62,19 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> M
     return best
 
 
+def _end_together(op: Op, match: Match, context: Context) -> bool:
+    """Whether each iteration takes place on every device if, and only if, it does in the logical loop."""
+    assert match.loop.test is not None
+    test = goes_on(op, match.state, context, expr.of_var(match.loop.t))
+    return cases.equal(test, match.loop.test, total=book_of(context).effort)
+
+
 def _partners(op: Op, context: Context, shape: Shape) -> list[Loop]:
     """The logical loops of as many iterations: those with as many components first, and those of the same line."""
-    loops = [loop for loop in book_of(context).loops if loop.t.size == shape.trips]
+    is_bounded = shape.unbounded is None
+    loops = [
+        loop for loop in book_of(context).loops if loop.t.size == shape.trips and (loop.test is None) == is_bounded
+    ]
     alike = [loop for loop in loops if len(loop.state) == len(op.types)]
     others = [loop for loop in loops if len(loop.state) != len(op.types)]
     alike.sort(key=lambda loop: loop.op.location != op.location)
