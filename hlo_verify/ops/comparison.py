@@ -8,7 +8,16 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.limits import allows
 from hlo_verify.ops.elementwise import product
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, require_arithmetic, result
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    as_index,
+    integer_range,
+    require_arithmetic,
+    result,
+)
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
@@ -23,6 +32,7 @@ from hlo_verify.terms.functions import (
     Function,
 )
 from hlo_verify.terms.laws import apply, greater
+from hlo_verify.terms.machine import zero_together
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
 
@@ -103,7 +113,8 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
     pieces = _pieces(b)
     if pieces:
         return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
-    difference = expr.subtract(as_index(a), as_index(b))
+    together = None if ordered else zero_together(algebra.subtract(a.term, b.term), *integer_range(a.type.dtype))
+    difference = expr.subtract(as_index(a), as_index(b)) if together is None else together
     return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
 
 

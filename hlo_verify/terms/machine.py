@@ -33,13 +33,31 @@ def as_index(p: Poly, lo: int, hi: int) -> Index:
     whole = p.constant
     if isinstance(whole, int):
         return expr.constant((whole - lo) % (hi - lo + 1) + lo)
+    e = _unwrapped(p, lo, hi)
+    if e is not None and lo <= e.lo and e.hi <= hi:
+        return e
+    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p))
+
+
+def zero_together(p: Poly, lo: int, hi: int) -> Index | None:
+    """An index expression that is 0 where, and only where, the machine value of p is, in a type of that range; None if
+    it is not seen.
+
+    It differs from p by a multiple of the number of the type's values, and its size is less than that number: `x - 3`
+    may wrap, but where it comes out as 5, x is 8.
+    """
+    e = _unwrapped(p, lo, hi)
+    count = hi - lo + 1
+    return e if e is not None and -count < e.lo and e.hi < count else None
+
+
+def _unwrapped(p: Poly, lo: int, hi: int) -> Index | None:
+    """An index expression that differs from p by a multiple of the number of values in `[lo, hi]`."""
     const = 0
     items: list[tuple[expr.Atom, int]] = []
-    exact = True
     for mono, c in p.items:
         if not isinstance(c, int):
-            exact = False
-            break
+            return None
         if not mono:
             const += c
         elif len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1:
@@ -47,11 +65,7 @@ def as_index(p: Poly, lo: int, hi: int) -> Index:
             items.extend((a, k * c) for a, k in index.items)
         else:
             items.append((_value(make_poly(((mono, 1),)), lo, hi), c))
-    if exact:
-        e = expr.build(const, items)
-        if lo <= e.lo and e.hi <= hi:
-            return e
-    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p))
+    return expr.build(const, items)
 
 
 def _value(p: Poly, lo: int, hi: int) -> Opaque:

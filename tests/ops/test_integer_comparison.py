@@ -1,0 +1,72 @@
+"""Integers are equal where their difference is 0 in their type, wrapped or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.index import expr
+from hlo_verify.memory import Memory
+from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import algebra
+from hlo_verify.terms.machine import zero_together
+from hlo_verify.terms.term import number, tensor
+
+EVERY = np.arange(-128, 128)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "ui8"])
+@pytest.mark.parametrize("factor", [1, -1])
+@pytest.mark.parametrize("offset", [-300, -256, -255, -200, -128, -127, -5, 0, 1, 100, 127, 128, 255, 256, 400])
+def test_zero_together(dtype: str, factor: int, offset: int) -> None:
+    lo, hi = INTEGER_RANGES[dtype]
+    with Memory().on():
+        v = expr.var("v", "", 3)
+        x = algebra.read(tensor("argument", "x", dtype, ()), ())
+        place = algebra.scale(algebra.of_index(expr.of_var(v)), 7)
+        e = zero_together(algebra.add(algebra.scale(x, factor), place, number(offset)), lo, hi)
+        if e is None:
+            return
+        ((atom, c),) = [(a, c) for a, c in e.items if isinstance(a, expr.Opaque)]
+        assert (atom.lo, atom.hi) == (lo, hi)
+        for value in range(lo, hi + 1):
+            for place_of in range(3):
+                rest = sum(c * place_of for a, c in e.items if isinstance(a, expr.Digit))
+                is_zero = c * value + rest + e.const == 0
+                assert is_zero == ((factor * value + 7 * place_of + offset) % 256 == 0)
+
+
+def test_most_differences_of_a_place_are_seen() -> None:
+    with Memory().on():
+        x = algebra.read(tensor("argument", "x", "i32", ()), ())
+        assert zero_together(algebra.add(x, number(-8)), *INTEGER_RANGES["i32"]) is not None
+        assert zero_together(algebra.add(x, number((1 << 31) + 1)), *INTEGER_RANGES["i32"]) is None
+        assert zero_together(algebra.scale(x, 3), *INTEGER_RANGES["i32"]) is None
+
+
+def verdict(one: Any, other: Any) -> Verdict:
+    x = jax.ShapeDtypeStruct((256,), jnp.int8)
+    texts = [jax.jit(f).trace(x).lower(lowering_platforms=("cpu",)).as_text() for f in (one, other)]
+    return hlo_verify.verify(*texts, refute=False).verdict
+
+
+@pytest.mark.parametrize(("less", "wanted"), [(5, 3), (100, 20), (100, 100), (-100, -100), (-128, 127), (-128, -128)])
+@pytest.mark.parametrize("guess", [-128, -56, -1, 0, 8, 9, 56, 120, 127])
+def test_equal_after_a_subtraction(less: int, wanted: int, guess: int) -> None:
+    """By all values of the type: never PROVED where they differ."""
+    found = verdict(lambda x: x - np.int8(less) == np.int8(wanted), lambda x: x == np.int8(guess))
+    is_right = bool(((((EVERY - less + 128) % 256 - 128) == wanted) == (guess == EVERY)).all())
+    assert is_right or found is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("less", "wanted"), [(5, 3), (100, 20), (-100, 20), (127, -127)])
+def test_the_right_one(less: int, wanted: int) -> None:
+    right = np.int8((less + wanted + 128) % 256 - 128)
+    found = verdict(lambda x: x - np.int8(less) == np.int8(wanted), lambda x: x == right)
+    assert found is Verdict.PROVED
