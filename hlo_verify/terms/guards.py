@@ -82,7 +82,7 @@ def _undone(form: Index, lo: Bound, hi: Bound) -> Question | None:
     """A question about a quotient as one about what is divided, about a machine value as one about what it holds."""
     (atom, c), *others = form.items
     if others or c != 1:
-        return None
+        return None if lo is None or hi is None else _unwrapped_beside(form, lo, hi)
     divided = _quotient_of(atom)
     if divided is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
         used("quotient in a condition")
@@ -148,6 +148,20 @@ def on_whole_variable(g: Guard) -> Question:
                 (None if g.hi is None else g.hi * m + m - 1),
             )
     return g.form, g.lo, g.hi
+
+
+def _unwrapped_beside(form: Index, lo: int, hi: int) -> Question | None:
+    """A question about a machine value and other integers as one about what it holds, where the values of these show
+    that it lies in the type's range if the answer is yes: `[0 <= j - wrap(y - 8*d) <= 0]` is `[0 <= j - y + 8*d <= 0]`.
+    """
+    for atom, c in form.items:
+        if abs(c) == 1 and isinstance(atom, expr.Opaque) and atom.operator == "value":
+            rest = expr.subtract(form, expr.scale(expr.of_atom(atom), c))
+            least, most = (lo - rest.hi, hi - rest.lo) if c == 1 else (rest.lo - hi, rest.hi - lo)
+            whole = _unwrapped(atom, least, most) if atom.lo <= least and most <= atom.hi else None
+            if whole is not None:
+                return expr.add(rest, expr.scale(whole, c)), lo, hi
+    return None
 
 
 def _unwrapped(atom: expr.Atom, lo: int, hi: int) -> Index | None:

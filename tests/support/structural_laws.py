@@ -319,12 +319,16 @@ def _quotient(case: Case) -> tuple[Poly, Array]:
 
 @instance("machine value in a condition")
 def _machine(case: Case) -> tuple[Poly, Array]:
-    (n, ns), k = case.make(6, dtype="i8"), case.random.choice((-3, 3))
-    case.known.tensors[n] = ns = np.asarray([case.random.choice((LOW, HIGH, 0, 5)) for _ in range(6)], dtype=object)
-    total = algebra.add(at(n, case.i), algebra.of_index(expr.scale(case.j, k)))
-    a = case.random.choice((LOW, LOW + 1, 0, HIGH - 9))
-    found = guards.interval(algebra.as_index(total, LOW, HIGH), a, a + 9)
-    return found, case.each(lambda i, j: int(a <= (ns[i] + k * j - LOW) % 256 + LOW <= a + 9))
+    (n, ns), k, more = case.make(6, dtype="i8"), case.random.choice((-3, 3)), case.random.choice((0, 7, -7))
+    case.known.tensors[n] = ns = np.asarray(
+        [case.random.choice((LOW, LOW + 5, HIGH - 5, HIGH, 0)) for _ in range(6)], dtype=object
+    )
+    total = algebra.add(at(n, case.i), algebra.of_index(expr.shift(expr.scale(case.j, k), more)))
+    c, m = case.random.choice(((1, 0), (1, 2), (-1, 2)))
+    a = case.random.choice((LOW, LOW + 1, 0, HIGH - 9, HIGH - 4, LOW - 4))
+    form = expr.add(expr.scale(algebra.as_index(total, LOW, HIGH), c), expr.scale(case.i, m))
+    found = guards.interval(form, a, a + 9)
+    return found, case.each(lambda i, j: int(a <= c * ((ns[i] + k * j + more - LOW) % 256 + LOW) + m * i <= a + 9))
 
 
 @instance("low digits in a condition")
