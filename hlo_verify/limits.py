@@ -47,7 +47,7 @@ class Limits:
     """Steps of a comparison whose sums are written out: where that is of use, what is left is short."""
     turns_apart: int = 16
     """Sums, turn by turn, that one sum is taken apart into."""
-    network_steps: int = 20_000
+    network_steps: int = 60_000
     """Steps (products rewritten, factors looked at) of comparing a result as a sum of products."""
     total_steps: int = 8000
     """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""

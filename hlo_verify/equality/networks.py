@@ -4,8 +4,8 @@
 
 Each side is a list of summands: products of factors, summed over bound variables. What both sides have is struck out.
 Of what is left the definitions are opened that only one side has, the outermost first, and only then what they share;
-ranges are cut where others begin or end. The terms are equal if nothing is left. What a function is taken of is
-compared in the same way, so that tanh((xA)B) is tanh(x(AB)).
+ranges are cut where others begin or end, and free variables are told apart by conditions on them. The terms are
+equal if nothing is left. What a function is taken of is compared in the same way, so that tanh((xA)B) is tanh(x(AB)).
 
 These are laws of a commutative ring: of real and complex numbers, and of integers that wrap. A term that may be
 infinite is not taken apart (`labelling`), and one that may be undefined has to be defined where the other is
@@ -15,12 +15,14 @@ infinite is not taken apart (`labelling`), and one that may be undefined has to 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from hlo_verify.equality.computed import are_numbers
 from hlo_verify.equality.labelling import Labelling
-from hlo_verify.equality.summands import Cuts, SpentError, Steps, Summand, Unfolding
+from hlo_verify.equality.regions import by_conditions, by_remainders
+from hlo_verify.equality.summands import Cuts, SpentError, Steps, Summand, Unfolding, as_written
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
@@ -32,65 +34,128 @@ def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = O
     """Whether two terms are equal as sums of products wherever `inside` (a product of guards) holds."""
     steps = Steps(session.limits.network_steps)
     sides = algebra.expanded(inside, found), algebra.expanded(inside, expected)
-    opened = frozenset[Tensor]()
     try:
-        while True:
-            session.check()
-            comparison = Comparison(*sides, opened, steps)
-            if comparison.holds():
-                return True
-            more = comparison.to_be_opened()
-            if not more:
-                return False
-            opened |= more
+        return _holds(Question(*sides, as_written(sides[0]), as_written(sides[1])), frozenset(), session, steps)
     except SpentError:
         session.reached("network_steps")
         return False
 
 
-@dataclass(slots=True)
-class Comparison:
-    """Two terms with some definitions opened."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether two terms are equal, or, what comes to the same, what is left of them."""
 
     found: Poly
     expected: Poly
+    mine: tuple[Summand, ...]
+    others: tuple[Summand, ...]
+
+    @property
+    def free(self) -> frozenset[Var]:
+        return self.found.free | self.expected.free
+
+    @property
+    def may_be_infinite(self) -> bool:
+        return bool((self.found.doubt | self.expected.doubt) & INFINITE)
+
+    def where(self, v: Var, value: Index) -> Question:
+        """The question where a free variable has a value, or is in a part of its range."""
+        found, expected = (algebra.substitute(p, {v: value}) for p in (self.found, self.expected))
+        if self.may_be_infinite:
+            return Question(found, expected, as_written(found), as_written(expected))
+        mine, others = (tuple(_where(side, v, value)) for side in (self.mine, self.others))
+        return Question(found, expected, mine, others)
+
+
+def _where(side: Sequence[Summand], v: Var, value: Index) -> Iterator[Summand]:
+    for summand in side:
+        for part in as_written(algebra.substitute(summand.body, {v: value})):
+            yield Summand(summand.bound, part.product, summand.times * part.times)
+
+
+def _holds(question: Question, opened: frozenset[Tensor], session: Session, steps: Steps) -> bool:
+    most = session.limits.enumerated_values
+    while True:
+        session.check()
+        comparison = Comparison(question, opened, steps)
+        if comparison.holds():
+            return True
+        question = comparison.question_left()
+        regions = by_conditions(comparison.atoms(), question.free, most)
+        if regions is None:
+            apart, shared = comparison.definitions()
+            if not apart and comparison.holds_cut():
+                return True
+            if apart or shared:
+                opened |= _outermost(apart or shared)
+                continue
+            regions = by_remainders(comparison.atoms(), question.free, most)
+        if regions is None:
+            return False
+        v, values = regions
+        return all(_holds(question.where(v, value), opened, session, steps) for value in values)
+
+
+def _outermost(several: frozenset[Tensor]) -> frozenset[Tensor]:
+    """Of some definitions those that the most others lie within."""
+    most = max(map(height, several))
+    return frozenset(source for source in several if height(source) == most)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """A question with some definitions opened."""
+
+    question: Question
     opened: frozenset[Tensor]
     steps: Steps
-    left: tuple[list[Summand], list[Summand]] = field(default=([], []))
+    left: tuple[tuple[Summand, ...], tuple[Summand, ...]] = ((), ())
     unfolding: Unfolding = field(init=False)
 
     def holds(self) -> bool:
-        """Whether the two are equal as they are opened, with ranges as they are or cut."""
-        if self._holds({}):
-            return True
-        cuts = self.unfolding.ends([*self.left[0], *self.left[1]], self.found.free | self.expected.free)
+        """Whether the two are equal as they are opened."""
+        return self._holds({})
+
+    def holds_cut(self) -> bool:
+        """Whether what is left is equal with ranges cut."""
+        cuts = self.unfolding.ends([*self.left[0], *self.left[1]], self.question.free)
         return bool(cuts) and self._holds(cuts)
+
+    def question_left(self) -> Question:
+        """The same question of what is left; where nothing is, what is computed differs."""
+        if self.question.may_be_infinite:
+            return self.question
+        return replace(self.question, mine=self.left[0], others=self.left[1])
 
     def _holds(self, cuts: Cuts) -> bool:
         unfolding = Unfolding(self.opened, cuts, self.steps)
         labelling = Labelling(unfolding, self.steps)
         if not cuts:
             self.unfolding = unfolding
-        if (self.found.doubt | self.expected.doubt) & INFINITE:
-            return labelling.of_term(self.found, {}) == labelling.of_term(self.expected, {})
-        left = _left(unfolding.of(self.found), unfolding.of(self.expected), labelling)
+        found, expected = self.question.found, self.question.expected
+        if self.question.may_be_infinite:
+            return labelling.of_term(found, {}) == labelling.of_term(expected, {})
+        mine, others = (unfolding.again(side) for side in (self.question.mine, self.question.others))
+        left = _left(mine, others, labelling)
         if not cuts:
             self.left = left
-        return not any(left) and are_numbers(self.found, self.expected, labelling)
+        return not any(left) and are_numbers(found, expected, labelling)
 
-    def to_be_opened(self) -> frozenset[Tensor]:
-        """The definitions to open next: such as one side alone has, the outermost of them."""
-        found, expected = (frozenset(self._definitions(side)) for side in self._sides())
-        several = found ^ expected or found | expected
-        most = max(map(height, several), default=0)
-        return frozenset(source for source in several if height(source) == most)
+    def definitions(self) -> tuple[frozenset[Tensor], frozenset[Tensor]]:
+        """The definitions of what is left that one side alone has, and those that both have."""
+        mine, others = (frozenset(self._definitions(side)) for side in self._sides())
+        return mine ^ others, mine & others
+
+    def atoms(self) -> Iterator[Atom]:
+        """The factors of what is left."""
+        return (atom for side in self._sides() for p in side for mono, _ in p.items for atom, _ in mono)
 
     def _sides(self) -> tuple[list[Poly], list[Poly]]:
         """What is left of each side."""
         if not any(self.left):
-            return [self.found], [self.expected]
-        found, expected = ([summand.body for summand in side] for side in self.left)
-        return found, expected
+            return [self.question.found], [self.question.expected]
+        mine, others = ([summand.body for summand in side] for side in self.left)
+        return mine, others
 
     def _definitions(self, side: list[Poly]) -> Iterator[Tensor]:
         """The definitions that some terms are made of and that are not opened, as far as they are seen."""
@@ -100,7 +165,7 @@ class Comparison:
             p = todo.pop()
             parts = [p] if p.doubt & INFINITE else [summand.body for summand in self.unfolding.of(p)]
             for atom in (atom for part in parts for mono, _ in part.items for atom, _ in mono):
-                if isinstance(atom, Read) and atom.tensor.bodies and atom.tensor not in self.opened:
+                if isinstance(atom, Read) and atom.tensor.bodies and not self.unfolding.is_opened(atom.tensor):
                     yield atom.tensor
                 for inner in self._inside(atom):
                     if inner not in seen:
@@ -110,24 +175,24 @@ class Comparison:
     def _inside(self, atom: Atom) -> tuple[Poly, ...]:
         if isinstance(atom, Apply):
             return atom.args
-        if isinstance(atom, Read) and atom.tensor in self.opened:
+        if isinstance(atom, Read) and self.unfolding.is_opened(atom.tensor):
             return self.unfolding.definition(atom)[1]
         return ()
 
 
 def _left(
-    found: tuple[Summand, ...], expected: tuple[Summand, ...], labelling: Labelling
-) -> tuple[list[Summand], list[Summand]]:
+    mine: Sequence[Summand], others: Sequence[Summand], labelling: Labelling
+) -> tuple[tuple[Summand, ...], tuple[Summand, ...]]:
     """The summands of each side that the other one has not."""
     totals: dict[int, Number] = defaultdict(int)
     numbers: dict[Summand, int] = {}
-    for side, sign in ((found, 1), (expected, -1)):
+    for side, sign in ((mine, 1), (others, -1)):
         for summand in side:
             number, times = labelling.of_summand(summand, {})
             numbers[summand] = number
             totals[number] += sign * times
-    mine, others = ([s for s in side if totals[numbers[s]]] for side in (found, expected))
-    return mine, others
+    found, expected = (tuple(s for s in side if totals[numbers[s]]) for side in (mine, others))
+    return found, expected
 
 
 @once_a_session

@@ -27,6 +27,9 @@ from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.sums import components, eliminated
 from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_ix, make_poly, of_atom
 
+MADE = "made to compare"
+"""What tells sums that are made here from those of the modules, which may be closed."""
+
 Place = tuple[Tensor, int]
 """A tensor and which of its indices."""
 
@@ -63,6 +66,11 @@ class Summand:
         return make_poly(((self.product, 1),))
 
 
+def as_written(p: Poly) -> tuple[Summand, ...]:
+    """The products that a term is the sum of."""
+    return tuple(Summand((), mono, c) for mono, c in p.items)
+
+
 Rewritten = Sequence[tuple[Sequence[Var], Poly]]
 """What a sum of products is the same as: sums over variables of terms."""
 
@@ -75,8 +83,6 @@ class Unfolding:
     cuts: Cuts
     steps: Steps
     _known: dict[Poly, tuple[Summand, ...]] = field(default_factory=dict)
-    _made: set[Tensor] = field(default_factory=set)
-    """Sums that arguments of functions are written as."""
     _anew: dict[Apply, Poly] = field(default_factory=dict)
     _places: dict[Atom, tuple[tuple[Place, Index], ...]] = field(default_factory=dict)
     _definitions: dict[Read, tuple[tuple[Var, ...], tuple[Poly, ...]]] = field(default_factory=dict)
@@ -100,6 +106,14 @@ class Unfolding:
             else:
                 todo += [(tuple(b), m, c * k) for b, body in rewritten for m, k in body.items]
 
+    def again(self, summands: Sequence[Summand]) -> tuple[Summand, ...]:
+        """The same sum, where more is opened or cut than before."""
+        return tuple(
+            Summand(part.bound, part.product, part.times * summand.times)
+            for summand in summands
+            for part in self.over(summand.bound, summand.body)
+        )
+
     def definition(self, read: Read) -> tuple[tuple[Var, ...], tuple[Poly, ...]]:
         """What an opened definition is of, at one place; the same variables whenever it is asked for."""
         found = self._definitions.get(read)
@@ -109,7 +123,7 @@ class Unfolding:
 
     def is_opened(self, source: Tensor) -> bool:
         """Whether a definition is taken apart."""
-        return source in self.opened or source in self._made
+        return source in self.opened or source.attributes == MADE
 
     def _rewritten(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         if any(isinstance(atom, Apply) and atom.function == ZERO_TIMES for atom, _ in mono):
@@ -130,7 +144,7 @@ class Unfolding:
             merged = merge_in(bound, (make_poly(((mono, 1),)),))
             if merged is not None:
                 return [(merged[0], merged[1][0])]
-            pieces = self._cut(bound, mono)
+            pieces = self._cut(bound, mono) if self.cuts else None
             if pieces is not None:
                 return pieces
         return self._applied(bound, mono) or _places_added(bound, mono)
@@ -178,9 +192,7 @@ class Unfolding:
         within = [item for item in summand.product if not bound.isdisjoint(item[0].free)]
         for own, items in components(summand.bound, within):
             mono = tuple(sorted(items, key=lambda item: item[0].uid))
-            part = define("sum", own, (make_poly(((mono, 1),)),))
-            assert isinstance(part.atom, Read)
-            self._made.add(part.atom.tensor)
+            part = define("sum", own, (make_poly(((mono, 1),)),), attributes=MADE)
             result = algebra.expanded(result, part)
         return result
 
