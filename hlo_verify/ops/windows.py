@@ -105,17 +105,15 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     if init.term is not ZERO:  # the specification folds it in for every element, XLA once
         raise UnsupportedError("select_and_scatter from an initial value that is not zero", Unsupported.USE)
     chosen = _chosen_offset(op, operand, source.shape, best, first_wins)
-    # Every window w and offset o within it, where the window's choice is o and this is where o lies.
+    # Every window w that has the element, at the offset o within it, where the window's choice is o.
     at = [expr.fresh("f", n) for n in source.shape]
     outer = [expr.of_var(v) for v in at]
-    view = window(op, operand.shape, outer)
-    lands = remap(chosen, source.shape, outer)
-    e = algebra.as_index(lands, -1, _offsets(op))
-    lands = guards.interval(expr.subtract(e, _offset(op, view.bound)), 0, 0)
-    for target, index in zip(positions(type_.shape), view.indices, strict=True):
-        lands = algebra.multiply(lands, guards.interval(expr.subtract(target, index), 0, 0))
+    offsets, lands = _offsets_at(op, positions(type_.shape), outer)
+    e = algebra.as_index(remap(chosen, source.shape, outer), -1, _offsets(op))
+    place = linear_index(op.attributes["window_dimensions"], offsets)
+    lands = algebra.multiply(lands, guards.interval(expr.subtract(e, place), 0, 0))
     term = remap(factor(operand_of_type(source, type_.dtype), type_.dtype), source.shape, outer)
-    added = sums.reduce_sum([*at, *view.bound], algebra.multiply(lands, term))
+    added = sums.reduce_sum(at, algebra.multiply(lands, term))
     return [Value(type_, lighten(added, type_.dtype))]
 
 
@@ -133,6 +131,21 @@ def _selection(op: Op) -> tuple[str, bool]:
     if direction not in ("GE", "LE", "GT", "LT"):
         raise UnsupportedError("select_and_scatter with a selection that is no order", Unsupported.REGION)
     return ("max" if direction in ("GE", "GT") else "min"), direction in ("GE", "LE")
+
+
+def _offsets_at(op: Op, element: Sequence[Index], windows: Sequence[Index]) -> tuple[tuple[Index, ...], Poly]:
+    """Where an element lies in a window, and that it lies in it."""
+    attributes = op.attributes
+    sizes = attributes["window_dimensions"]
+    strides = attributes.get("window_strides") or (1,) * len(sizes)
+    padding = attributes.get("padding")
+    offsets, inside = [], ONE
+    for k, size in enumerate(sizes):
+        low = int(padding[k][0]) if padding is not None else 0
+        offset = expr.subtract(expr.shift(element[k], low), expr.scale(windows[k], strides[k]))
+        inside = algebra.multiply(inside, guards.interval(offset, 0, size - 1))
+        offsets.append(offset)
+    return tuple(offsets), inside
 
 
 def _offsets(op: Op) -> int:
