@@ -27,7 +27,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.program.element_types import DTYPES, exponent_bits, is_integer
+from hlo_verify.program.element_types import DTYPES, exponent_bits, is_integer, mantissa_bits
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
@@ -114,6 +114,8 @@ def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value
     dtype = op.types[0].dtype
     if dtype not in DTYPES:
         raise UnsupportedError(f"reduce_precision of {dtype}", Unsupported.ELEMENT_TYPE)
+    if attributes["exponent_bits"] >= exponent_bits(dtype) and attributes["mantissa_bits"] >= mantissa_bits(dtype):
+        return result(op, args[0].term)
     if attributes["exponent_bits"] < exponent_bits(dtype):
         attributes["narrows"] = 1
     return uninterpreted(op, args, **attributes)

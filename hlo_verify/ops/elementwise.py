@@ -32,6 +32,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     IS_FINITE,
@@ -55,10 +56,21 @@ def product(a: Poly, b: Poly, dtype: str) -> Poly:
     """
     if dtype.startswith("complex") and (a.doubt | b.doubt):
         return apply(typed("multiply", (dtype, dtype), dtype), (a, b))
+    part = _positive_part(a, b) if is_float(dtype) else None
+    if part is not None:
+        return part
     is_square = a is b and is_float(dtype) and not is_one_product(a)  # not negative, which is seen while it is one
     if len(a.items) * len(b.items) > limit_of("multiplied_terms") or is_square:
         a, b = factor(a, dtype), factor(b, dtype)
     return algebra.times(a, b)
+
+
+def _positive_part(a: Poly, b: Poly) -> Poly | None:
+    """The product of a number and of whether it is positive."""
+    for sign, p in ((a, b), (b, a)):
+        if sign.atom is not None and sign.atom.boolean and len(p.items) > 1:
+            return chosen(sign, p, ZERO)
+    return None
 
 
 def disjunction(a: Poly, b: Poly) -> Poly:
@@ -242,6 +254,9 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
     dtype = op.types[0].dtype
+    extremum = chosen(condition.term, a.term, b.term) if is_float(dtype) else None
+    if extremum is not None:
+        return result(op, extremum)
     c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
     most = limit_of("multiplied_terms")
     terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= most else factor(v.term, dtype) for v in (a, b)]

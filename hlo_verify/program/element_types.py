@@ -61,6 +61,12 @@ def exponent_bits(dtype: str) -> int:
     return int(finfo(dtype).nexp)
 
 
+def mantissa_bits(dtype: str) -> int:
+    """How many bits of a floating-point format are stored of the mantissa."""
+    finfo: Any = ml_dtypes.finfo
+    return int(finfo(DTYPES[dtype]).nmant)
+
+
 def is_float(dtype: str) -> bool:
     """Whether a type is a real floating-point type."""
     return dtype.startswith(("f", "bf"))

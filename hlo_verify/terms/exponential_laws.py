@@ -1,4 +1,4 @@
-"""Exponentials as factors, what is divided by them, and their logarithms: laws of the table in `laws`.
+"""Exponentials as factors, and what is divided by them: laws of the table in `laws`.
 
 An exponential of a number is a factor that its inverse cancels. That of an infinity must not be: `exp(x - inf)` is 0,
 and `exp(x + inf) / exp(y + inf)` is no number. What may be infinite, or is selected and may be undefined, has an
@@ -10,11 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hlo_verify.limits import allows
-from hlo_verify.terms.addition import build, plain, scale
+from hlo_verify.terms.addition import build, plain
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, LOG, Function
+from hlo_verify.terms.factors import apart, inverse, is_exponential, is_positive, product
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
 from hlo_verify.terms.losses import zero_times
-from hlo_verify.terms.products import add, expanded, multiply, subtract, times
+from hlo_verify.terms.products import add, expanded, multiply, power, subtract, times
+from hlo_verify.terms.root_laws import without_logarithms
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
 
 Arguments = tuple[Poly, ...]
@@ -67,6 +69,16 @@ def _less_infinity(p: Poly) -> Poly:
     return build({mono: c for mono, c in p.items if not any(_is_infinity(atom) for atom, _ in mono)})
 
 
+def of_logarithms(function: Function, args: Arguments) -> Poly | None:
+    """`exp(a + log(b))` as `exp(a) * b`, where b is positive."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    if not is_factor(args[0]):
+        return None
+    outside, rest = without_logarithms(args[0])
+    return None if outside is ONE else expanded(outside, apply(EXPONENTIAL, (rest,)))
+
+
 def product_of_exponentials(function: Function, args: Arguments) -> Poly | None:
     """`exp(a + k*b)` as `exp(a) * exp(b)**k`."""
     p = args[0]
@@ -112,57 +124,21 @@ def inverse_of_product(function: Function, args: Arguments) -> Poly | None:
     if len(p.items) != 1:
         return None
     mono, c = p.items[0]
-    product = number(Fraction(1) / Fraction(c))
+    result = number(Fraction(1) / Fraction(c))
     for atom, n in mono:
-        if isinstance(atom, Apply) and atom.function == EXPONENTIAL:
-            factor: Atom = atom
-            n = plain(-Fraction(n))
+        if is_exponential(atom):
+            factor = make_poly(((((atom, plain(-Fraction(n))),), 1),))
+        elif is_positive(atom):
+            factor = power(inverse(atom), int(n))
         else:
-            factor = make_apply(INVERSE, (of_atom(atom),))
-        product = multiply(product, make_poly(((((factor, n),), 1),)))
-    return None if product is of_atom(make_apply(INVERSE, args)) else product
+            factor = make_poly(((((make_apply(INVERSE, (of_atom(atom),)), n),), 1),))
+        result = multiply(result, factor)
+    return None if result is of_atom(make_apply(INVERSE, args)) else result
 
 
 def inverse_of_common(function: Function, args: Arguments) -> Poly | None:
     """`1/(a*exp(c) + b*exp(c))` as `exp(-c) * 1/(a + b)`."""
     from hlo_verify.terms.laws import apply  # whose table has this law
 
-    p = args[0]
-    common = _common(p)
-    if not common:
-        return None
-    rest = expanded(p, _product(common, -1))
-    return times(apply(INVERSE, (rest,)), _product(common, -1))
-
-
-def logarithm_of_exponentials(function: Function, args: Arguments) -> Poly | None:
-    """`log(exp(a) * b)` as `a + log(b)`."""
-    from hlo_verify.terms.laws import apply  # whose table has this law
-
-    p = args[0]
-    if len(p.items) == 1:
-        mono, _ = p.items[0]
-        common: dict[Apply, Number] = {a: n for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL}
-    else:
-        common = _common(p)
-    if not common:
-        return None
-    out = add(*(scale(a.args[0], n) for a, n in common.items()))
-    rest = expanded(p, _product(common, -1))
-    return add(out, apply(LOG, (rest,)))
-
-
-def _common(p: Poly) -> dict[Apply, Number]:
-    """Exponentials, with powers, that divide every monomial."""
-    common: dict[Apply, Number] | None = None
-    for mono, _ in p.items:
-        here = {a: n for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL}
-        common = here if common is None else {a: n for a, n in common.items() if here.get(a) == n}
-        if not common:
-            return {}
-    return common or {}
-
-
-def _product(factors: dict[Apply, Number], sign: int) -> Poly:
-    mono = tuple(sorted(((a, plain(n * sign)) for a, n in factors.items()), key=lambda item: item[0].uid))
-    return make_poly(((mono, 1),))
+    factors, rest = apart(args[0])
+    return times(apply(INVERSE, (rest,)), product(factors, -1)) if factors else None

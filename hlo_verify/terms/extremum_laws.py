@@ -9,8 +9,8 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import doubts
-from hlo_verify.terms.addition import of_index
-from hlo_verify.terms.functions import INFINITY, MAXIMUM, Function
+from hlo_verify.terms.addition import of_index, scale
+from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
@@ -23,6 +23,7 @@ INTEGER = "extremum of an integer and a number"
 EXCEEDED = "extremum of what is never beyond another"
 INFINITE = "extremum with an infinity"
 NEUTRAL = "extremum with the other infinity"
+OPPOSITE = "extremum of a term and its opposite"
 
 
 def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
@@ -42,7 +43,21 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     if len(finite) < len(kept):
         used(NEUTRAL)
     ordered = tuple(sorted(finite, key=lambda p: p.uid))
+    absolute = _absolute(function, ordered)
+    if absolute is not None:
+        used(OPPOSITE)
+        return absolute
     return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
+
+
+def _absolute(function: Function, args: tuple[Poly, ...]) -> Poly | None:
+    """The greatest of a number and its opposite."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    if len(args) != 2 or args[0] is not scale(args[1], -1):
+        return None
+    absolute = apply(ABS, (args[0],))
+    return absolute if function == MAXIMUM else scale(absolute, -1)
 
 
 def _listed(function: Function, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Number]]:

@@ -136,6 +136,7 @@ INVERSE = Function("inverse")
 POWER = Function("power")
 MULTIPLY = real("multiply", 2)
 """A product that is not multiplied out."""
+ABS = real("abs")
 ZERO_TIMES = Function("zero_times")
 MAXIMUM = Function("maximum")
 MINIMUM = Function("minimum")

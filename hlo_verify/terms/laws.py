@@ -15,13 +15,23 @@ from hlo_verify.terms.exponential_laws import (
     is_factor,
     is_plain,
     known_by_name,
-    logarithm_of_exponentials,
     may_be_none,
+    of_logarithms,
     of_minus_infinity,
     product_of_exponentials,
     vanishes,
 )
-from hlo_verify.terms.extremum_laws import EXCEEDED, INFINITE, INTEGER, NESTED, NEUTRAL, NUMBERS, REPEATED, extremum
+from hlo_verify.terms.extremum_laws import (
+    EXCEEDED,
+    INFINITE,
+    INTEGER,
+    NESTED,
+    NEUTRAL,
+    NUMBERS,
+    OPPOSITE,
+    REPEATED,
+    extremum,
+)
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     INFINITE_EXPONENTIAL,
@@ -41,6 +51,37 @@ from hlo_verify.terms.machine import FITS, WRAPPED, machine_integer
 from hlo_verify.terms.patterns import Arguments, Language, Law, Predicate
 from hlo_verify.terms.products import add, distributes, multiply, subtract, times
 from hlo_verify.terms.restriction import where
+from hlo_verify.terms.root_laws import (
+    LOG_OF_EXPONENTIAL,
+    LOG_OF_INVERSE,
+    LOG_OF_MULTIPLE,
+    LOG_OF_PRODUCT,
+    ROOT_OF_PRODUCT,
+    ROOT_OF_SQUARE,
+    is_half,
+    logarithm_of_number,
+    logarithm_of_product,
+    negative_power,
+    power_of_literal,
+    root_as_power,
+    root_of_number,
+    root_of_product,
+)
+from hlo_verify.terms.sign_laws import (
+    POSITIVE_MAXIMUM,
+    POSITIVE_MINIMUM,
+    absolute_of_product,
+    decided,
+    is_decided,
+    is_told,
+    never_negative,
+    positive_of_absolute,
+    positive_of_extremum,
+    positive_of_product,
+    told,
+    zero_of_absolute,
+    zero_of_product,
+)
 from hlo_verify.terms.steps import Piece, forms, pieces
 from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, make_apply, of_atom
@@ -84,12 +125,12 @@ def _zero_times(function: Function, args: Arguments) -> Poly | None:
     return None if is_left else zero_times(args[0])
 
 
+REAL = "abs erf erfc exponential_minus_one log_plus_one logistic power rsqrt".split()
 FUNCTIONS = {
-    "abs": real("abs"),
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
     "multiply": MULTIPLY,
-    "power": real("power"),
+    **{name: real(name) for name in REAL},
 }
 """What functions are called in terms, where it is not as in the table."""
 
@@ -99,6 +140,10 @@ CONDITIONS: dict[str, Predicate] = {
     "vanishes": vanishes,
     "is_plain": is_plain,
     "may_be_none": may_be_none,
+    "never_negative": never_negative,
+    "is_decided": is_decided,
+    "is_told": is_told,
+    "is_half": is_half,
 }
 
 REAL_EVEN = tuple(real(name) for name, of in PROPERTIES.items() if of.even)
@@ -109,6 +154,7 @@ MACHINE = tuple(map(wrap, INTEGER_RANGES))
 TABLE = (
     Law("exponential of 0", "exp(0)", "1"),
     Law("exponential of minus infinity", "exp(a - infinity)", "0*a", "vanishes(a - infinity)", by=of_minus_infinity),
+    Law("exponential of a logarithm", "exp(a + log(b))", "exp(a) * b", "b > 0", by=of_logarithms),
     Law("exponential of a sum", "exp(a + k*b)", "exp(a) * exp(b)**k", "is_factor(a + k*b)", by=product_of_exponentials),
     Law("exponential of a choice", "exp(p*a + b)", "p*exp(a + b) + (1-p)*exp(b)", "may_be_none(p*a + b)", by=by_cases),
     Law("exponential known by name", "exp(a)", "exp_by_name(a)", "may_be_none(a)", by=known_by_name),
@@ -118,14 +164,42 @@ TABLE = (
     Law("inverse of a common factor", "inverse(a*exp(c) + b*exp(c))", "inverse(a + b) * exp(-c)", by=inverse_of_common),
     Law("inverse of a multiple", "inverse(k*a)", "1/k * inverse(a)"),
     Law("logarithm of 1", "log(1)", "0"),
-    Law("logarithm of an exponential", "log(exp(a) * b)", "a + log(b)", by=logarithm_of_exponentials),
-    Law("square root of 0", "sqrt(0)", "0"),
-    Law("square root of 1", "sqrt(1)", "1"),
+    Law("logarithm of a number", "log(k)", "-log(1/k)", by=logarithm_of_number),
+    Law(LOG_OF_EXPONENTIAL, "log(exp(a) * b)", "a + log(b)", by=logarithm_of_product),
+    Law(LOG_OF_PRODUCT, "log(a * b)", "log(a) + log(b)", "a > 0", by=logarithm_of_product),
+    Law(LOG_OF_MULTIPLE, "log(k * a)", "log(k) + log(a)", "k > 0", by=logarithm_of_product),
+    Law(LOG_OF_INVERSE, "log(inverse(a))", "-log(a)", "a > 0", by=logarithm_of_product),
+    Law("square root of a number", "sqrt(k)", "k**(1/2)", by=root_of_number),
+    Law(ROOT_OF_PRODUCT, "sqrt(k * a * b)", "sqrt(k) * sqrt(a) * sqrt(b)", "a > 0", by=root_of_product),
+    Law(ROOT_OF_SQUARE, "sqrt(a * a)", "abs(a)", by=root_of_product),
+    Law("logarithm of one more", "log_plus_one(a)", "log(1 + a)"),
+    Law("exponential less one", "exponential_minus_one(a)", "exp(a) + -1"),
+    Law("logistic function", "logistic(a)", "inverse(1 + exp(-a))"),
+    Law("complementary error function", "erfc(a)", "1 + -erf(a)"),
+    Law("inverse square root", "rsqrt(a)", "inverse(sqrt(a))"),
+    Law("power by roots", "power(a, k)", "sqrt(a)**(2*k)", "is_half(k)", by=root_as_power),
+    Law("negative power", "power(a, n)", "inverse(a)**(-n)", "n < 0", by=negative_power),
+    Law("power of a number", "power(k, a)", "exp(log(k) * a)", "k > 0", by=power_of_literal),
     Law("a number is positive", "positive(k)", "k > 0"),
     Law("a multiple is positive", "positive(k*a)", "positive(a)", "k > 0"),
     Law("a number is zero", "zero(k)", "k == 0"),
     Law("a multiple is zero", "zero(k*a)", "zero(a)", "k != 0"),
     Law("absolute value of a number", "abs(k)", "abs(k)"),
+    Law("absolute value of what is not negative", "abs(a)", "a", "never_negative(a)"),
+    Law("absolute value of a product", "abs(k * a * b)", "abs(k) * abs(a) * abs(b)", by=absolute_of_product),
+    Law("sign of what has one", "positive(a)", "1", "is_decided(a)", by=decided),
+    Law("zero of what is one, or none", "zero(a)", "0", "is_told(a)", by=told),
+    Law("positive factor of what is positive", "positive(a * b)", "positive(b)", "a > 0", by=positive_of_product),
+    Law("positive factor of what is zero", "zero(a * b)", "zero(b)", "a > 0", by=zero_of_product),
+    Law(
+        POSITIVE_MAXIMUM,
+        "positive(maximum(a, b))",
+        "1 + -((1 + -positive(a)) * (1 + -positive(b)))",
+        by=positive_of_extremum,
+    ),
+    Law(POSITIVE_MINIMUM, "positive(minimum(a, b))", "positive(a) * positive(b)", by=positive_of_extremum),
+    Law("an absolute value is positive", "positive(abs(a))", "1 + -zero(a)", by=positive_of_absolute),
+    Law("an absolute value is zero", "zero(abs(a))", "zero(a)", by=zero_of_absolute),
     Law("even function", "f(-a)", "f(a)", functions=REAL_EVEN),
     Law("odd function of 0", "f(0)", "0", functions=REAL_ODD),
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
@@ -147,6 +221,7 @@ TABLE = (
     Law(EXCEEDED, "f(n, m)", "n", "is_beyond(n, m)", functions=EITHER, by=extremum),
     Law(INFINITE, "f(a, best(f))", "best(f) + 0*a", "is_finite(a)", functions=EITHER, by=extremum),
     Law(NEUTRAL, "f(a, -best(f))", "a", functions=EITHER, by=extremum),
+    Law(OPPOSITE, "f(a, -a)", "f(1, -1) * abs(a)", functions=EITHER, by=extremum),
     Law(WRAPPED, "f(k)", "k % size(f)", functions=MACHINE, by=machine_integer),
     Law(FITS, "f(n)", "n", "lies_in(n, f)", functions=MACHINE, by=machine_integer),
 )

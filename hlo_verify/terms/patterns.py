@@ -14,7 +14,8 @@ side is a function whose arguments are
 The right side has terms and numbers added, multiplied, negated and compared (a truth value is 0 or 1), and functions
 of them. `f`, on either side, is one function after the other that the law is of. A condition compares numbers, or asks
 a predicate of `CONDITIONS` about terms. A law whose left side is no such pattern has `by`: a function that finds it
-among the arguments and replaces it. Its condition is about a whole argument, written as on the left side:
+among the arguments and replaces it. Its condition is about a whole argument, written as on the left side; one about
+letters (`a > 0`) is asked by that function:
 
     Law("...",  "exponential(a + b)",  "exponential(a) * exponential(b)",  "is_factor(a + b)",  by=...)
 """
@@ -125,7 +126,8 @@ class Language:
             return Rule(law, _finder(function, left), holds, self._term(parsed(law.right)))
         by = law.by
         whole = {ast.unparse(argument): n for n, argument in enumerate(left.args)}
-        holds = None if is_shared else self._condition(law.when, whole)
+        is_asked = not is_shared and _is_about_arguments(law.when, whole)
+        holds = self._condition(law.when, whole) if is_asked else None
         return Rule(law, lambda args: {"args": args}, holds, lambda found: by(function, found["args"]), not is_shared)
 
     def _condition(self, text: str, whole: Mapping[str, int]) -> Callable[[Found], bool] | None:
@@ -169,6 +171,12 @@ class Language:
             factor = _number(node.left)
             return lambda found: scale(b(found), plain(Fraction(factor(found))))
         return lambda found: times(a(found), b(found))
+
+
+def _is_about_arguments(text: str, whole: Mapping[str, int]) -> bool:
+    """Whether a condition asks about whole arguments; what replaces the left side asks for any other."""
+    node = parsed(text) if text else None
+    return isinstance(node, ast.Call) and all(ast.unparse(argument) in whole for argument in node.args)
 
 
 def parsed(text: str) -> ast.expr:

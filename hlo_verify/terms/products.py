@@ -9,7 +9,8 @@ from typing import Any
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import guards
+from hlo_verify.terms import guards, half_lines
+from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
@@ -127,8 +128,15 @@ def expanded(a: Poly, b: Poly) -> Poly:
     for ma, ca in a.items:
         for mb, cb in b.items:
             product = multiply_monomials(ma, mb)
-            if product is not None:
+            if product is None:
+                continue
+            squared = powers_of.squared_roots(product)
+            if squared is None:
                 terms[product] = terms.get(product, 0) + ca * cb
+                continue
+            rest, base, n = squared
+            for mono, c in expanded(make_poly(((rest, 1),)), power_of(base, n)).items:
+                terms[mono] = terms.get(mono, 0) + ca * cb * c
     return build(terms)
 
 
@@ -203,6 +211,10 @@ def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
                 del powers[atom]
     if pending and not _add_guards(powers, pending):
         return None
+    related = [a for a in powers if a.__class__ is Apply and (a.power is not None or a.half is not None)]
+    if related:
+        powers_of.joined(powers, related)
+        half_lines.joined(powers, related)
     mono = tuple(sorted(powers.items(), key=lambda item: item[0].uid))
     return simplify_under_guards(mono)
 

@@ -22,8 +22,8 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 from hlo_verify.memory import per_session
-from hlo_verify.terms import doubts
-from hlo_verify.terms.functions import Function
+from hlo_verify.terms import doubts, half_lines, powers
+from hlo_verify.terms.functions import INVERSE, SQRT, Function
 
 Number = int | Fraction
 
@@ -81,7 +81,7 @@ class Read:
 class Apply:
     """`function(args)`: equal arguments give equal results."""
 
-    __slots__ = ("args", "boolean", "doubt", "free", "function", "skey", "uid", "weight")
+    __slots__ = ("args", "boolean", "doubt", "free", "function", "half", "power", "skey", "uid", "weight")
     function: Function
     args: tuple[Poly, ...]
     free: frozenset[Var]
@@ -90,6 +90,10 @@ class Apply:
     boolean: bool
     doubt: int
     weight: int
+    power: tuple[Poly, Fraction] | None
+    """What a root or an inverse is a power of, and which (`powers`)."""
+    half: Poly | None
+    """What it is the sign, or the positive part, of (`half_lines`)."""
 
     def __repr__(self) -> str:
         return f"{self.function}({', '.join(map(repr, self.args))})"
@@ -287,8 +291,11 @@ def make_apply(function: Function, args: tuple[Poly, ...]) -> Apply:
             mix(str(function), *(sorted(keys) if function.properties.commutative else keys)),
         )
         found.boolean = function.properties.truth
-        found.weight = 1 + sum(a.weight for a in args)
         found.doubt = doubts.of_function(function, args)
+        found.power, found.half = powers.base_of(function, args), half_lines.side_of(function, args)
+        found.weight = 1 + sum(a.weight for a in args)
+        if function == INVERSE and isinstance(args[0].atom, Apply) and args[0].atom.function == SQRT:
+            found.weight = args[0].atom.weight  # an inverse root weighs no more than a root
         known[key] = found
         if found.doubt & doubts.INFINITE:
             found.doubt = doubts.reaching(found)

@@ -22,6 +22,7 @@ from hlo_verify.passes.recheck.shape_reduction import Instance, reduce
 from hlo_verify.passes.recheck.transcribe import BEST
 from hlo_verify.passes.recheck.z3_formulas import Z3
 from hlo_verify.passes.recheck.z3_terms import operands
+from hlo_verify.terms.functions import LOG, SQRT, real
 from hlo_verify.terms.padding import KIND as PADDING
 
 ELEMENTS = 64
@@ -131,8 +132,17 @@ def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
     return False
 
 
-def _picks(graph: Graph) -> bool:
-    return any(node[0] == "call" and node[1] in BEST for node in graph.nodes)
+NAMES = dict.fromkeys(BEST, "the index of the best of pairs") | {
+    LOG: "a logarithm",
+    SQRT: "a root",
+    real("power"): "a power",
+}
+"""Functions that Z3 knows too little of for a difference that it finds, and numbers do not show."""
+
+
+def _name(graph: Graph) -> str | None:
+    """What is no more than a name to Z3."""
+    return next((NAMES[node[1]] for node in graph.nodes if node[0] == "call" and node[1] in NAMES), None)
 
 
 class Outcome(enum.StrEnum):
@@ -210,8 +220,9 @@ def _answer(task: Task) -> Finding:
     found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
         return Finding(Outcome.EQUAL, kept=posed.kept, is_whole=posed.is_whole)
-    if isinstance(found, Different) and not differs and _picks(question.graph):
-        return Finding(Outcome.UNDECIDED, "the index of the best of pairs is no more than a name to Z3")
+    name = _name(question.graph)
+    if isinstance(found, Different) and not differs and name is not None:
+        return Finding(Outcome.UNDECIDED, f"{name} is no more than a name to Z3")
     if isinstance(found, Different):
         return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
     if expanded:

@@ -13,7 +13,7 @@ from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.passes.recheck.z3_terms import operands
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms.functions import INVERSE, LOG
+from hlo_verify.terms.functions import INVERSE, LOG, SQRT, real
 
 TOLERANCE = 1e-7
 
@@ -126,7 +126,11 @@ class Guess:
             return max(zip(args[::2], args[1::2], strict=True), key=lambda pair: (sign * pair[0], -pair[1]))[1]
         if name == str(INVERSE):
             return 1 / args[0]
-        if name == str(LOG) and args[0] > 0:
+        if name == str(LOG):
             return 16 * math.log(args[0])
+        if name == str(SQRT):
+            return math.sqrt(args[0])
+        if name == str(real("power")):
+            return math.pow(*args)
         k = self._noise(name) + 0.5
         return 1.3 + math.sin(k + sum((k + 0.3 * n) * a / (1 + abs(a) / 8) for n, a in enumerate(args)))

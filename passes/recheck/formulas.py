@@ -6,7 +6,7 @@ Whether two formulas are equal is for Z3 to say (`equality.backend`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import gcd, lcm, trunc
 
@@ -211,15 +211,15 @@ class Graph(Nodes):
             exponent = self.value(args[1])
             if exponent is not None and exponent in range(POWERS + 1):
                 return self.multiply([args[0]] * int(exponent))
+            if exponent is not None and exponent.denominator <= 2 and -POWERS <= exponent <= POWERS:
+                return self._power(args[0], Fraction(exponent))
         if function.name == "truncate":
             low, high = INTEGER_RANGES[function.gives]
             number = self.value(args[0])
             if number is not None and low <= number <= high:
                 return self.number(trunc(number))
-        if function == real("abs"):
-            known = self.value(args[0])
-            if known is not None:
-                return self.number(known if known > 0 else -known)
+        if function.is_real and function.name in MADE_OF_OTHERS and not function.attributes:
+            return MADE_OF_OTHERS[function.name](self, args[0])
         if function.name in COMMUTATIVE:
             args = sorted(args)
         expanded = [self.expand(n) for n in args]
@@ -229,6 +229,15 @@ class Graph(Nodes):
             return self.zero if odd and plain[0] == self.zero else self._node(("call", function, tuple(plain)))
         turned = self._node(("call", function, (self._scaled(plain[0], -1), *plain[1:])))
         return self._scaled(turned, -1) if odd else turned
+
+    def _power(self, base: Node, exponent: Fraction) -> Node:
+        """A negative power, or half of one."""
+        factors = [base] * int(abs(exponent))
+        if exponent.denominator == 2:
+            factors.append(self.call(SQRT, [base]))
+        if exponent < 0:
+            factors = [self.call(INVERSE, [n]) for n in factors]
+        return self.multiply(factors)
 
     def _is_odd(self, function: Function, args: Sequence[Node]) -> bool | None:
         """Whether `f(-x) = -f(x)`; False if it is `f(x)`, None if it is neither."""
@@ -285,6 +294,30 @@ class Graph(Nodes):
         rest = self.multiply([n, *(self.power(e, -1) for e in common)])
         parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
         return self.add([*parts, (self.call(LOG, [rest]), 1)])
+
+
+def _inverse_root(graph: Graph, x: Node) -> Node:
+    return graph.call(INVERSE, [graph.call(SQRT, [x])])
+
+
+def _logistic(graph: Graph, x: Node) -> Node:
+    opposite = graph.call(EXPONENTIAL, [graph._scaled(x, -1)])
+    return graph.call(INVERSE, [graph.add([(graph.one, 1), (opposite, 1)])])
+
+
+def _complement(graph: Graph, x: Node) -> Node:
+    return graph.add([(graph.one, 1), (graph.call(real("erf"), [x]), -1)])
+
+
+MADE_OF_OTHERS: dict[str, Callable[[Graph, Node], Node]] = {
+    "abs": lambda graph, x: graph.extremum("max", [x, graph._scaled(x, -1)]),
+    "rsqrt": _inverse_root,
+    "log_plus_one": lambda graph, x: graph.call(LOG, [graph.add([(graph.one, 1), (x, 1)])]),
+    "exponential_minus_one": lambda graph, x: graph.add([(graph.call(EXPONENTIAL, [x]), 1), (graph.one, -1)]),
+    "logistic": _logistic,
+    "erfc": _complement,
+}
+"""Functions of a real number by what they are made of."""
 
 
 def common_measure(values: Iterable[Fraction]) -> Fraction:

@@ -10,6 +10,7 @@ from typing import Any
 from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms.functions import SQRT
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
 
@@ -119,6 +120,10 @@ class _Writer:
             args = [self.done[m] for m in node[2]]
             name = self._declare(f"|f {node[1]} {len(args)}|", ["Real"] * len(args), "Real")
             text = self._define(n, f"({name} {' '.join(args)})", "Real") if args else name
+            if node[1] == SQRT:
+                self.axioms.append(
+                    f"(assert (or (< {args[0]} 0.0) (and (>= {text} 0.0) (= (* {text} {text}) {args[0]}))))"
+                )
             if self.graph.is_boolean(n):
                 self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
             return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ from hlo_verify.terms.used import counts
 from tests.support import law_meanings
 from tests.support.functions import bounds
 from tests.support.functions import function as function_of
+from tests.support.law_draws import DRAWN, HOLDS, USUAL
 from tests.support.law_meanings import Balls, Reals, Terms, agree, ball, evaluated
 
 BY_NAME = {law.name: law for law in TABLE}
@@ -155,14 +156,6 @@ def _of_bits(law: Law, function: str, with_condition: bool) -> bool:
     return _is_satisfiable(condition, x > -600, x < 600, held != right)
 
 
-HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
-    "exponential of minus infinity": lambda at: at["a"] is NAN or at["a"].is_finite(),
-    "exponential of a sum": lambda at: at["a"].is_finite() and at["b"].is_finite(),
-    extremum_laws.INFINITE: lambda at: at["a"] is NAN or at["a"].is_finite(),
-}
-"""Conditions of numbers."""
-
-
 def _of_balls(law: Law, function: str, with_condition: bool) -> bool:
     draw = random.Random(f"{law.name} {function}")
     special = [INFINITY, MINUS_INFINITY, NAN]
@@ -223,6 +216,18 @@ class Draw:
     def number(self) -> Poly:
         return number(self.of.choice([point for point in POINTS if point not in (0, 1)]))
 
+    def positive_number(self) -> Poly:
+        return number(self.of.choice([point for point in POINTS if point > 1]))
+
+    def square(self) -> Poly:
+        return number(self.of.choice(POINTS) ** 2)
+
+    def half(self) -> Poly:
+        return number(Fraction(2 * self.of.randrange(-3, 4) + 1, 2))
+
+    def negative_power(self) -> Poly:
+        return number(self.of.randrange(-4, 0))
+
     def whole(self) -> Poly:
         return number(self.of.randrange(-300, 300))
 
@@ -236,6 +241,9 @@ class Draw:
         v = expr.fresh("v", 2)
         self.variables[v] = self.of.randrange(2)
         return algebra.of_index(expr.of_var(v))
+
+    def positive(self) -> Poly:
+        return apply(function_of("cosh:real->real"), (self.real(),))
 
     def sum(self) -> Poly:
         return algebra.add(self.real(), algebra.scale(self.real(), 3))
@@ -262,30 +270,6 @@ class Draw:
 
     def doubtful(self) -> Poly:
         return getattr(self, self.of.choice(("infinite", "undefined")))()  # type: ignore[no-any-return]
-
-
-USUAL = dict.fromkeys("abc", "real") | dict.fromkeys("km", "number") | {"n": "power", "p": "truth"}
-
-DRAWN: dict[str, dict[str, str]] = {
-    "exponential of minus infinity": {"a": "any"},
-    "exponential of a sum": {"a": "number_or_none"},
-    "exponential of a choice": {"a": "doubtful"},
-    "exponential known by name": {"a": "infinity"},
-    "exponential no more known by name": {"a": "any"},
-    "inverse of a product": {"a": "any"},
-    "inverse of a multiple": {"a": "sum"},
-    "a multiple is positive": {"a": "any"},
-    "a multiple is zero": {"a": "any"},
-    "multiplication known by name": {"a": "any"},
-    "0 times a number": {"a": "number_or_none"},
-    extremum_laws.NESTED: {"a": "any"},
-    extremum_laws.INTEGER: {"n": "byte", "m": "whole"},
-    extremum_laws.INFINITE: {"a": "any"},
-    extremum_laws.NEUTRAL: {"a": "any"},
-    machine.WRAPPED: {"k": "whole"},
-    machine.FITS: {"n": "place"},
-}
-"""What the letters of a law stand for, where it is not the usual."""
 
 
 def built(text: str, given: Mapping[str, Poly], function: str) -> Poly:

@@ -72,7 +72,7 @@ def integer(draw: Draw, where: Space, known: Data) -> Numbered:
 
 
 def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
-    if name in ("inverse", "log", "sqrt"):
+    if name in ("inverse", "log", "sqrt", "rsqrt:real->real", "log_plus_one:real->real"):
         return [positive(draw, where, known)]
     if name == "power:real->real":
         exponent = draw(st.integers(-3, 3))

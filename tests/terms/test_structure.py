@@ -20,6 +20,7 @@ from hlo_verify.memory import Memory
 from hlo_verify.terms.laws import TABLE
 from hlo_verify.terms.structure import REWRITINGS
 from hlo_verify.terms.used import counts
+from tests.support import scalar_structures as scalar_structures
 from tests.support.law_meanings import machine
 from tests.support.structural_laws import (
     HIGH,
@@ -70,6 +71,9 @@ class Without:
 
 
 WITHOUT = {
+    "powers of one base": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
+    "powers of a positive base": Without("cancels and signs.of(base) != signs.POSITIVE", "False"),
+    "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "factor of a sum": Without(" or item[0] in selected", ""),
     "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums.eliminated"),
     "part of a range": Without("c == 1 and not rest.items", "c == 1"),

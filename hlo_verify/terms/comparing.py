@@ -1,0 +1,76 @@
+"""Choices by comparing what is chosen from: they are extrema.
+
+[a > b] a + [not a > b] b  =  maximum(a, b)        [a > b] 1/a + [not a > b] 1/b  =  1/maximum(a, b)
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hlo_verify.terms import signs
+from hlo_verify.terms.addition import difference, scale
+from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, POSITIVE
+from hlo_verify.terms.patterns import leading
+from hlo_verify.terms.term import ONE, Apply, Number, Poly, number
+from hlo_verify.terms.used import used
+
+
+def chosen(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """`condition ? a : b` as an extremum of real numbers; None where it is none."""
+    from hlo_verify.terms.laws import apply  # laws are made of products, as is what is chosen
+
+    compared = _compared(condition)
+    if compared is None or a.doubt or b.doubt:
+        return None if compared is None else _inverse(condition, a, b)
+    q, holds = compared
+    first, second = (a, b) if holds else (b, a)
+    k = ratio(difference(first, second), q)
+    if k is None:
+        return _inverse(condition, a, b)
+    used("choice by comparison")
+    return apply(MAXIMUM if k > 0 else MINIMUM, (a, b))
+
+
+def _compared(condition: Poly) -> tuple[Poly, bool] | None:
+    """The number that a condition asks to be positive, or (False) not to be."""
+    atom, holds = condition.atom, True
+    if atom is None:
+        atom, holds = difference(ONE, condition).atom, False
+    if not isinstance(atom, Apply) or atom.function != POSITIVE or atom.args[0].doubt:
+        return None
+    return atom.args[0], holds
+
+
+def ratio(p: Poly, q: Poly) -> Number | None:
+    """The number that p is a multiple of q by; None if it is none."""
+    if not p.items or not q.items or len(p.items) != len(q.items):
+        return None
+    k = Fraction(leading(p)) / Fraction(leading(q))
+    return k if scale(q, k) is p else None
+
+
+def _inverse(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """A choice of inverses as the inverse of a choice, if that is an extremum that is never 0."""
+    from hlo_verify.terms.laws import apply
+
+    tops = [_inverted(p) for p in (a, b)]
+    if None in tops or all(p.constant is not None for p in (a, b)):
+        return None
+    x, y = (p for p in tops if p is not None)
+    found = None if x.doubt or y.doubt else chosen(condition, x, y)
+    if found is None or found.doubt or signs.of(found) & signs.ZERO:
+        return None
+    return apply(INVERSE, (found,))
+
+
+def _inverted(p: Poly) -> Poly | None:
+    """What a number, or a multiple of an inverse, is the inverse of."""
+    c = p.constant
+    if c is not None:
+        return number(1 / Fraction(c)) if c else None
+    if len(p.items) != 1 or len(p.items[0][0]) != 1:
+        return None
+    ((atom, n),), k = p.items[0]
+    if n != 1 or not isinstance(atom, Apply) or atom.function != INVERSE:
+        return None
+    return scale(atom.args[0], 1 / Fraction(k))

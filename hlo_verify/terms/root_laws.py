@@ -1,0 +1,214 @@
+"""Roots, powers and logarithms of products: laws of the table in `laws`.
+
+A root of a product is the product of the roots where all factors but one are known not to be negative, and a logarithm
+is the sum of the logarithms where all but one are positive.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from hlo_verify.limits import allows
+from hlo_verify.terms import signs
+from hlo_verify.terms.addition import build, plain, scale
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.factors import Factors, apart, is_exponential, is_never_negative
+from hlo_verify.terms.functions import ABS, EXPONENTIAL, INVERSE, LOG, SQRT, Function
+from hlo_verify.terms.patterns import leading
+from hlo_verify.terms.products import add, expanded, multiply, power, times
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
+from hlo_verify.terms.used import used
+
+Arguments = tuple[Poly, ...]
+
+ROOT_OF_PRODUCT = "square root of a product"
+ROOT_OF_SQUARE = "square root of a square"
+LOG_OF_EXPONENTIAL = "logarithm of an exponential"
+LOG_OF_PRODUCT = "logarithm of a product"
+LOG_OF_MULTIPLE = "logarithm of a multiple"
+LOG_OF_INVERSE = "logarithm of an inverse"
+
+
+def exact_root(c: Number) -> Fraction | None:
+    """The rational number that a number is the square of."""
+    c = Fraction(c)
+    if c < 0:
+        return None
+    top, bottom = isqrt(c.numerator), isqrt(c.denominator)
+    return Fraction(top, bottom) if top * top == c.numerator and bottom * bottom == c.denominator else None
+
+
+def root_of_number(function: Function, args: Arguments) -> Poly | None:
+    """The root of a number that is a square; that of any other number is a function."""
+    c = args[0].constant
+    root = None if c is None else exact_root(c)
+    return None if root is None else number(root)
+
+
+def root_of_product(function: Function, args: Arguments) -> Poly | None:
+    """`sqrt(k**2 * a * b**2)` as `k * sqrt(a) * abs(b)`, where a is not negative."""
+    p = args[0]
+    if p.constant is not None or not p.items or p.doubt & INFINITE or not allows("expanded_terms", len(p.items)):
+        return None
+    factors, rest = apart(p)
+    k = abs(Fraction(leading(rest)))
+    root = exact_root(k)
+    if root is not None:
+        rest = scale(rest, 1 / k)
+    squared, rest = _squares(rest)
+    if not factors and not squared and root in (None, 1):
+        return None
+    used(ROOT_OF_SQUARE if squared else ROOT_OF_PRODUCT)
+    outside = number(root or 1)
+    for atom, n in {**factors, **squared}.items():
+        outside = times(outside, _root_of_power(atom, n))
+    left = None if rest.constant is None else exact_root(rest.constant)
+    return times(outside, of_atom(make_apply(SQRT, (rest,))) if left is None else number(left))
+
+
+def _squares(p: Poly) -> tuple[Factors, Poly]:
+    """The factors of one product whose roots are taken one by one: none is negative, or all powers are even."""
+    if len(p.items) != 1 or p.constant is not None or p.items[0][1] < 0:
+        return {}, p
+    mono, c = p.items[0]
+    if any(a.boolean or not isinstance(n, int) or n < 0 for a, n in mono):
+        return {}, p
+    fit = all(is_never_negative(a) or (n % 2 == 0 and not signs.of_atom(a) & signs.BEYOND) for a, n in mono)
+    if not fit or (len(mono) == 1 and mono[0][1] == 1 and c == 1):
+        return {}, p
+    return dict(mono), number(c)
+
+
+def _root_of_power(atom: Atom, n: Number) -> Poly:
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    if is_exponential(atom):
+        return make_poly(((((atom, plain(Fraction(n) / 2)),), 1),))
+    whole = power(of_atom(atom) if is_never_negative(atom) else apply(ABS, (of_atom(atom),)), int(n) // 2)
+    if n % 2 == 0:
+        return whole
+    if isinstance(atom, Apply) and atom.function == INVERSE:
+        return times(whole, apply(INVERSE, (apply(SQRT, atom.args),)))
+    return times(whole, of_atom(make_apply(SQRT, (of_atom(atom),))))
+
+
+def logarithm_of_number(function: Function, args: Arguments) -> Poly | None:
+    """`log(k)` as `-log(1/k)` for what is less than 1."""
+    from hlo_verify.terms.laws import apply
+
+    k = args[0].constant
+    return scale(apply(LOG, (number(1 / Fraction(k)),)), -1) if k is not None and 0 < k < 1 else None
+
+
+def logarithm_of_product(function: Function, args: Arguments) -> Poly | None:
+    """`log(k * a * b)` as `log(k) + log(a) + log(b)`, where k and a are positive."""
+    from hlo_verify.terms.laws import apply
+
+    p = args[0]
+    if p.constant is not None or not p.items:
+        return None
+    factors, rest = apart(p)
+    k = abs(Fraction(leading(rest)))
+    parts = [_logarithm_of_power(atom, n) for atom, n in factors.items() if rest.constant is None or p.atom is not atom]
+    if k != 1:
+        used(LOG_OF_MULTIPLE)
+        parts.append(apply(LOG, (number(k),)))
+    atom = p.atom
+    if isinstance(atom, Apply) and atom in factors and atom.function in (INVERSE, SQRT, EXPONENTIAL):
+        return _logarithm_of_power(atom, 1)
+    if not parts:
+        return None
+    return add(*parts, apply(LOG, (scale(rest, 1 / k),)))
+
+
+def _logarithm_of_power(atom: Atom, n: Number) -> Poly:
+    from hlo_verify.terms.laws import apply
+
+    if isinstance(atom, Apply) and atom.function == EXPONENTIAL:
+        used(LOG_OF_EXPONENTIAL)
+        return scale(atom.args[0], n)
+    used(LOG_OF_PRODUCT)
+    if isinstance(atom, Apply) and atom.function == INVERSE:
+        used(LOG_OF_INVERSE)
+        return scale(apply(LOG, atom.args), -n)
+    if isinstance(atom, Apply) and atom.function == SQRT:
+        return scale(apply(LOG, atom.args), Fraction(n) / 2)
+    return scale(of_atom(make_apply(LOG, (of_atom(atom),))), n)
+
+
+def is_half(p: Poly) -> bool:
+    """Whether a power is half of an odd number: a root, or the inverse of one, times whole powers."""
+    k = p.constant
+    return k is not None and Fraction(k).denominator == 2 and allows("multiplied_powers", abs(int(2 * k)))
+
+
+def root_as_power(function: Function, args: Arguments) -> Poly | None:
+    """`power(a, k)`, for half of an odd number k, by the root."""
+    from hlo_verify.terms.laws import apply
+
+    base, exponent = args
+    k = exponent.constant
+    if k is None or base.doubt & INFINITE:
+        return None
+    result, one = apply(SQRT, (base,)), base
+    if k < 0:
+        result, one = apply(INVERSE, (result,)), apply(INVERSE, (base,))
+    return _times_power(result, one, abs(int(k)))
+
+
+def negative_power(function: Function, args: Arguments) -> Poly | None:
+    """`power(a, -n)` by the inverse."""
+    from hlo_verify.terms.laws import apply
+
+    base, exponent = args
+    n = exponent.constant
+    if not isinstance(n, int) or n >= 0 or base.doubt & INFINITE or not allows("multiplied_powers", -n):
+        return None
+    return _times_power(ONE, apply(INVERSE, (base,)), -n)
+
+
+def _times_power(p: Poly, base: Poly, n: int) -> Poly:
+    for _ in range(n):
+        p = times(p, base)
+    return p
+
+
+def power_of_literal(function: Function, args: Arguments) -> Poly | None:
+    """`power(k, a)` as `exp(log(k) * a)`, for a positive number k."""
+    from hlo_verify.terms.laws import apply
+
+    k = args[0].constant
+    if k is None or k <= 0 or args[1].constant is not None or args[1].doubt & INFINITE:
+        return None
+    return apply(EXPONENTIAL, (multiply(apply(LOG, (args[0],)), args[1]),))
+
+
+def without_logarithms(p: Poly) -> tuple[Poly, Poly]:
+    """What exponentials of logarithms of positive terms are, and the rest of the exponent: `exp(a + log(b))` is
+    `exp(a) * b`."""
+    from hlo_verify.terms.laws import apply
+
+    outside: Poly = ONE
+    rest: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        base = _base_of_logarithm(mono, c)
+        if base is None:
+            rest[mono] = c
+            continue
+        whole, odd = divmod(abs(Fraction(c) * 2), 2)
+        parts = [base] * int(whole) + [apply(SQRT, (base,))] * int(odd)
+        for part in parts:
+            outside = expanded(outside, part if c > 0 else apply(INVERSE, (part,)))
+    return outside, build(rest)
+
+
+def _base_of_logarithm(mono: Monomial, c: Number) -> Poly | None:
+    """What an exponent is the logarithm of, or a multiple that is a root and a whole power; None of others."""
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
+    if not isinstance(atom, Apply) or atom.function != LOG or atom.args[0].constant is not None:
+        return None
+    twice, base = Fraction(c) * 2, atom.args[0]
+    if twice.denominator != 1 or not allows("multiplied_powers", abs(int(twice))) or base.doubt & INFINITE:
+        return None
+    return base if signs.of(base) == signs.POSITIVE else None

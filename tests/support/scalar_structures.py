@@ -1,0 +1,93 @@
+"""Instances of the laws of products of roots, inverses and signs, and of choices by comparing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from hlo_verify.terms import algebra
+from hlo_verify.terms.comparing import chosen
+from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import INVERSE, POSITIVE, SQRT, real
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import ONE, Poly, number
+from tests.support.expressions import Array
+from tests.support.structural_laws import Case, at, instance
+
+
+def some(case: Case, *values: int) -> tuple[Poly, int]:
+    """An element that is one of some values."""
+    source, _ = case.make()
+    value = case.random.choice(values)
+    case.known.tensors[source] = np.asarray(value, dtype=object)
+    return at(source), value
+
+
+@instance("powers of one base")
+def _roots(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -4, 4, 9)
+    base = x if case.random.random() < 0.5 else apply(real("abs"), (x,))
+    value = value if base is x else abs(value)
+    inverse = apply(INVERSE, (apply(SQRT, (base,)),))
+    wanted = 1 / value if value > 0 else math.nan
+    return algebra.expanded(inverse, inverse), case.each(lambda i, j: wanted)
+
+
+@instance("powers of a positive base")
+def _cancelled(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, 0, 1, 3)
+    base = apply(real("abs"), (x,))
+    if case.random.random() < 0.5:
+        base, value = named(algebra.add(base, number(1)), ""), value + 1
+    inverse = apply(INVERSE, (apply(SQRT, (base,)),))
+    wanted = math.sqrt(value) if value else math.nan
+    return algebra.expanded(base, inverse), case.each(lambda i, j: wanted)
+
+
+@instance("square of a root")
+def _squared(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -1, 1, 3)
+    square = case.random.random() < 0.5
+    base = algebra.add(algebra.multiply(x, x) if square else x, number(Fraction(1, 2)))
+    value = (value**2 if square else value) + Fraction(1, 2)
+    root = apply(SQRT, (base,))
+    return algebra.expanded(root, root), case.each(lambda i, j: value if value > 0 else math.nan)
+
+
+@instance("square of an absolute value")
+def _absolute_square(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -3, 0, 2)
+    found, n = ONE, case.random.randrange(2, 5)
+    for _ in range(n):
+        found = algebra.times(found, apply(real("abs"), (x,)))
+    return found, case.each(lambda i, j: abs(value) ** n)
+
+
+@instance("what its sign selects")
+def _positive_part(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -3, 0, 2)
+    n = case.random.randrange(1, 4)
+    found = algebra.multiply(apply(POSITIVE, (x,)), algebra.power(x, n))
+    return found, case.each(lambda i, j: max(value, 0) ** n)
+
+
+@instance("choice by comparison")
+def _chosen(case: Case) -> tuple[Poly, Array]:
+    (x, one), (y, other) = some(case, -3, 0, 2), some(case, -3, 0, 3)
+    compared = apply(POSITIVE, (algebra.scale(algebra.subtract(x, y), case.random.choice((2, -2))),))
+    condition = compared if case.random.random() < 0.5 else algebra.logical_not(compared)
+    found = chosen(condition, x, y)
+    assert found is not None
+    held = case.value(condition)
+    return found, case.each(lambda i, j: one if held[i, j] else other)
+
+
+@instance("choice by comparison")
+def _chosen_inverse(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -3, 0, 1, 2)
+    condition = apply(POSITIVE, (algebra.subtract(x, ONE),))
+    found = chosen(condition, apply(INVERSE, (x,)), ONE)
+    assert found is not None
+    return found, case.each(lambda i, j: Fraction(1, value) if value > 1 else 1)
