@@ -331,17 +331,6 @@ def _machine(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: int(a <= c * ((ns[i] + k * j + more - LOW) % 256 + LOW) + m * i <= a + 9))
 
 
-@instance("machine value in a condition")
-def _machine_part(case: Case) -> tuple[Poly, Array]:
-    (n, ns), k = case.make(6, dtype="i8"), case.random.choice((-3, 3))
-    case.known.tensors[n] = ns = np.asarray([case.random.choice((LOW, HIGH, 0, 5)) for _ in range(6)], dtype=object)
-    total = algebra.add(at(n, case.i), algebra.of_index(expr.scale(case.j, k)))
-    a, sign = case.random.choice((LOW, LOW + 6, 0, HIGH - 9)), case.random.choice((1, -1))
-    form = expr.add(expr.scale(algebra.as_index(total, LOW, HIGH), sign), case.i)
-    found = guards.interval(form, a, a + 3)
-    return found, case.each(lambda i, j: int(a <= sign * ((ns[i] + k * j - LOW) % 256 + LOW) + i <= a + 3))
-
-
 @instance("low digits in a condition")
 def _low(case: Case) -> tuple[Poly, Array]:
     a, b = case.random.randrange(-2, 12), case.random.randrange(6, 24)
