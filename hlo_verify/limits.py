@@ -48,7 +48,8 @@ class Limits:
     turns_apart: int = 16
     """Sums, turn by turn, that one sum is taken apart into."""
     network_steps: int = 60_000
-    """Steps (products rewritten, factors looked at) of comparing a result as a sum of products."""
+    """Steps (products rewritten, factors looked at) of comparing results as sums of products, all together, but for
+    those that turn out to be equal."""
     total_steps: int = 8000
     """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""
     vain_comparisons: int = 16

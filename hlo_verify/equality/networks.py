@@ -30,9 +30,10 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import ONE, Apply, Atom, Number, Poly, Read, Tensor
 
 
-def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = ONE) -> bool:
-    """Whether two terms are equal as sums of products wherever `inside` (a product of guards) holds."""
-    steps = Steps(session.limits.network_steps)
+def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = ONE, steps: Steps | None = None) -> bool:
+    """Whether two terms are equal as sums of products wherever `inside` (a product of guards) holds; `steps` are those
+    that it may take."""
+    steps = Steps(session.limits.network_steps) if steps is None else steps
     sides = algebra.expanded(inside, found), algebra.expanded(inside, expected)
     try:
         return _holds(Question(*sides, as_written(sides[0]), as_written(sides[1])), frozenset(), session, steps)

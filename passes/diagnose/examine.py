@@ -111,7 +111,7 @@ def _examine(
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:
-        outcome.stages.effort.left = min(outcome.stages.effort.left, session.limits.known_wrong_steps)
+        outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
     otherwise = OtherReadings(logical, partitioned, placed, session)
@@ -138,7 +138,8 @@ def _results(
         left, answered = effort.left, len(effort.unanswered)
         try:
             session.check()
-            result = _compare(n, name, outcome, placed[n], names, None if n in wrong else otherwise, findings)
+            readings = None if wrong or given_up else otherwise
+            result = _compare(n, name, outcome, placed[n], names, n in wrong, readings, findings)
         except TimeUpError:
             is_proved = not open_obligations(n, name, outcome, placed[n], decide=False)
             result = Result(n, name, Verdict.PROVED if is_proved else Verdict.UNKNOWN)
@@ -162,12 +163,13 @@ def _compare(
     outcome: Outcome,
     sharding: Sharding,
     names: tuple[int, int],
+    is_wrong: bool,
     otherwise: OtherReadings | None,
     findings: Findings,
 ) -> Result:
     """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read
-    `otherwise` of a result that is known to differ."""
-    open_ = open_obligations(n, name, outcome, sharding, decide=otherwise is not None)
+    `otherwise` of a module that is known to be wrong: that takes a walk for each way of reading."""
+    open_ = open_obligations(n, name, outcome, sharding, decide=not is_wrong)
     if not open_ or (otherwise is not None and otherwise.prove(n)):
         return Result(n, name, Verdict.PROVED)
     finding = findings.about(*names, *open_[0])

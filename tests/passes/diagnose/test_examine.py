@@ -1,0 +1,51 @@
+"""What a module that is wrong may cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify.passes.diagnose.examine import examine
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove import stages
+from hlo_verify.passes.prove.prove import OtherReadings
+from hlo_verify.program.ir import Module
+from hlo_verify.session import Session
+from tests.support.pairs import REPLICATED, module, on
+
+KIND = "tensor<4xf32>"
+
+
+def several(function: str, count: int = 3) -> Module:
+    """A module of so many results, all of that function of an argument."""
+    placed = f"{KIND} {on(REPLICATED)}"
+    lines = [f"%y{n} = stablehlo.{function} %x{n} : {KIND}" for n in range(count)]
+    results = ", ".join(f"%y{n}" for n in range(count))
+    end = f"return {results} : {', '.join([KIND] * count)}"
+    arguments = ", ".join(f"%x{n}: {placed}" for n in range(count))
+    return load(module(arguments, ", ".join([placed] * count), "\n".join([*lines, end]), 1))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_sums_of_products_are_compared_with_what_other_results_left(
+    is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def same(found: object, expected: object, session: Session, inside: object, steps: stages.Steps) -> bool:
+        asked.append(steps.left)
+        steps.left -= session.limits.network_steps // 2
+        return False
+
+    monkeypatch.setattr(stages, "same_network", same)
+    examine(several("sine"), several("cosine"), differing=lambda left: {1} if is_known else set())
+    most = Session().limits.network_steps
+    assert asked == ([most // stages.SHARE_NETWORK] if is_known else [most, most // 2])
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_loops_of_modules_that_are_wrong_are_read_in_one_way(is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(OtherReadings, "prove", lambda self, n: asked.append(n))
+    differing = {1} if is_known else set[int]()
+    examine(several("sine", 6), several("cosine", 6), differing=lambda left: differing)
+    assert asked == ([] if is_known else [0, 1, 2, 3])
