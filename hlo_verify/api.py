@@ -352,7 +352,9 @@ def _rechecked(
     from hlo_verify.passes.recheck.recheck import recheck
     from hlo_verify.report import together
 
-    found = together([recheck(*pair, jobs=jobs, deadline=deadline, progress=progress) for pair in pairs])
+    apart = [result.index for result in report.results if result.by_device]
+    checks = (recheck(*pair, jobs=jobs, deadline=deadline, progress=progress, by_device=apart) for pair in pairs)
+    found = together(list(checks))
     results = report.results
     if found.disagreements:  # nothing is proved by a prover that is wrong somewhere
         reason = "internal error: a second check of the proof disagrees with it"

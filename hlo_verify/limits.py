@@ -74,6 +74,12 @@ class Limits:
     are: a second or two."""
     unrolled_turns: int = 64
     """Iterations of a loop without a counterpart that are written out: terms grow with every one."""
+    turns_by_device: int = 64
+    """Iterations of a loop that are written out where every device is looked at by itself."""
+    operations_apart: int = 30_000
+    """Operations that are worked out there, each on what one device holds in one iteration: a second for some 2000."""
+    blocks_by_device: int = 4096
+    """Blocks of one device's part of a result that are compared there one by one."""
     solver_steps: int = 500_000
     """Steps of Z3, as it counts them (`rlimit`), for one question about guards and offsets: half a second."""
     solver_megabytes: int = 1024
@@ -139,6 +145,10 @@ class Limits:
     replayed_devices: int = 64
     """Devices of such a module."""
 
+    devices_apart: int = 64
+    """Devices that are looked at one by one, where a proof for all of them at once fails."""
+    nested_apart: int = 48
+    """Atoms in a term, written out, past which it is given a name there."""
     table_elements: int = 1 << 16
     """Elements of an integer constant that is read as a table of indices. This one and those below say what form a term
     has: of two modules in one form more are equal than of two that are written out further, so that no effort changes
@@ -224,6 +234,8 @@ _SAME_FOR_ALL = {
     "interval_elements",
     "replayed_elements",
     "replayed_devices",
+    "devices_apart",
+    "nested_apart",
 }
 
 _NAMES = [each.name for each in fields(Limits)]

@@ -110,6 +110,8 @@ class Result:
     code: Code | None = None
     witness: Witness | None = None
     spent: Spent | None = None
+    by_device: bool = False
+    """Whether it is proved for each device by itself, and not for all of them at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ ROOMS += ("passes/place", "passes/prove", "passes/chain")
 """The rooms in which a proof is found or not: how long something is tried, or how far a rule is carried, is a limit."""
 
 NO_LIMITS = {
+    "SORTED_BY": "which of several orders terms are tried in",
     "ANY": "a set of signs",
     "BEYOND": "a set of signs",
     "COST": "what one question counts for",

@@ -66,7 +66,8 @@ def _reduce(reducer: str, member: Var, term: Poly) -> Poly:
     return reduce_terms(reducer, [member], term) if best is None else best
 
 
-def _reducer(op: Op, context: Context) -> str:
+def reducer_of(op: Op, context: Context) -> str:
+    """The reducer of a collective. Raises `UnsupportedError` for one that is not recognised."""
     reducer = monoid(op.regions[0], context)
     if reducer is None:
         raise UnsupportedError(f"{op.name} with a reducer that is not recognised", Unsupported.REGION)
@@ -86,7 +87,7 @@ def sum_over_group(value: Value, dtype: str, groups: Members, device: Var) -> Po
 
 
 def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
-    reducer = _reducer(op, context)
+    reducer = reducer_of(op, context)
     device = device_of(context)
     groups = even_groups(op, context, ordered=False)
     return [
@@ -99,7 +100,7 @@ def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _reduce_scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
-    reducer = _reducer(op, context)
+    reducer = reducer_of(op, context)
     device = device_of(context)
     groups = even_groups(op, context)
     k = op.attributes["scatter_dimension"]
@@ -169,9 +170,13 @@ def _all_to_all_of_tuple(op: Op, args: list[Value], context: Context) -> list[Va
     return results
 
 
-def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """A device with a source receives its value; one without receives zeros."""
-    device = device_of(context)
+def sources_of(op: Op, context: Context) -> dict[int, int]:
+    """From which device each receives, of those that receive anything. Raises `UnsupportedError` where that is not said
+    of each device once."""
+    if op.name == "collective_broadcast":
+        if op.attributes.get("has_dynamic_root"):
+            raise UnsupportedError("collective_broadcast from members that an operand says", Unsupported.USE)
+        return {member: group[0] for group in process_groups(op, context) for member in group}
     partitions, replicas = context.partitions, context.replicas
     sources: dict[int, int] = {}
     pairs = [(int(source), int(target)) for source, target in op.attributes["source_target_pairs"]]
@@ -187,15 +192,14 @@ def _collective_permute(op: Op, args: list[Value], context: Context) -> list[Val
             sources |= {r * partitions + target: r * partitions + source for r in range(replicas)}
         else:  # cross_replica
             sources |= {target * partitions + p: source * partitions + p for p in range(partitions)}
-    return [Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)]
+    return sources
 
 
-def _collective_broadcast(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """Every member of a group receives its first member's value; a device in no group receives zeros."""
-    if op.attributes.get("has_dynamic_root"):
-        raise UnsupportedError("collective_broadcast from members that an operand says", Unsupported.USE)
+def _forwarded(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """A device with a source receives its value, in a broadcast that of its group's first member; one without receives
+    zeros."""
     device = device_of(context)
-    sources = {member: group[0] for group in process_groups(op, context) for member in group}
+    sources = sources_of(op, context)
     return [Value(result, receive(value.term, sources, device)) for result, value in zip(op.types, args, strict=True)]
 
 
@@ -207,6 +211,6 @@ RULES: dict[str, Rule] = {
     "all_gather": _all_gather,
     "all_to_all": _all_to_all,
     "mhlo.all_to_all": _all_to_all_of_tuple,
-    "collective_permute": _collective_permute,
-    "collective_broadcast": _collective_broadcast,
+    "collective_permute": _forwarded,
+    "collective_broadcast": _forwarded,
 }

@@ -6,6 +6,7 @@ all that it carries has one (`running`), and else unrolled where its iterations 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
@@ -18,6 +19,7 @@ from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_ind
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.op_families import communicates
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import Poly
 
 SHORT = 4
 """A loop of no more iterations that is matched in part is unrolled instead."""
@@ -107,16 +109,8 @@ def _unrolled(op: Op, args: list[Value], context: Context, shape: Shape) -> list
 
 
 def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """A selection among the branches' results; the last branch for an index out of range."""
+    """A selection among the branches' results."""
     (index,) = args[:1]
-    count = len(op.regions)
-    if index.type.dtype == "i1":
-        tests = [index.term, algebra.logical_not(index.term)]
-    else:
-        e = as_index(index)
-        tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(count - 1)]
-        last = guards.interval(e, 0, count - 2)
-        tests.append(algebra.logical_not(last))
     device = context.device or context.mesh
     if device is not None and device in index.term.free and any(map(communicates, op.regions)):
         raise UnsupportedError(
@@ -126,15 +120,24 @@ def _case(op: Op, args: list[Value], context: Context) -> list[Value]:
         context.run(region, args[1:], context) if region.arguments else context.run(region, [], context)
         for region in op.regions
     ]
-    results = []
-    for n, type_ in enumerate(op.types):
-        terms = [outcome[n].term for outcome in outcomes]
-        if all(term is terms[0] for term in terms):
-            results.append(Value(type_, terms[0]))
-            continue
-        picked = [algebra.multiply(test, factor(term, type_.dtype)) for test, term in zip(tests, terms, strict=True)]
-        results.append(Value(type_, lighten(algebra.add(*picked), type_.dtype)))
-    return results
+    return [
+        Value(type_, selected(index, [outcome[n].term for outcome in outcomes], type_.dtype))
+        for n, type_ in enumerate(op.types)
+    ]
+
+
+def selected(index: Value, terms: Sequence[Poly], dtype: str) -> Poly:
+    """What the branch gives that an index takes, or a truth value; the last branch for an index out of range."""
+    if all(term is terms[0] for term in terms):
+        return terms[0]
+    if index.type.dtype == "i1":
+        tests = [index.term, algebra.logical_not(index.term)]
+    else:
+        e = as_index(index)
+        tests = [guards.interval(expr.shift(e, -n), 0, 0) for n in range(len(terms) - 1)]
+        tests.append(algebra.logical_not(guards.interval(e, 0, len(terms) - 2)))
+    picked = [algebra.multiply(test, factor(term, dtype)) for test, term in zip(tests, terms, strict=True)]
+    return lighten(algebra.add(*picked), dtype)
 
 
 RULES: dict[str, Rule] = {"while": _while, "case": _case, "if": _case}

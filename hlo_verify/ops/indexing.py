@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -21,14 +22,20 @@ def index_at(indices: Value, where: list[Index], vector: int, component: int) ->
     return Value(indices.type, indices.at(at))
 
 
+def count_of(indices: Value, vector: int) -> int:
+    """How many indices a tensor of them holds, the components of one along that dimension."""
+    return prod(size for k, size in enumerate(indices.shape) if k != vector)
+
+
 CLAIMS = ("indices_are_sorted", "unique_indices")
 """Attributes that say something of the values of an operation's indices: what it computes of others is not defined."""
 
 
-def heed_claims(op: Op, context: Context, is_unique: Callable[[], bool] = lambda: False) -> None:
-    """Raise `UnsupportedError` where the devices take something of indices for granted that is not known to hold, and
-    that the logical module does not take for granted: it is defined for other indices, and they are not."""
-    for name in CLAIMS:
+def heed_claims(op: Op, context: Context, count: int, is_unique: Callable[[], bool] = lambda: False) -> None:
+    """Raise `UnsupportedError` where the devices take something of so many indices for granted that is not known to
+    hold, and that the logical module does not take for granted: it is defined for other indices, and they are not. A
+    single index is sorted, and there is no other like it."""
+    for name in CLAIMS if count > 1 else ():
         if not op.attributes.get(name) or context.claims is None or (op.name, name) in context.claims:
             continue
         if name != "unique_indices" or not is_unique():
@@ -39,10 +46,10 @@ def heed_claims(op: Op, context: Context, is_unique: Callable[[], bool] = lambda
 
 def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
     """StableHLO gather: start indices are clamped so that the slice lies inside."""
-    heed_claims(op, context)
     (result,) = op.types
     operand, start_indices = args
     numbers = op.attributes["dimension_numbers"]
+    heed_claims(op, context, count_of(start_indices, numbers["index_vector_dim"]))
     sizes = op.attributes["slice_sizes"]
     offset_dims = numbers["offset_dims"]
     collapsed, batching = numbers["collapsed_slice_dims"], numbers["operand_batching_dims"]

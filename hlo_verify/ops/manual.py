@@ -65,15 +65,20 @@ class Border:
         return expr.substitute(tables.fit(np.argsort(number), pair), {pair: asked})
 
 
+def block(size: int, local: int, count: int, takes_or_gives: str) -> None:
+    """Raise `UnsupportedError` where so many blocks of that size do not make up a dimension."""
+    if local != -(-size // count):
+        raise UnsupportedError(
+            f"a manual region that {takes_or_gives} {local} of {size} elements in {count} blocks", Unsupported.MANUAL
+        )
+
+
 def enter(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> Poly:
     """A device's block, of that shape, of a whole tensor; zero past its end."""
     indices = []
     inside = ONE
     for k, (size, local, count) in enumerate(zip(value.shape, shape, border.counts, strict=True)):
-        if local != -(-size // count):
-            raise UnsupportedError(
-                f"a manual region that takes {local} of {size} elements in {count} blocks", Unsupported.MANUAL
-            )
+        block(size, local, count, "takes")
         start = expr.scale(tables.fit(border.blocks[:, k], device), local)
         e = expr.add(start, position(k, local))
         if local * count > size:
@@ -87,14 +92,11 @@ def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
     mapping: dict[Var, Index] = {}
     wanted = []
     for k, (size, local, count) in enumerate(zip(shape, value.shape, border.counts, strict=True)):
-        if local != -(-size // count):
-            raise UnsupportedError(
-                f"a manual region that gives {local} of {size} elements in {count} blocks", Unsupported.MANUAL
-            )
-        block, within = expr.floor_divmod(positions(shape)[k], local) if local else (positions(shape)[k],) * 2
-        wanted.append(block)
+        block(size, local, count, "gives")
+        owner, inside = expr.floor_divmod(positions(shape)[k], local) if local else (positions(shape)[k],) * 2
+        wanted.append(owner)
         if local > 1:
-            mapping[position_var(k, local)] = within
+            mapping[position_var(k, local)] = inside
     if border.addend_count > 1 and value.type.dtype == "i1":
         raise UnsupportedError("a manual region that gives addends of truth values", Unsupported.MANUAL)
     u = expr.fresh("u", border.addend_count)
@@ -106,17 +108,20 @@ def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
 # sdy.manual_computation
 
 
-def _border(sharding: Sharding | None, device: Var) -> Border:
+def regions_border(sharding: Sharding | None, device: Var, *, is_entered: bool = False) -> Border:
     """The border that a sharding over manual axes alone says."""
     if sharding is None or sharding.devices not in (1, device.size):
         raise UnsupportedError("a manual region over other devices than the module's", Unsupported.MANUAL)
     if sharding.only is not None:
         raise UnsupportedError("a manual region on a single device", Unsupported.MANUAL)
     sharding = sharding.spread(device.size)
+    if is_entered and sharding.addend_count > 1:
+        raise UnsupportedError("a manual region that is handed addends of a tensor", Unsupported.MANUAL)
     return Border(sharding.tiles, sharding.coordinates, sharding.others, sharding.numbers, sharding.addend_count)
 
 
-def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Value]:
+def within(op: Op, context: Context) -> tuple[Context, Var]:
+    """What surrounds the operations of a manual region, and the devices."""
     device, mesh = context.mesh, op.attributes["mesh"]
     if device is None:
         raise UnsupportedError("a manual region in a device's own program", Unsupported.MANUAL)
@@ -125,15 +130,18 @@ def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Val
     manual = context.manual | set(op.attributes["manual_axes"])
     automatic = mesh.digits([AxisReference(axis) for axis, _ in mesh.axes if axis not in manual])[1]
     inner = replace(context, device=device, partitions=device.size, replicas=1, manual=manual, automatic=automatic)
+    return inner, device
+
+
+def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Value]:
+    inner, device = within(op, context)
     body = op.regions[0]
     shards = []
     for value, sharding, type_ in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
-        border = _border(sharding, device)
-        if border.addend_count > 1:
-            raise UnsupportedError("a manual region that is handed addends of a tensor", Unsupported.MANUAL)
+        border = regions_border(sharding, device, is_entered=True)
         shards.append(Value(type_, enter(value, type_.shape, border, device)))
     return [
-        Value(type_, leave(value, type_.shape, _border(sharding, device), device))
+        Value(type_, leave(value, type_.shape, regions_border(sharding, device), device))
         for value, sharding, type_ in zip(
             context.run(body, shards, inner), op.attributes["out_shardings"], op.types, strict=True
         )

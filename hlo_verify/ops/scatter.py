@@ -20,7 +20,7 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.indexing import equals, heed_claims, index_at
+from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
@@ -104,7 +104,8 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(type_, operand_of_type(v, type_.dtype)) for type_, v in zip(op.types, operands, strict=True)]
     reducers = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
-    heed_claims(op, context, lambda: at_most_once(place))
+    number = count_of(indices, op.attributes["scatter_dimension_numbers"]["index_vector_dim"])
+    heed_claims(op, context, number, lambda: at_most_once(place))
     landed: list[Poly] | None
     if reducers is None:
         reducers, landed = ("sum",) * count, _added(op, place, updates, context)

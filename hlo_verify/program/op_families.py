@@ -102,9 +102,15 @@ def communicates(function: Function) -> bool:
     return any(map(_communicates, function.ops))
 
 
-def _communicates(op: Op) -> bool:
+def communicates_itself(op: Op) -> bool:
+    """Whether an operation exchanges data with other devices, or may do so for all that is known, whatever its regions
+    do."""
     known = family(op.name, op.attributes)
-    return known is None or bool(known & COMMUNICATES) or any(map(communicates, op.regions))
+    return known is None or bool(known & COMMUNICATES)
+
+
+def _communicates(op: Op) -> bool:
+    return communicates_itself(op) or any(map(communicates, op.regions))
 
 
 def is_one_expression(function: Function) -> bool:

@@ -146,20 +146,22 @@ def _step(step: Step) -> str:
 
 def _results(report: Report, style: Style) -> Iterator[str]:
     results = report.results
-    plain = [r for r in results if r.verdict is Verdict.PROVED and not r.reason]
+    plain = [r for r in results if r.verdict is Verdict.PROVED and not r.reason and not r.by_device]
     folded = len(plain) > FOLD and not style.verbose
     if folded:
         yield f"{style.verdict(Verdict.PROVED)}  {len(plain)} results"
     together = {held[0].index: held for held in report.stopped()}
     folded_in = {r.index for held in together.values() if len(held) > TOGETHER for r in held[1:]}
     for result in results:
-        if folded and result.verdict is Verdict.PROVED and not result.reason:
+        if folded and result in plain:
             continue
         if result.index in folded_in and not style.verbose:
             continue
         held = together.get(result.index, ())
         name = _names(held, style) if len(held) > TOGETHER and not style.verbose else _name(result)
         reason = _one_line(result.reason)
+        if result.by_device and result.verdict is Verdict.PROVED:
+            reason = f"on each of the {_plural(report.devices, 'device')} by itself"
         said = not result.location or f"({result.location})" in reason or result.verdict is Verdict.PROVED
         where = "" if said else f"  ({result.location})"
         if len(reason) > LINE and not style.verbose:

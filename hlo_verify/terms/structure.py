@@ -59,6 +59,13 @@ REWRITINGS = (
         "rotations._joined_once",
         "the a_i + c*v are every residue modulo n, each as often",
     ),
+    Rewriting(
+        "sum piece by piece",
+        "(sum v<a. f(v)) + (sum v<b. f(v + a))",
+        "sum v<a+b. f(v)",
+        "neighbours._shorter",
+        "of one f, found in both; a sum over one v is f itself",
+    ),
     Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
     Rewriting("extrema over variables", "max v. max w. f", "max v,w. f", "extrema.reduce_extremum"),
     Rewriting(

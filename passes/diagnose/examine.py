@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Solver
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
+from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import (
     OtherReadings,
@@ -114,10 +115,31 @@ def _examine(
         outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    otherwise = OtherReadings(logical, partitioned, placed, session)
-    results = _results(logical, partitioned, outcome, placed, wrong, findings, otherwise)
+    others = OtherReadings(logical, partitioned, placed, session), _Apart(logical, partitioned, session)
+    results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
+
+
+@dataclass(slots=True)
+class _Apart:
+    """The same question for each device by itself, which is only asked where it has to be."""
+
+    logical: Module
+    partitioned: Module
+    session: Session
+    _walked: bool = False
+    _found: EachDevice | None = None
+
+    def proves(self, n: int) -> bool:
+        """Whether the n-th result is proved so."""
+        before, self.session.phase = self.session.phase, "each device was looked at by itself"
+        if not self._walked:
+            self._walked = True
+            self._found = each_device(self.logical, self.partitioned, self.session)
+        proved = self._found is not None and self._found.proves(n)
+        self.session.phase = before
+        return proved
 
 
 def _results(
@@ -127,7 +149,7 @@ def _results(
     placed: list[Sharding],
     wrong: Collection[int],
     findings: Findings,
-    otherwise: OtherReadings,
+    others: tuple[OtherReadings, _Apart],
 ) -> list[Result]:
     """The verdicts after a walk that decides, and why results are not proved; `wrong` are known to differ."""
     results: list[Result] = []
@@ -138,8 +160,8 @@ def _results(
         left, answered = effort.left, len(effort.unanswered)
         try:
             session.check()
-            readings = None if wrong or given_up else otherwise
-            result = _compare(n, name, outcome, placed[n], names, n in wrong, readings, findings)
+            readings, apart = None if wrong or given_up else others[0], None if n in wrong else others[1]
+            result = _compare(n, name, outcome, placed[n], names, readings, apart, findings)
         except TimeUpError:
             is_proved = not open_obligations(n, name, outcome, placed[n], decide=False)
             result = Result(n, name, Verdict.PROVED if is_proved else Verdict.UNKNOWN)
@@ -163,15 +185,17 @@ def _compare(
     outcome: Outcome,
     sharding: Sharding,
     names: tuple[int, int],
-    is_wrong: bool,
-    otherwise: OtherReadings | None,
+    readings: OtherReadings | None,
+    apart: _Apart | None,
     findings: Findings,
 ) -> Result:
-    """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read
-    `otherwise` of a module that is known to be wrong: that takes a walk for each way of reading."""
-    open_ = open_obligations(n, name, outcome, sharding, decide=not is_wrong)
-    if not open_ or (otherwise is not None and otherwise.prove(n)):
+    """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read in
+    other ways of a module that is known to be wrong, as each takes a walk, and nothing is `apart` of a wrong result."""
+    open_ = open_obligations(n, name, outcome, sharding, decide=apart is not None)
+    if not open_ or (readings is not None and readings.prove(n)):
         return Result(n, name, Verdict.PROVED)
+    if apart is not None and apart.proves(n):
+        return Result(n, name, Verdict.PROVED, by_device=True)
     finding = findings.about(*names, *open_[0])
     reason = finding.nearest or "no matching term"
     code = why_unknown.code_of(open_[0], outcome.unsupported)

@@ -103,7 +103,7 @@ def at_once(
 
 
 def report_of(logical: Module, outcome: Outcome, results: list[Result], devices: int, started: float) -> Report:
-    hang = _may_hang(outcome.unsupported)
+    hang = may_hang(outcome.unsupported)
     return Report(
         logical.name,
         tuple(results if hang is None else (_unless_it_hangs(result, hang) for result in results)),
@@ -120,7 +120,7 @@ def _laws() -> tuple[LawUse, ...]:
     return tuple(LawUse(name, SAID[name], times) for name, times in counts().items())
 
 
-def _may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
+def may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
     """Where devices may wait for others that never arrive. A program that hangs gives none of its results."""
     return next((said for said in unsupported if said.code is Unsupported.BRANCH), None)
 
@@ -212,7 +212,7 @@ def _prove_repeated(
                 return None
             proved.add(key)
         results.append(Result(n, name, Verdict.PROVED))
-    if _may_hang(both.unsupported) is not None:
+    if may_hang(both.unsupported) is not None:
         session.memory.start_anew()
         return None
     return Report(
@@ -298,7 +298,7 @@ class OtherReadings:
             outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
             outcome.stages.effort.left = min(outcome.stages.effort.left, self.session.limits.reading_steps)
             self._outcomes[reading] = outcome
-        if _may_hang(outcome.unsupported) is not None:
+        if may_hang(outcome.unsupported) is not None:
             return False
         return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=True)
 

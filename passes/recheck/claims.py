@@ -45,6 +45,8 @@ class Recorder:
     claims: list[Claim] = field(default_factory=list)
     unwritten: Counter[str] = field(default_factory=Counter)
     """Results of operations whose meaning is not written down a second time."""
+    unchecked: Counter[str] = field(default_factory=Counter)
+    """What else is not checked, and why."""
 
     def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
         """As `interpret.run`."""

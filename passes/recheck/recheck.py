@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.ops.induction import Reading
@@ -32,9 +32,12 @@ from hlo_verify.session import Session, TimeUpError
 from hlo_verify.terms.term import Poly
 from hlo_verify.workers import Lost, Pool
 
+BY_DEVICE = "result: proved on each device by itself, which is not done a second time"
 
-def record(logical: Module, partitioned: Module, session: Session) -> Recorder:
-    """Interpret both modules as the prover does and note every claim, those about arguments and results too.
+
+def record(logical: Module, partitioned: Module, session: Session, by_device: Collection[int] = ()) -> Recorder:
+    """Interpret both modules as the prover does and note every claim, those about arguments and results too; but for
+    the results that are proved `by_device`, each by itself.
 
     As in `prove`, a second walk also decides values case by case where the first does not prove everything, and where
     that does not either, loops are read in other ways.
@@ -45,7 +48,7 @@ def record(logical: Module, partitioned: Module, session: Session) -> Recorder:
     for n, way in enumerate(ways):
         if n:
             session.memory.start_anew()
-        recorder, open_ = _walk(logical, partitioned, way, session, by_construction=n == 0)
+        recorder, open_ = _walk(logical, partitioned, way, session, by_device, by_construction=n == 0)
         if not open_:
             return recorder
         if n and (least is None or open_ < least[0]):
@@ -54,11 +57,17 @@ def record(logical: Module, partitioned: Module, session: Session) -> Recorder:
     if least[1] == way:
         return recorder
     session.memory.start_anew()
-    return _walk(logical, partitioned, least[1], session, by_construction=False)[0]
+    return _walk(logical, partitioned, least[1], session, by_device, by_construction=False)[0]
 
 
 def _walk(
-    logical: Module, partitioned: Module, way: tuple[bool, Reading], session: Session, by_construction: bool
+    logical: Module,
+    partitioned: Module,
+    way: tuple[bool, Reading],
+    session: Session,
+    by_device: Collection[int],
+    *,
+    by_construction: bool,
 ) -> tuple[Recorder, int]:
     """The claims of a walk, and how many parts of results it leaves open."""
     recorder = Recorder()
@@ -77,6 +86,9 @@ def _walk(
     found = recorder.run(partitioned.main, both.shards, both.local)
     open_ = 0
     for n, name in enumerate(logical.result_names):
+        if n in by_device:
+            recorder.unchecked[BY_DEVICE] += 1
+            continue
         for term, expected, inside in obligations(name, wanted[n], found[n], placed[n], device):
             if placed[n].is_plain and device not in wanted[n].term.free:
                 side: Side = shard(wanted[n], placed[n], device)
@@ -119,16 +131,17 @@ def recheck(
     memory: int = 2 << 30,
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    by_device: Collection[int] = (),
 ) -> Recheck:
     """Check every step of the proof of a pair of modules with an engine that shares no rules with the prover.
 
     `jobs` worker processes have `seconds` and `memory` (bytes) for each question; a question that needs more counts as
     not checked. The result does not depend on `jobs`. An interrupt, and the `deadline` (as `time.monotonic` counts),
-    end the workers and give what is known so far.
+    end the workers and give what is known so far. Results that are proved `by_device` count as not checked.
     """
     with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
         session = Session(deadline=deadline)
-        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress, session)
+        return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress, session, by_device)
 
 
 def recheck_with(
@@ -138,13 +151,14 @@ def recheck_with(
     milliseconds: int,
     progress: Callable[[int, int], None] | None = None,
     session: Session | None = None,
+    by_device: Collection[int] = (),
 ) -> Recheck:
     """As `recheck`, with something else than worker processes to answer questions.
 
     Z3 has so many milliseconds for each.
     """
     with (session or Session()).on() as session:
-        return _recheck(answers, logical, partitioned, milliseconds, progress, session)
+        return _recheck(answers, logical, partitioned, milliseconds, progress, session, by_device)
 
 
 def _recheck(
@@ -154,6 +168,7 @@ def _recheck(
     milliseconds: int,
     progress: Callable[[int, int], None] | None,
     session: Session,
+    by_device: Collection[int],
 ) -> Recheck:
     started = time.perf_counter()
     recorder = Recorder()
@@ -161,7 +176,8 @@ def _recheck(
     lost: Counter[str] = Counter()
     ended = ""
     try:
-        recorder = record(logical, partitioned, session)
+        recorder = record(logical, partitioned, session, by_device)
+        lost.update(recorder.unchecked)
         lost.update({f"{name}: no second transcription": n for name, n in recorder.unwritten.items()})
         _decide(recorder, states, lost, answers, milliseconds, progress, session)
     except KeyboardInterrupt:
@@ -244,7 +260,7 @@ def _summary(recorder: Recorder, states: dict[str, _State], lost: Counter[str], 
             why = ended if found is None else found.why or ended
             for claim in state.claims:
                 unchecked[f"{claim.what.split()[0]}: {why}"] += 1
-    steps = len(recorder.claims) + sum(recorder.unwritten.values())
+    steps = len(recorder.claims) + sum(recorder.unwritten.values()) + sum(recorder.unchecked.values())
     unasked = steps - agreed - partly - len(wrong) - sum(unchecked.values())
     if unasked:
         unchecked[ended] += unasked

@@ -1,0 +1,162 @@
+"""Prove results of a pair for every device by itself, where the walk for all devices at once leaves them open.
+
+Both modules are walked again by `machine`. What a device holds of a result has to be its shard of the logical result.
+Each comparison is about one device and one block: the ends of the pieces that either term is put together from are
+the ends of blocks, so that in each of them it is one piece. Equal terms there are equal by construction, once the
+constants in them are in the definitions (`at_constants`), or case by case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.integers import Effort
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.ops.values import Context, Value, position_var
+from hlo_verify.passes.prove.each_device import communication, control, manual
+from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
+from hlo_verify.passes.prove.interpret import run
+from hlo_verify.passes.prove.lineage import lineage
+from hlo_verify.passes.prove.prove import may_hang
+from hlo_verify.passes.prove.start import begin
+from hlo_verify.program.ir import Function, Module, operations
+from hlo_verify.program.op_families import BORDERS
+from hlo_verify.program.pair import device_count, result_placements
+from hlo_verify.program.sharding import Sharding
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.at_constants import at_constants
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, atoms
+
+HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EachDevice:
+    """Both modules' results on every device."""
+
+    device: Var
+    arguments: list[Value]
+    """The logical module's."""
+    wanted: list[Values]
+    found: list[Values]
+    placed: list[Sharding]
+    effort: Effort
+
+    def proves(self, n: int) -> bool:
+        """Whether every device holds its shard of the n-th result."""
+        sharding = self.placed[n]
+        if not sharding.is_plain:
+            return False
+        wanted, found = self.wanted[n], self.found[n]
+        where = lineage(wanted[0].shape, sharding, self.device)
+        if where.shape != found[0].shape:
+            return False
+        done: set[tuple[int, int, int]] = set()
+        for k, value in enumerate(found):
+            here: dict[Var, Index] = {self.device: expr.constant(k)}
+            places = [expr.substitute(e, here) for e in where.indices]
+            inside = algebra.substitute(where.inside, here)
+            expected = wanted[k].at(places)
+            key = value.term.uid, expected.uid, inside.uid
+            if key not in done and not self._are_equal(value, expected, inside):
+                return False
+            done.add(key)
+        return self._agree(wanted)
+
+    def _agree(self, wanted: Values) -> bool:
+        """Whether the logical module has one result, and not another one on each device."""
+        first = wanted[0]
+        others = {value.term: value for value in wanted if value.term is not first.term}
+        return all(self._are_equal(value, first.term, ONE) for value in others.values())
+
+    def _are_equal(self, value: Value, expected: Poly, inside: Poly) -> bool:
+        found = value.term
+        if found is expected:
+            return True
+        for cell in self._cells(value, expected, inside):
+            there = [algebra.substitute(p, cell) for p in (found, expected, inside)]
+            if there[2] is not ZERO and not self._are_equal_there(*there):
+                return False
+        return True
+
+    def _are_equal_there(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        if found is expected:
+            return True
+        found, expected = at_constants(found), at_constants(expected)
+        left = self.effort.left
+        if found is not expected and not cases.equal(found, expected, inside, self.effort):
+            return False
+        self.effort.left = left  # what is equal takes few steps, on each of many devices
+        return True
+
+    def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
+        """The blocks between the ends of the guards on positions."""
+        own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
+        ranges = [_ranges(v, (value.term, expected, inside)) for v in own]
+        if prod(map(len, ranges)) > self.effort.session.limits.blocks_by_device:
+            self.effort.session.reached("blocks_by_device")
+            ranges = [[(0, v.size)] for v in own]
+        for chosen in product(*ranges):
+            mapping: dict[Var, Index] = {}
+            for v, (start, stop) in zip(own, chosen, strict=True):
+                if (start, stop) != (0, v.size):
+                    # a position of a smaller block is the same variable of another size
+                    mapping[v] = expr.shift(expr.of_var(expr.var(v.prefix, v.key, stop - start)), start)
+            yield mapping
+
+
+def _ranges(v: Var, terms: Sequence[Poly]) -> list[tuple[int, int]]:
+    """The parts of a position's range in which no guard on it alone changes."""
+    ends = {0, v.size}
+    for p in terms:
+        for atom in atoms(p):
+            if isinstance(atom, Guard) and len(atom.form.items) == 1:
+                digit, factor = atom.form.items[0]
+                if isinstance(digit, Digit) and digit.var is v and digit.top and factor == 1:
+                    ends |= {end * digit.low for end in (atom.lo, None if atom.hi is None else atom.hi + 1) if end}
+    return list(pairwise(sorted(end for end in ends if 0 <= end <= v.size)))
+
+
+def each_device(logical: Module, partitioned: Module, session: Session) -> EachDevice | None:
+    """Both modules on every device; None where that is not understood, or takes too much.
+
+    Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
+    """
+    devices = device_count(logical, partitioned)
+    if devices > session.limits.devices_apart:
+        session.reached("devices_apart")
+        return None
+    if any(_is_flattened(module) for module in (logical, partitioned)):
+        return None
+    placed = result_placements(logical, partitioned, devices)
+    both = begin(logical, partitioned, run, session)
+    machine = Machine(both.device, HANDLERS, session.limits.operations_apart)
+    try:
+        wanted = _run(machine, logical.main, both.wholes, both.plain)
+        found = _run(machine, partitioned.main, both.shards, both.local)
+    except TooMuchError:
+        session.reached("operations_apart")
+        return None
+    if may_hang(both.unsupported) is not None:
+        return None
+    effort = Effort(session.limits.comparison_steps, session=session)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, effort)
+
+
+def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:
+    return machine.run(function, [machine.everywhere(value) for value in arguments], context)
+
+
+def _is_flattened(module: Module) -> bool:
+    """Whether a module holds manual regions that XLA has flattened: what is inside is not told apart here."""
+    return any(
+        op.attributes.get("call_target_name") in BORDERS
+        or ("manual" in str(op.attributes.get("sharding", "")) and op.name != "sdy.manual_computation")
+        for op in operations(module.main)
+    )

@@ -1,0 +1,36 @@
+"""Instances of the law of sums that are joined piece by piece."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, neighbours
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly
+from tests.support.expressions import Array
+from tests.support.structural_laws import Case, at, bound, instance
+
+
+@instance("sum piece by piece")
+def _pieces(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (y, ys) = case.make(6, 8), case.make(8)
+    cuts = sorted(case.random.sample(range(9), 3))
+    parts = [(start, stop) for start, stop in pairwise([0, *cuts, 8]) if case.random.random() < 0.9]
+    case.random.shuffle(parts)
+
+    def piece(start: int, stop: int) -> Poly:
+        v = bound(stop - start)
+        place = expr.shift(expr.of_var(v), start)
+        return reduce_sum([v], algebra.multiply(at(x, case.i, place), at(y, place)))
+
+    total = algebra.add(*(piece(start, stop) for start, stop in parts if stop > start))
+    found = neighbours.joined(total)
+    return found, case.each(lambda i, j: sum((xs[i, start:stop] * ys[start:stop]).sum() for start, stop in parts))
+
+
+@instance("sum piece by piece")
+def _elements(case: Case) -> tuple[Poly, Array]:
+    (x, xs), places = case.make(8), case.random.sample(range(8), case.random.choice((2, 4, 7)))
+    found = neighbours.joined(algebra.add(*(at(x, expr.constant(place)) for place in places)))
+    return found, case.each(lambda i, j: sum(xs[place] for place in places))
