@@ -98,7 +98,7 @@ class Limits:
     """Work of a single evaluation, however little of the search's is left: it stops between evaluations."""
     interval_work: int = 3_000_000_000
     """Work of one evaluation on intervals of floats, which confirms a difference; an element is counted as 4 there."""
-    interval_elements: int = 1 << 24
+    interval_elements: int = 1 << 25
     """Elements of one tensor in such an evaluation: memory."""
     enclosed_work: int = 1_500_000_000
     """Work of one evaluation on balls, where intervals leave open whether there is a difference; an element is counted

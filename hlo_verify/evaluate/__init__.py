@@ -13,7 +13,7 @@ from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.evaluate.uses import index_limits, positive_arguments, reaches
+from hlo_verify.evaluate.uses import index_limits, ordered_sizes, positive_arguments, reaches
 from hlo_verify.evaluate.zeros import Zeros
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "evaluate",
     "index_limits",
     "of_dense",
+    "ordered_sizes",
     "positive_arguments",
     "random_argument",
     "reaches",

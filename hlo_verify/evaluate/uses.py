@@ -108,3 +108,20 @@ def reaches(module: Module) -> tuple[int, ...]:
         sources.update(dict.fromkeys(op.results, reached))
     found = [sources.get(value, 0) for value in main.results]
     return tuple(sum(reached >> n & 1 for reached in found) for n in range(len(main.arguments)))
+
+
+def ordered_sizes(module: Module) -> frozenset[int]:
+    """The sizes of dimensions along which a module orders floats that it computes: of which it takes the largest, or
+    their places."""
+    found: set[int] = set()
+    shapes = {value: type_ for op in operations(module.main) for value, type_ in zip(op.results, op.types, strict=True)}
+    shapes.update(zip(module.main.arguments, module.main.argument_types, strict=True))
+    for op in operations(module.main):
+        type_ = shapes.get(op.operands[0]) if op.operands else None
+        if type_ is None or not is_float(type_.dtype):
+            continue
+        if op.name in ("chlo.top_k", "mhlo.topk"):
+            found.add(type_.shape[-1])
+        elif op.name == "sort":
+            found.add(type_.shape[op.attributes["dimension"]])
+    return frozenset(found)

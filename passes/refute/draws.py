@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hlo_verify.evaluate import index_limits, positive_arguments, reaches
+from hlo_verify.evaluate import index_limits, ordered_sizes, positive_arguments, reaches
 from hlo_verify.program.ir import Module
 
 
@@ -77,6 +77,8 @@ class Known:
     positive: frozenset[int]
     faint: tuple[bool, ...]
     """Whether few results depend on an argument."""
+    ordered: frozenset[int]
+    """The sizes of dimensions along which elements are put in order: those that are alike would be in no order."""
 
     def factors(self, draw: Draw, generator: np.random.Generator) -> list[float]:
         """What the scale of every argument is times that of others."""
@@ -89,4 +91,4 @@ def known_of(logical: Module) -> Known:
     """What a module says of its arguments."""
     counts = reaches(logical)
     faint = tuple(FAINT * count <= max(counts) for count in counts)
-    return Known(index_limits(logical), positive_arguments(logical), faint)
+    return Known(index_limits(logical), positive_arguments(logical), faint, ordered_sizes(logical))

@@ -295,7 +295,7 @@ class Search:
         self._known = known = self._known or known_of(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
         tiles_of = [[tiles for _, tiles in each] for each in self._dimensions()]
-        fine = {below for below in known.below if below is not None and is_table_fine}
+        fine = {below for below in known.below if below is not None and is_table_fine} | known.ordered
         drawn = (
             random_argument(
                 type_.shape,
@@ -308,7 +308,7 @@ class Search:
                 positive=draw.positive or (n in known.positive and not draw.anything),
                 outside=draw.anything,
                 edges=draw.edges and known.below[n] is None,
-                plain=plain,
+                plain=[each for each in plain if each[0] not in known.ordered],
             )
             for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )

@@ -205,3 +205,13 @@ def test_no_inputs_are_drawn_of_a_dimension_that_is_too_long(shape: str) -> None
     session = Session()
     assert not Search(modules, session).find([0])
     assert session.inputs == 0 and "evaluation_elements" in session.spent().limits
+
+
+def test_what_is_ordered_is_drawn_apart() -> None:
+    """Of experts that are alike, none is the best for certain, however plain the inputs are otherwise."""
+    router = """
+    %l = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (TYPE, TYPE) -> tensor<12x12xf32>
+    %v, %k = chlo.top_k(%l, k = 2) : tensor<12x12xf32> -> (tensor<12x2xf32>, tensor<12x2xi32>)"""
+    modules = pair("tensor<12x16xf32>", "xy", "x", router, "k = 2", "k = 2")
+    drawn = Search(modules).draw(Draw(1.0, 2, 8), 0, plain=frozenset({(12, 1), (16, 1)}))
+    assert [len(set(classes)) for classes in drawn[0].classes] == [1, 12, 1]
