@@ -28,6 +28,7 @@ from hlo_verify.sources.modules import (
     given_as,
     module_of,
     program_of_ranks,
+    with_all_arguments,
 )
 from hlo_verify.xla.partition import Partitioned, partition
 
@@ -160,6 +161,8 @@ def _verify_pair(
     asked: _Asked,
     progress: Progress | None,
 ) -> Report:
+    if not isinstance(partitioned, list | tuple):
+        logical, partitioned = with_all_arguments(logical, partitioned)
     whole = module_of(logical, devices)
     parts = program_of_ranks(partitioned) if isinstance(partitioned, list | tuple) else module_of(partitioned, devices)
     for shardings in given:

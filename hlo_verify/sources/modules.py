@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -70,6 +71,28 @@ def demanded_of_results(path: str | Path | None) -> shardings_file.Shardings | N
     if found.arguments:
         raise InputError(f"{path}: of arguments, shardings says where they lie, not results", Input.SHARDINGS_FILE)
     return found
+
+
+def with_all_arguments(logical: Source, partitioned: Source) -> tuple[Source, Source]:
+    """Two traced functions with all their arguments, used or not: `jax.jit` leaves out those that a function does not
+    use, and the one may use others than the other. All else is given back as it is."""
+    if not (_is_traced(logical) and _is_traced(partitioned)):
+        return logical, partitioned
+    return _with_all(logical), _with_all(partitioned)
+
+
+def _is_traced(source: object) -> bool:
+    return hasattr(source, "lower") and not (hasattr(source, "trace") or hasattr(source, "as_text"))
+
+
+def _with_all(traced: Any) -> Any:
+    """A traced function with `keep_unused`, which there is no other way to say once it is traced."""
+    parameters = getattr(traced, "_params", None)
+    if not isinstance(parameters, dict) or "keep_unused" not in parameters:
+        return traced
+    copied = copy(traced)
+    copied._params, copied._lojax = {**parameters, "keep_unused": True}, None
+    return copied
 
 
 def program_of_ranks(sources: list[Source] | tuple[Source, ...]) -> Module:

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 
-MESH = AbstractMesh((4,), ("x",))
+MESH = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
 ROWS = jax.ShapeDtypeStruct((16, 3), "float32")
 
 

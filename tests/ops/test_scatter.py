@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -79,7 +79,7 @@ def test_an_integer_is_made_of_what_it_is_computed_of(bounded: str) -> None:
     assert verdict(integers("%b"), integers("%m")) is Verdict.UNKNOWN
 
 
-MESH = AbstractMesh((4,), ("x",))
+MESH = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
 
 
 def overwritten(x: Any, n: Any, v: Any, rows: Callable[[Any], Any] = lambda row: row) -> Any:
@@ -108,7 +108,7 @@ def test_updates_of_a_row_depend_on_that_row_alone(local: Callable[..., Any], ex
     assert verdict(*placed.pair(overwritten, local)) is expected
 
 
-GRID = AbstractMesh((2, 2), ("a", "b"))
+GRID = AbstractMesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
 
 
 def local_part(turn: int = 1, off: int = 0, axes: tuple[str, str] = ("a", "b")) -> Callable[..., Any]:
