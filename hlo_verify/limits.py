@@ -212,6 +212,10 @@ class Limits:
     """Ways of splitting what a loop carries among devices that are tried."""
     loop_relations: int = 16
     """Relations to what logical loops carry that are tried of one component of a loop, one after another."""
+    turns_at_once: int = 8
+    """Turns of a logical loop that a loop may take at a time."""
+    peeled_turns: int = 3
+    """Turns of a logical loop that may be made before and after a loop, together."""
     loop_partners: int = 4
     """Logical loops that carry another number of tensors with which a loop is compared."""
     joined_constants: int = 64

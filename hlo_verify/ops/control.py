@@ -29,15 +29,16 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     shape = shape_of(op, args, context)
     if shape.trips == 0:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
-    if _is_written_out(op, context, shape):
-        return _unrolled(op, args, context, shape)
     if context.side == "logical":
-        return logical_loop(op, args, context, shape)
+        is_written_out = _is_written_out(op, context, shape)
+        return (_unrolled if is_written_out else logical_loop)(op, args, context, shape)
     match = matched_loop(op, args, context, shape)
     if match is not None and (shape.unbounded or not match.lost):
         return match.results
     if shape.unbounded:
         raise shape.unbounded
+    if _is_written_out(op, context, shape):
+        return _unrolled(op, args, context, shape)
     closed = _closed_loop(op, args, context, shape)
     if closed is not None:
         return closed

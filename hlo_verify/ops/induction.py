@@ -13,6 +13,7 @@ from enum import Enum
 from hlo_verify.equality.integers import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import limit_of
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
@@ -39,6 +40,13 @@ class Loop:
     final: tuple[Value, ...]
     test: Poly | None = None
     """Whether iteration `t` takes place, where data decide that; the size of `t` then means nothing."""
+    early: tuple[tuple[Value, ...], ...] = ()
+    """What it carries after the first turn, the second, ..., where these were made one by one."""
+    late: tuple[tuple[Value, ...], ...] = ()
+    """What it carries after the last turns but so many, ..., after the last one, each from the names of what it carries
+    before, where these were made one by one."""
+    between: tuple[tuple[tuple[Value, ...], tuple[Value, ...]], ...] = ()
+    """What some turns leave, and the names of that."""
 
 
 Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
@@ -70,6 +78,8 @@ class LoopBook:
     place: Place
     session: Session = field(default_factory=Session)
     reading: Reading = Reading.NAMED
+    named: dict[Poly, Poly] = field(default_factory=dict)
+    """Values of devices that the logical module's loops have names for."""
     written_out: int = 0
     """Operations that turns of loops were written out as."""
     loops: list[Loop] = field(default_factory=list)
@@ -81,6 +91,10 @@ class LoopBook:
 
     def __len__(self) -> int:
         return len(self.loops)
+
+    def by_name(self, values: list[Value]) -> list[Value]:
+        """As `values.Loops.by_name`."""
+        return [Value(value.type, self.named.get(value.term, value.term)) for value in values] if self.named else values
 
     def forget(self, known: int) -> None:
         """As `values.Loops.forget`."""
@@ -147,11 +161,40 @@ def _named_loop(
             state.append(Value(type_, algebra.read(carried, (*outer, now, *positions(type_.shape)))))
             final.append(Value(type_, algebra.read(result, (*outer, *positions(type_.shape)))))
     place, closed = len(book_of(context)), _closed(op, args, context, shape, state, t)
+    early, late = _one_by_one(op, args, context, shape, state, t)
     after = iterate(op, state, context, now)
     final = [closed.get(k, value) for k, value in enumerate(final)]
     test = goes_on(op, state, context, now) if shape.unbounded else None
-    book_of(context).loops.insert(place, Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test))
+    loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late)
+    book_of(context).loops.insert(place, loop)
     return final
+
+
+Turns = tuple[tuple[Value, ...], ...]
+
+
+def _one_by_one(
+    op: Op, args: list[Value], context: Context, shape: Shape, state: list[Value], t: Var
+) -> tuple[Turns, Turns]:
+    """What is carried after the first turns, and after the last ones, if that is how loops are read."""
+    if book_of(context).reading is Reading.NAMED or shape.unbounded is not None or _is_around(op):
+        return (), ()
+    pure, values, count = replace(context, observe=None, unsupported={}), list(args), limit_of("peeled_turns")
+    early: list[tuple[Value, ...]] = []
+    for n in range(min(shape.trips - 1, count)):
+        values = iterate(op, values, pure, expr.constant(n))
+        early.append(tuple(values))
+    late: list[tuple[Value, ...]] = []
+    for n in range(max(0, shape.trips - count), shape.trips):
+        turn = expr.constant(n)
+        before = [Value(value.type, algebra.substitute(value.term, {t: turn})) for value in state]
+        late.append(tuple(iterate(op, before, pure, turn)))
+    return ((), ()) if pure.unsupported else (tuple(early), tuple(late))
+
+
+def _is_around(op: Op) -> bool:
+    """Whether a loop has a loop inside of it."""
+    return any(inner.name == "while" for inner in operations(op.regions[1]))
 
 
 def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: list[Value], t: Var) -> dict[int, Value]:

@@ -21,7 +21,8 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
-from hlo_verify.ops.induction import Loop, LoopBook, Placement, book_of
+from hlo_verify.ops.induction import Loop, LoopBook, Placement, Reading, book_of
+from hlo_verify.ops.turns import views
 from hlo_verify.ops.values import Context, Kept, Value, position, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType
@@ -51,7 +52,7 @@ class Match:
 def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> Match | None:
     """The loop as the logical loop of as many iterations has it with which most components agree."""
     best: Match | None = None
-    for loop in _partners(op, context, shape):
+    for loop in _candidates(op, context, shape):
         match = _induct(op, args, context, shape, loop)
         if loop.test is not None and not _end_together(op, match, context):
             continue
@@ -60,6 +61,14 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> M
         if not match.lost:
             break
     return best
+
+
+def _candidates(op: Op, context: Context, shape: Shape) -> Iterator[Loop]:
+    """The loops that a loop may match: of as many iterations, then views of others, if that is how loops are read."""
+    yield from _partners(op, context, shape)
+    if book_of(context).reading is not Reading.NAMED and shape.unbounded is None:
+        for loop in book_of(context).loops:
+            yield from views(loop, shape.trips)
 
 
 def _end_together(op: Op, match: Match, context: Context) -> bool:
@@ -91,7 +100,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
     open_ = [k for k in range(len(args)) if k not in shape.invariant and k not in shape.counters]
     effort = book_of(context).effort
     for k in open_:
-        options[k] = iter(_relations(op, args[k], k, loop, book_of(context)))
+        options[k] = _noted(_relations(op, args[k], k, loop, book_of(context)), loop, book_of(context))
         _take_next(guesses, options, k)
     now = expr.of_var(loop.t)
     unknown = {k: _unknown("carried", k, op) for k in open_}
@@ -135,6 +144,16 @@ def _results(
 def _unknown(what: str, k: int, op: Op) -> Tensor:
     type_ = op.types[k]
     return tensor("opaque", f"{what} {k}", type_.dtype, type_.shape, location=op.location)
+
+
+def _noted(relations: Iterator[Relation], loop: Loop, book: LoopBook) -> Iterator[Relation]:
+    """The relations; before each the names are noted that a shard so placed has on the way."""
+    for relation in relations:
+        place = relation.placement
+        for left, name in loop.between if place.inside is ONE else ():
+            j = relation.component
+            book.named[left[j].at(place.indices)] = name[j].at(place.indices)
+        yield relation
 
 
 def _take_next(guesses: dict[int, Relation], options: Mapping[int, Iterator[Relation]], k: int) -> bool:

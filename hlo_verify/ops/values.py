@@ -87,6 +87,10 @@ class Loops(Protocol):
 
     def __len__(self) -> int: ...
 
+    def by_name(self, values: list[Value]) -> list[Value]:
+        """Values of a device, those by name that the loops have names for."""
+        ...
+
     def forget(self, known: int) -> None:
         """Let go of all but the first `known`."""
 

@@ -107,6 +107,10 @@ def _examine(
             return Examination(report, {})
         session.phase = "inputs were looked for that make a result differ"
         wrong = frozenset(differing(left) if differing is not None else ())
+        otherwise = OtherReadings(logical, partitioned, placed, session)
+        if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
+            proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
+            return Examination(report_of(logical, first, proved, report.devices, started), {})
         session.phase = "values were compared case by case"
         outcome = walk_deciding(logical, partitioned, first, progress, known_wrong=bool(wrong), session=session)
     except TimeUpError:
@@ -115,7 +119,7 @@ def _examine(
         outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    others = OtherReadings(logical, partitioned, placed, session), _Apart(logical, partitioned, session)
+    others = otherwise, _Apart(logical, partitioned, session)
     results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)

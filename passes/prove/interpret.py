@@ -26,6 +26,8 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
 
 def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
     values = interpret(op, operands, context)
+    if context.loops is not None and context.side == "partitioned":
+        values = context.loops.by_name(values)
     return values if context.observe is None else context.observe(op, values)
 
 

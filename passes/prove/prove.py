@@ -285,14 +285,14 @@ class OtherReadings:
     session: Session
     _outcomes: dict[Reading, Outcome] = field(default_factory=dict)
 
-    def prove(self, n: int) -> bool:
-        """Whether the n-th result is proved in some reading. Raises `TimeUpError`."""
+    def prove(self, n: int, decide: bool = True) -> bool:
+        """Whether the n-th result is proved in some reading, with `decide` case by case too. Raises `TimeUpError`."""
         before, self.session.phase = self.session.phase, "loops were read in another way"
-        proved = any(self._proves(reading, n) for reading in read_otherwise(self.logical, self.partitioned))
+        proved = any(self._proves(reading, n, decide) for reading in read_otherwise(self.logical, self.partitioned))
         self.session.phase = before
         return proved
 
-    def _proves(self, reading: Reading, n: int) -> bool:
+    def _proves(self, reading: Reading, n: int, decide: bool) -> bool:
         outcome = self._outcomes.get(reading)
         if outcome is None:
             outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
@@ -300,7 +300,7 @@ class OtherReadings:
             self._outcomes[reading] = outcome
         if may_hang(outcome.unsupported) is not None:
             return False
-        return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=True)
+        return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=decide)
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:

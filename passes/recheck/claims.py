@@ -69,6 +69,11 @@ class Recorder:
                             )
                         )
                 values = others
+            if context.loops is not None and context.side == "partitioned":
+                named = context.loops.by_name(values)
+                if any(value.term is not other.term for value, other in zip(values, named, strict=True)):
+                    self.unwritten[f"{op.name}: what a turn of a logical loop leaves"] += 1
+                values = named
             environment.update(zip(op.results, values, strict=True))
         return [environment[v] for v in function.results]
 

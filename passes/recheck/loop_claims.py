@@ -88,7 +88,12 @@ class Induction:
         None about what is only named, or arbitrary. Raises `UnwrittenError` where the hypothesis has another form.
         """
         state, initial, after, final = (part[k].term for part in (self.state, self.initial, self.after, self.final))
-        if self.state[k] is self.loop.state[k] and self.final[k] is self.loop.final[k] and self._is_name(state):
+        if (
+            k < len(self.loop.state)
+            and self.state[k] is self.loop.state[k]
+            and self.final[k] is self.loop.final[k]
+            and self._is_name(state)
+        ):
             return
         if state is initial:
             yield "steps", _side(after), _side(state)
@@ -174,6 +179,8 @@ def induction(op: Op, operands: Sequence[Value], values: Sequence[Value], contex
     if len(loops) != 1:
         raise UnwrittenError("a loop that is not taken by induction")
     (loop,) = loops.values()
+    if not any(loop.t in value.term.free for value in state):
+        raise UnwrittenError("a loop that takes several turns of a logical one at a time, or leaves some out")
     return Induction(
         operands,
         state,

@@ -35,47 +35,50 @@ from hlo_verify.workers import Lost, Pool
 BY_DEVICE = "result: proved on each device by itself, which is not done a second time"
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a walk goes: whether values are compared case by case, or results are, and how loops are read."""
+
+    reading: Reading
+    decide: bool = False
+    compare: bool = False
+
+
 def record(logical: Module, partitioned: Module, session: Session, by_device: Collection[int] = ()) -> Recorder:
     """Interpret both modules as the prover does and note every claim, those about arguments and results too; but for
     the results that are proved `by_device`, each by itself.
 
-    As in `prove`, a second walk also decides values case by case where the first does not prove everything, and where
-    that does not either, loops are read in other ways.
+    As in `examine`, where the first walk does not prove everything, loops are read in other ways, then values are
+    decided case by case. If no walk proves everything, the claims are those of the one that proves most.
     """
-    ways = [(False, Reading.NAMED), (True, Reading.NAMED)]
-    ways += [(False, reading) for reading in read_otherwise(logical, partitioned)]
-    least: tuple[int, tuple[bool, Reading]] | None = None
+    others = read_otherwise(logical, partitioned)
+    ways = [_Way(Reading.NAMED), *map(_Way, others), _Way(Reading.NAMED, decide=True, compare=True)]
+    ways += [_Way(reading, compare=True) for reading in others]
+    least: tuple[int, _Way] | None = None
     for n, way in enumerate(ways):
         if n:
             session.memory.start_anew()
-        recorder, open_ = _walk(logical, partitioned, way, session, by_device, by_construction=n == 0)
+        recorder, open_ = _walk(logical, partitioned, way, session, by_device)
         if not open_:
             return recorder
-        if n and (least is None or open_ < least[0]):
+        if way.compare and (least is None or open_ < least[0]):
             least = open_, way
     assert least is not None
     if least[1] == way:
         return recorder
     session.memory.start_anew()
-    return _walk(logical, partitioned, least[1], session, by_device, by_construction=False)[0]
+    return _walk(logical, partitioned, least[1], session, by_device)[0]
 
 
 def _walk(
-    logical: Module,
-    partitioned: Module,
-    way: tuple[bool, Reading],
-    session: Session,
-    by_device: Collection[int],
-    *,
-    by_construction: bool,
+    logical: Module, partitioned: Module, way: _Way, session: Session, by_device: Collection[int]
 ) -> tuple[Recorder, int]:
     """The claims of a walk, and how many parts of results it leaves open."""
     recorder = Recorder()
-    decide, reading = way
-    both = begin(logical, partitioned, recorder.run, session, reading)
+    both = begin(logical, partitioned, recorder.run, session, way.reading)
     device = both.device
     placed = result_placements(logical, partitioned, device.size)
-    stages = both.watched(decide)
+    stages = both.watched(way.decide)
     wanted = recorder.run(logical.main, both.wholes, both.plain)
     if not is_global(partitioned):
         shardings = argument_shardings(logical, partitioned)
@@ -96,7 +99,7 @@ def _walk(
                 side = _within(inside, expected)
             recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
             if term is not expected:
-                open_ += by_construction or not stages.is_result(term, expected, inside)
+                open_ += not (way.compare and stages.is_result(term, expected, inside))
     return recorder, open_
 
 

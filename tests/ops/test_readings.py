@@ -212,5 +212,57 @@ def test_what_may_be_written_out_is_a_limit() -> None:
         lowered(written(jnp.matmul), RECURRENCE),
         lowered(regional(scanned(gathered), SPLIT, SPLIT_RESULTS), RECURRENCE),
     )
-    report = hlo_verify.verify(*pair, refute=False, limits=Limits(written_out_operations=10, unrolled_turns=3))
-    assert report.verdict is Verdict.UNKNOWN
+    limits = Limits(written_out_operations=10, unrolled_turns=3, devices_apart=1)
+    assert hlo_verify.verify(*pair, refute=False, limits=limits).verdict is Verdict.UNKNOWN
+
+
+def recurrence(multiply: Function, before: int = 0, after: int = 0, at_once: int = 1, lost: int = 0) -> Function:
+    """A long recurrence, of which turns are made before and after the loop and some at once; it may lose inputs."""
+
+    def function(xs: jax.Array, w: jax.Array) -> jax.Array:
+        h = jnp.zeros_like(xs[0])
+        for x in xs[:before]:
+            h = cell(multiply, h, x, w)
+        behind = len(xs) - after
+        h = lax.scan(lambda h, x: (cell(multiply, h, x, w), None), h, xs[before : behind - lost], unroll=at_once)[0]
+        for x in xs[behind:]:
+            h = cell(multiply, h, x, w)
+        return h
+
+    return function
+
+
+LONG = (MANY, 2, 8), (8, 8)
+
+
+APART = [(1, 0, 1), (0, 1, 1), (1, 1, 1), (2, 1, 1), (0, 0, 2), (0, 0, 3), (1, 1, 2), (0, 2, 7)]
+"""Turns before a long loop, turns after it, and turns at once."""
+
+
+@pytest.mark.parametrize("asked", APART)
+def test_long_loops_with_turns_apart(asked: tuple[int, int, int]) -> None:
+    before, after, at_once = asked
+    local = regional(recurrence(gathered, before, after, at_once), SPLIT, SPLIT_RESULTS[0])
+    assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("asked", [(1, 0, 1), (0, 1, 1), (1, 1, 1)])
+def test_long_loops_that_lose_a_turn(asked: tuple[int, int, int]) -> None:
+    before, after, at_once = asked
+    local = regional(recurrence(gathered, before, after, at_once, lost=1), SPLIT, SPLIT_RESULTS[0])
+    assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("wrong", ["first", "last", "order"])
+def test_a_turn_apart_that_is_another(wrong: str) -> None:
+    """The first turn starts from ones; the last one takes the input before; two turns change places."""
+
+    def local(xs: jax.Array, w: jax.Array) -> jax.Array:
+        h = jnp.ones_like(xs[0]) if wrong == "first" else jnp.zeros_like(xs[0])
+        inner = xs[jnp.array([1, 0, *range(2, MANY)])] if wrong == "order" else xs
+        h = cell(gathered, h, inner[0], w)
+        h = lax.scan(lambda h, x: (cell(gathered, h, x, w), None), h, inner[1:-1])[0]
+        return cell(gathered, h, xs[-2] if wrong == "last" else xs[-1], w)
+
+    found = verdict(recurrence(jnp.matmul), regional(local, SPLIT, SPLIT_RESULTS[0]), *LONG)
+    assert found is Verdict.UNKNOWN
