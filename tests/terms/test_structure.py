@@ -16,6 +16,7 @@ import pytest
 import z3
 
 import hlo_verify.terms
+import tests.support.piecewise_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
 from hlo_verify.terms.laws import TABLE
 from hlo_verify.terms.structure import REWRITINGS
