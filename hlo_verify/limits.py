@@ -33,7 +33,7 @@ class Limits:
     """Steps (questions to Z3, terms looked at) of one comparison, case by case: equal terms take some dozens."""
     cases: int = 600
     """Cases that one question may fall into by its guards: where there are more, they do not end."""
-    comparison_depth: int = 4
+    comparison_depth: int = 5
     """How deep a comparison takes definitions apart: what two modules define differs near the surface."""
     alignments: int = 6
     """Ways of aligning the bound variables of one sum with another's; of all sums of a term together its square."""

@@ -10,6 +10,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import guards
 from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly, value_of
 from hlo_verify.terms.used import used
+from hlo_verify.terms.widening import widened
 
 
 def plain(value: Number) -> Number:
@@ -23,7 +24,7 @@ def build(terms: dict[Monomial, Number]) -> Poly:
     if len(live) > 1:
         if sum(1 for mono in live if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1) > 1:
             live = _join_indices(live)
-        live = guards.merge_steps(live)
+        live = widened(guards.merge_steps(live)) if len(live) > 2 else guards.merge_steps(live)
     return make_poly(tuple(live.items()))
 
 

@@ -12,16 +12,38 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, asked, make_guard, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, asked, make_guard, of_atom, value_of
 from hlo_verify.terms.used import used
 
 Bound = int | None
 
 
 def interval(form: Index, lo: Bound, hi: Bound) -> Poly:
-    """`[lo <= form <= hi]` as a polynomial: 0, 1, or one canonical guard."""
+    """`[lo <= form <= hi]` as a polynomial: 0, 1, or one canonical guard; of a truth value, that or its opposite."""
     g = interval_atom(form, lo, hi)
-    return ONE if g is True else ZERO if g is False else of_atom(g)
+    if isinstance(g, bool):
+        return ONE if g else ZERO
+    asked_of = _truth_asked(g)
+    if asked_of is None:
+        return of_atom(g)
+    return asked_of if g.hi is None or g.lo == 1 else _not(asked_of)
+
+
+def _truth_asked(g: Guard) -> Poly | None:
+    """The condition whose machine value, 1 or 0, a guard asks for."""
+    (atom, c), *others = g.form.items
+    if others or c != 1 or not isinstance(atom, expr.Opaque) or (atom.operator, atom.lo, atom.hi) != ("value", 0, 1):
+        return None
+    p = value_of(atom)
+    is_condition = len(p.items) == 1 and p.items[0][1] == 1 and all(isinstance(a, Guard) for a, _ in p.items[0][0])
+    return p if is_condition else None
+
+
+def _not(condition: Poly) -> Poly:
+    """1 where a product of guards is 0."""
+    from hlo_verify.terms.addition import build  # which is built on guards
+
+    return build({(): 1, condition.items[0][0]: -1})
 
 
 def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
@@ -253,7 +275,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             members = [_guarded(rest, form, lo, hi) for lo, hi, _ in pieces]
             if not all(mono in terms and terms[mono] == p[2] for mono, p in zip(members, pieces, strict=True)):
                 continue  # another merge of this round touched them
-            steps = _steps(pieces)
+            steps = steps_of(pieces)
             if Counter(steps) == Counter(pieces):
                 continue
             changed = True
@@ -278,7 +300,7 @@ def _guarded(rest: Monomial, form: Index, lo: Bound, hi: Bound) -> Monomial | No
     return rest if lo is None and hi is None else with_guard(rest, interval_atom(form, lo, hi))
 
 
-def _steps(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bound, Number]]:
+def steps_of(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bound, Number]]:
     """The maximal pieces of constant, nonzero coefficient of a sum of intervals."""
     changes: dict[int, Number] = {}
     level: Number = 0

@@ -10,8 +10,9 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.index.tables import evaluate
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms.machine import is_sum, split_value
-from hlo_verify.terms.term import Guard
+from hlo_verify.terms.addition import build
+from hlo_verify.terms.machine import as_index, is_sum, split_value
+from hlo_verify.terms.term import Guard, Monomial, Number, value_of
 
 
 def needless(held: list[Guard]) -> Guard | Literal[False] | None:
@@ -61,8 +62,18 @@ def _attained(e: Index) -> frozenset[int] | None:
 
 
 def is_limited(e: Index) -> bool:
-    """Whether a clamp, a quotient, a remainder or the machine value of a sum occurs in an index expression."""
-    return any(isinstance(a, Opaque) and (a.operator in ("clamp", "mod", "div") or is_sum(a)) for a, _ in e.items)
+    """Whether a clamp, a quotient, a remainder or the machine value of a sum or of a condition occurs in an index
+    expression."""
+    return any(
+        isinstance(a, Opaque) and (a.operator in ("clamp", "mod", "div") or is_sum(a) or _is_conditional(a))
+        for a, _ in e.items
+    )
+
+
+@once_a_session
+def _is_conditional(atom: Opaque) -> bool:
+    """Whether an opaque integer is a machine value that guards decide about."""
+    return atom.operator == "value" and any(isinstance(a, Guard) for mono, _ in value_of(atom).items for a, _ in mono)
 
 
 def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
@@ -70,7 +81,10 @@ def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
     parts = [expr.constant(e.const)]
     for atom, c in e.items:
         new = expr.of_atom(atom)
-        if isinstance(atom, Opaque) and is_sum(atom):
+        decided = _decided(atom, forms) if isinstance(atom, Opaque) and _is_conditional(atom) else None
+        if decided is not None:
+            new = unlimited(decided, forms)
+        elif isinstance(atom, Opaque) and is_sum(atom):
             parts_of = split_value(atom)
             if parts_of is not None:
                 exact = expr.add(*parts_of)
@@ -93,6 +107,31 @@ def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
                         break
         parts.append(expr.scale(new, c))
     return expr.add(*parts)
+
+
+def _decided(atom: Opaque, forms: Mapping[Index, Guard]) -> Index | None:
+    """The machine value of a sum without the guards in it that others decide; None where there are none.
+
+    Of `k + 4*[k <= -1]`, a place counted from the end where it is negative, `0 <= k` leaves k.
+    """
+    if not forms:
+        return None
+    kept: dict[Monomial, Number] = {}
+    for mono, c in value_of(atom).items:
+        truths = {a: _truth(a, forms) for a, _ in mono if isinstance(a, Guard)}
+        if False not in truths.values():
+            rest = tuple((a, n) for a, n in mono if not isinstance(a, Guard) or truths[a] is None)
+            kept[rest] = kept.get(rest, 0) + c
+    found = build(kept)
+    return None if found is atom.term else as_index(found, atom.lo, atom.hi)
+
+
+def _truth(guard: Guard, forms: Mapping[Index, Guard]) -> bool | None:
+    """Whether a guard holds where some others do; None where they do not tell."""
+    lo, hi = _range_under(unlimited(guard.form, forms), forms)
+    if _is_below(hi, guard.lo) or _is_below(guard.hi, lo):
+        return False
+    return True if not _is_below(lo, guard.lo) and not _is_below(guard.hi, hi) else None
 
 
 def _range_under(e: Index, forms: Mapping[Index, Guard]) -> tuple[int, int]:

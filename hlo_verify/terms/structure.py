@@ -110,6 +110,13 @@ REWRITINGS = (
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
     Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),
     Rewriting("idle clamp", "[a <= e <= b] f(clamp(e, a, b))", "[a <= e <= b] f(e)", "products.simplify_under_guards"),
+    Rewriting(
+        "condition widened",
+        "[a <= e <= b] [f <= c] t + [e < a] t",
+        "[e <= b] [f <= c] t",
+        "widening._joined",
+        "e < a implies f <= c",
+    ),
     Rewriting("steps joined", "[e < a] c*f + [e >= a] c*f", "c*f", "guards.merge_steps"),
     Rewriting("quotient in a condition", "[a <= e div m <= b]", "[a*m <= e < (b+1)*m]", "guards.interval_atom"),
     Rewriting(

@@ -85,6 +85,7 @@ WITHOUT = {
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
     "implied condition": Without("if above and (", "if above or ("),
+    "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
     "idle clamp": Without("inner if fits else", "inner if True else", "idle.unlimited"),
     "machine value in a condition": Without("if lo - e.hi < atom.lo or hi - e.lo > atom.hi:", "if False:"),
     "low digits in a condition": Without("if whole:", "if True:"),
