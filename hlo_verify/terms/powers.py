@@ -93,6 +93,19 @@ def _written(base: Poly, exponent: Fraction) -> Sequence[tuple[Atom, int]]:
     return [(inverse, int(whole))] * bool(whole) + [(make_apply(INVERSE, (of_atom(root),)), 1)] * bool(rest)
 
 
+def multiple(p: Poly, base: Poly) -> Poly | None:
+    """What a positive sum is multiplied by, where a term is it times a number and positive factors."""
+    from hlo_verify.terms.addition import scale
+    from hlo_verify.terms.factors import apart, product
+    from hlo_verify.terms.patterns import leading
+
+    if signs.of(base) != signs.POSITIVE:
+        return None
+    factors, rest = apart(p)
+    k = Fraction(leading(rest)) / Fraction(leading(base))
+    return scale(product(factors), k) if scale(base, k) is rest else None
+
+
 def squared_roots(mono: Monomial) -> tuple[Monomial, Poly, int] | None:
     """A product that has the square of a root, or of an absolute value, as a factor: the rest of it, what the root is
     of, and the power of that."""

@@ -14,7 +14,7 @@ from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER
+from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER, SQRT
 from hlo_verify.terms.idle import is_limited, needless, unlimited
 from hlo_verify.terms.losses import checked, is_one_product
 from hlo_verify.terms.steps import steps
@@ -124,6 +124,9 @@ def expanded(a: Poly, b: Poly) -> Poly:
         return scale(b, ka)
     if kb is not None:
         return scale(a, kb)
+    cancelled = _cancelled(a, b) or _cancelled(b, a)
+    if cancelled is not None:
+        return cancelled
     terms: dict[Monomial, Number] = {}
     for ma, ca in a.items:
         for mb, cb in b.items:
@@ -138,6 +141,26 @@ def expanded(a: Poly, b: Poly) -> Poly:
             for mono, c in expanded(make_poly(((rest, 1),)), power_of(base, n)).items:
                 terms[mono] = terms.get(mono, 0) + ca * cb * c
     return build(terms)
+
+
+def _cancelled(a: Poly, b: Poly) -> Poly | None:
+    """The product where a divides by a root, or all, of a positive sum that b is a multiple of; None where it does not:
+    `c * inverse(x*x + 1)` times `2*x*x + 2` is `2*c`."""
+    if len(b.items) < 2:
+        return None
+    for atom, n in a.items[0][0]:
+        if not isinstance(atom, Apply) or atom.power is None or atom.power[1] > 0 or n != 1:
+            continue
+        base, exponent = atom.power
+        if len(base.items) != len(b.items) or any((atom, 1) not in mono for mono, _ in a.items):
+            continue
+        beside = powers_of.multiple(b, base)
+        if beside is not None:
+            used("powers of a positive base")
+            rest = make_poly(tuple((tuple(item for item in mono if item[0] is not atom), c) for mono, c in a.items))
+            root = of_atom(make_apply(SQRT, (base,))) if exponent == -powers_of.HALF else ONE
+            return expanded(expanded(rest, beside), root)
+    return None
 
 
 def add(*polys: Poly) -> Poly:

@@ -26,7 +26,7 @@ from hlo_verify.passes.chain.trim_loops import has_loops, slim
 from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
 from hlo_verify.passes.prove.prove import Progress, nothing, out_of_time, prove_at_once
 from hlo_verify.program.ir import Module
-from hlo_verify.program.pair import device_count
+from hlo_verify.program.pair import device_count, is_global
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
 
@@ -69,8 +69,7 @@ def answer(
     Raises `InputError` where the modules are no pair.
     """
     if question.annotated is None:
-        pair = question.given, question.partitioned
-        return Answer(examine(*pair, progress=progress, differing=differing, session=session), (pair,))
+        return _as_it_stands(question, progress, differing, session or Session())
     started = time.perf_counter()
     session = session or Session()
     try:
@@ -83,6 +82,37 @@ def answer(
     compared = compared.format(given=f"the module as it was given{file}")
     report = replace(found.examination.report, compared=compared, seconds=time.perf_counter() - started)
     return replace(found, examination=replace(found.examination, report=report))
+
+
+def _as_it_stands(
+    question: Question, progress: Progress | None, differing: Differing | None, session: Session
+) -> Answer:
+    """The answer about two modules alone; where it is open, constants of one are read as what the other computes."""
+    pair = question.given, question.partitioned
+    examined = examine(*pair, progress=progress, differing=differing, session=session)
+    if examined.report.verdict is not Verdict.UNKNOWN or session.is_over:
+        return Answer(examined, (pair,))
+    far: Amplified | None = None
+    given, partitioned = pair
+    alone = _as_a_pair if is_global(partitioned) else _as_programs
+    with contextlib.suppress(TimeUpError):
+        proof, far = _proof_of_a_reading(given, partitioned, _as_they_are, alone, session)
+        if proof is None:
+            proof, farther = _proof_of_a_reading(
+                partitioned, given, _turned, lambda module: (module, partitioned), session
+            )
+            far = far or farther
+        if proof is not None:
+            return proof.answer()
+    return Answer(examined if far is None else _with_reason(examined, f"; {far}", Solver.AMPLIFIED), (pair,))
+
+
+def _turned(partitioned: Module, given: Module) -> Modules:
+    return given, partitioned
+
+
+def _as_a_pair(module: Module) -> Modules:
+    return module, module
 
 
 def _by_way_of(

@@ -113,10 +113,12 @@ def computed(function: Function) -> list[Computed]:
 
 
 def joined(numbers: list[Computed]) -> Iterator[Computed]:
-    """What comes of these by turning a division into a product, or joining two operations with constants."""
+    """What comes of these by turning a division into a product, as the rest of a whole (`1 - 0.1`), or by joining two
+    operations with constants."""
     for x in numbers:
         one = _number(x.dtype, _scalar(x.dtype)(1))
-        yield from _apply("divide", (one, x)) if one is not None else ()
+        for name in ("divide", "subtract"):
+            yield from _apply(name, (one, x)) if one is not None else ()
     if allows("joined_constants", len(numbers)):
         for name, (x, y) in product(_BINARY, product(numbers, numbers)):
             yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()

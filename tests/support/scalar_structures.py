@@ -46,6 +46,18 @@ def _cancelled(case: Case) -> tuple[Poly, Array]:
     return algebra.expanded(base, inverse), case.each(lambda i, j: wanted)
 
 
+@instance("powers of a positive base")
+def _cancelled_sum(case: Case) -> tuple[Poly, Array]:
+    (x, one), (y, other) = some(case, 0, 2), some(case, -1, 0)
+    sides = [apply(real("abs"), (each,)) for each in (x, y)]
+    base, value = algebra.add(*sides), one + abs(other)
+    if case.random.random() < 0.5:
+        base, value = algebra.add(base, number(3)), value + 3
+    top = algebra.times(algebra.scale(x, 5), apply(INVERSE, (apply(SQRT, (base,)),)))
+    wanted = 10 * one * math.sqrt(value) if value else math.nan
+    return algebra.times(top, algebra.scale(base, 2)), case.each(lambda i, j: wanted)
+
+
 @instance("square of a root")
 def _squared(case: Case) -> tuple[Poly, Array]:
     x, value = some(case, -1, 1, 3)

@@ -1,0 +1,74 @@
+"""Constants that a person rounded: read as what the other module computes, by name, where a rounding stays one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed
+
+MESH = AbstractMesh((4,), ("x",))
+FLOATS = jax.ShapeDtypeStruct((8, 7), jnp.float32)
+
+Body = Callable[..., Any]
+
+ROUNDED: dict[str, tuple[Body, Body]] = {
+    "a moving average": (lambda x: 0.9 * x + 0.1 * x * x, lambda x: x + 0.1 * (x * x - x)),
+    "a slow moving average": (lambda x: 0.999 * x + 0.001 * x * x, lambda x: x + 0.001 * (x * x - x)),
+    "a third": (lambda x: x / 3, lambda x: x * np.float32(1 / 3)),
+    "a mean": (lambda x: x.mean(-1), lambda x: x.sum(-1) * np.float32(1 / 7)),
+    "a root": (lambda x: x / jnp.sqrt(2.0), lambda x: x * np.float32(2**-0.5)),
+    "a rounded root": (lambda x: x / np.float32(math.sqrt(2)), lambda x: x * np.float32(2**-0.5)),
+    "the root of a size": (lambda x: x / jnp.sqrt(23.0), lambda x: x * np.float32(23**-0.5)),
+    "a logarithm": (lambda x: jnp.tanh(x) / np.float32(math.log(10)), lambda x: jnp.tanh(x) * np.float32(0.4342945)),
+    "gelu": (
+        lambda x: jax.nn.gelu(x, approximate=False),
+        lambda x: 0.5 * x * (1 + jax.lax.erf(x / np.float32(2**0.5))),
+    ),
+}
+
+
+def report(one: Body, other: Body, **how: Any) -> hlo_verify.Report:
+    return hlo_verify.verify(*Placed(MESH, P("x"), P("x"), [FLOATS]).pair(one, other), **how)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", ROUNDED)
+def test_a_rounding_is_said(name: str, turned: bool) -> None:
+    one, other = ROUNDED[name]
+    found = report(other, one) if turned else report(one, other)
+    assert found.verdict is Verdict.PROVED, found.results[0].reason
+    assert any("rounded" in said for said in found.assumptions)
+
+
+WRONG: dict[str, tuple[Body, Body]] = {
+    "another average": (lambda x: 0.9 * x + 0.1 * x * x, lambda x: x + 0.11 * (x * x - x)),
+    "a third, in two digits": (lambda x: x / 3, lambda x: x * np.float32(0.33)),
+    "a neighbour of a third": (lambda x: x / 3, lambda x: x * np.nextafter(np.float32(1 / 3), np.float32(1))),
+    "nothing left but a rounding": (
+        lambda x: (x / 3 * 3 - x) * 1e9 + x,
+        lambda x: (x * np.float32(1 / 3) * 3 - x) * 1e9 + x,
+    ),
+    "a step at what is left": (
+        lambda x: jnp.where(x * 3 / 3 > x, x, -x),
+        lambda x: jnp.where(x * 3 * np.float32(1 / 3) > x, x, -x),
+    ),
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_rounding_is_not_proved(name: str, turned: bool) -> None:
+    one, other = WRONG[name]
+    found = report(other, one) if turned else report(one, other)
+    assert found.verdict is not Verdict.PROVED, found.assumptions
