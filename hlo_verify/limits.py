@@ -109,6 +109,11 @@ class Limits:
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3
     """The same of such as are less than 1e-5 of a result's largest element: most of them are roundings."""
+    clear_draws: int = 2
+    """Inputs drawn after which a difference need not be clear, one of 1e-2 of a result's largest element:
+    others may show it better."""
+    clear_elements: int = 1 << 14
+    """Elements of one tensor of inputs for which clearer ones are looked for."""
     dear_draws: int = 3
     """Inputs drawn in vain that are no smaller than some for which enclosures took too much."""
     shrinking_work: int = 200_000_000

@@ -33,12 +33,6 @@ from hlo_verify.program.ir import Function, TensorType, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session, TimeUpError
 
-SMALL = 1 << 14
-"""With tensors of no more values, a difference that is not clear is replaced by one that is clearer."""
-
-FEW = 2
-"""After so many draws, a difference need not be clear."""
-
 CLEARER = 10
 """How much farther apart values have to be than those that intervals left open, with inputs as large."""
 
@@ -215,7 +209,7 @@ class Search:
     def _note(self, trial: Trial, results: Collection[int]) -> None:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
         size = max(trial.whole.largest, trial.local.largest)
-        is_small = size <= SMALL
+        is_small = size <= self.session.limits.clear_elements
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
         seen = trial.differences(unclear, trials.NOTICED)
         seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
@@ -263,12 +257,16 @@ class Search:
 
     def _is_enough(self, results: Collection[int]) -> bool:
         """Whether every result differs clearly, or after a few draws at all, or for inputs too large to be replaced."""
-        return all(n in self._best and (self._tried >= FEW or not self._is_unclear(n)) for n in results)
+        return all(
+            n in self._best and (self._tried >= self.session.limits.clear_draws or not self._is_unclear(n))
+            for n in results
+        )
 
     def _is_unclear(self, n: int) -> bool:
         """Whether a difference is small, of inputs that are small too."""
         apart, trial = self._best[n]
-        return not trials.is_clear(apart) and max(trial.whole.largest, trial.local.largest) <= SMALL
+        size = max(trial.whole.largest, trial.local.largest)
+        return not trials.is_clear(apart) and size <= self.session.limits.clear_elements
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
         """What was found for those results, of as few different inputs as can be, as plain as can be."""

@@ -160,9 +160,8 @@ def test_what_will_take_too_much_is_not_begun(monkeypatch: pytest.MonkeyPatch) -
     """What floating point took tells what enclosures will."""
     modules = pair("tensor<256x256xf32>", "xvw", "y", SCORES, "dense<2.0>", "dense<3.0>")
     passes: list[object] = []
-    monkeypatch.setattr(search, "SMALL", 1)
     monkeypatch.setattr(search.Confirmer, "confirm", lambda *given: passes.append(given))
-    poor = Session(Limits(interval_work=1 << 18, shrinking_work=1))
+    poor = Session(Limits(interval_work=1 << 18, shrinking_work=1, clear_elements=1))
     assert not Search(modules, poor).find([0], draws=1) and not passes
     assert "interval_work" in poor.spent().limits
 
