@@ -23,6 +23,7 @@ from hlo_verify.equality import settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.integers import Effort, Integers
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
+from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.sides import apart, together
@@ -73,7 +74,8 @@ def equal(
 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
-    return vanishes(p, effort) or _vanishes_for_each(p, effort) or _vanishes_written_out(p, effort)
+    ways = vanishes, _vanishes_for_each, _vanishes_written_out, _vanishes_by_parts
+    return any(way(p, effort) for way in ways)
 
 
 def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
@@ -121,6 +123,12 @@ def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
         return False
     added_up, most = written_out(opened(p), effort.session), effort.session.limits.written_out_steps
     return added_up is not None and effort.within(most, lambda part: vanishes(added_up, part), "written_out_steps")
+
+
+def _vanishes_by_parts(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 because sums up to a place are those of earlier parts and of a part's own elements."""
+    parts = by_parts(opened(p)) if effort.left > 0 else None
+    return parts is not None and vanishes(parts, effort)
 
 
 def _sum_of(mono: Monomial) -> Read | None:

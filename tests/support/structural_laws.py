@@ -309,26 +309,6 @@ def _steps(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: xs[i] * (c if i <= a else d))
 
 
-@instance("condition widened")
-def _widened(case: Case) -> tuple[Poly, Array]:
-    """What three devices keep of their two elements each: the owner of a place what is below it, some others all."""
-    (x, xs), side = case.make(6, 3), case.random.choice((-1, 1))
-    first = expr.scale(expr.floor_div(case.i, 2), 2)
-    ahead, from_place = (expr.subtract(e, expr.scale(case.j, 3)) for e in (first, case.i))
-    before, after = guards.interval(ahead, None, -2), guards.interval(ahead, 1, None)
-    all_of_it, none = (before, after) if side < 0 else (after, before)
-    below = algebra.multiply(guards.interval(ahead, -1, 0), guards.interval(from_place, None, -1))
-    kept = algebra.multiply(algebra.add(below, all_of_it), at(x, case.i, case.j))
-
-    def wanted(i: int, j: int) -> Any:
-        start = i // 2 * 2 - 3 * j
-        where = 0 if -1 <= start <= 0 else side * start
-        keeps = where > 0 or (where == 0 and i < 3 * j)
-        return xs[i, j] * keeps + 2 * (where < 0)
-
-    return algebra.add(kept, algebra.scale(none, 2)), case.each(wanted)
-
-
 @instance("quotient in a condition")
 def _quotient(case: Case) -> tuple[Poly, Array]:
     a = case.random.randrange(-1, 4)

@@ -22,10 +22,10 @@ from hlo_verify.terms.laws import TABLE
 from hlo_verify.terms.structure import REWRITINGS
 from hlo_verify.terms.used import counts
 from tests.support import scalar_structures as scalar_structures
+from tests.support.guard_laws import INSTANCES
 from tests.support.law_meanings import machine
 from tests.support.structural_laws import (
     HIGH,
-    INSTANCES,
     LOW,
     Case,
 )
