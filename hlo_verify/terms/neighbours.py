@@ -132,6 +132,8 @@ class _Spread:
 
     def _read(self, reads: tuple[Read, ...]) -> Poly:
         sources = tuple(read.tensor for read in reads)
+        if len({len(read.indices) for read in reads}) != 1:
+            raise _ApartError
         indices = [self._index(each) for each in zip(*(read.indices for read in reads), strict=True)]
         if all(source is sources[0] for source in sources):
             return algebra.read(sources[0], indices)
