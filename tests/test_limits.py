@@ -81,6 +81,7 @@ NO_LIMITS = {
     "REPEATED": "how a module is divided into layers",
     "ROOM": "how long a term is that a report shows",
     "SHORT": "which of two ways is gone with a loop",
+    "SIZE_OF_A_STEP": "what one step counts for",
     "TABLE_BOUND": "integers that fit into 64 bits",
     "UNBOUNDED": "stands for infinity",
     "UNDEFINED": "a doubt",

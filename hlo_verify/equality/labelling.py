@@ -71,6 +71,7 @@ class Labelling:
 
     def of_summand(self, summand: Summand, names: Names, depth: int = 0) -> Multiple:
         """The number of a summand."""
+        self.steps.take()
         bound = frozenset(summand.bound)
         factors = [_Factor(atom, n) for atom, n in summand.product]
         alone = [self._of_factor(factor, names, depth) for factor in factors if bound.isdisjoint(factor.free)]

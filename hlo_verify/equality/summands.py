@@ -27,6 +27,9 @@ from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.sums import components, eliminated
 from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_ix, make_poly, of_atom
 
+SIZE_OF_A_STEP = 40
+"""How large a product is that takes a step to be rewritten, in factors and indices."""
+
 MADE = "made to compare"
 """What tells sums that are made here from those of the modules, which may be closed."""
 
@@ -47,8 +50,9 @@ class Steps:
 
     left: int
 
-    def take(self) -> None:
-        self.left -= 1
+    def take(self, size: int = 0) -> None:
+        """Take a step, and one more for so many factors and indices that a product has."""
+        self.left -= 1 + size // SIZE_OF_A_STEP
         if self.left < 0:
             raise SpentError
 
@@ -98,8 +102,8 @@ class Unfolding:
         """The summands of a sum over some variables."""
         todo = [(tuple(bound), mono, c) for mono, c in p.items]
         while todo:
-            self.steps.take()
             own, mono, c = todo.pop()
+            self.steps.take(sum(atom.weight for atom, _ in mono))
             rewritten = self._rewritten(own, mono)
             if rewritten is None:
                 yield Summand(own, mono, c)
