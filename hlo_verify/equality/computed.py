@@ -13,14 +13,27 @@ from dataclasses import dataclass
 
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
-from hlo_verify.index.expr import Var
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import is_partial
 from hlo_verify.terms.functions import ZERO_TIMES, Function
 from hlo_verify.terms.losses import separated
 from hlo_verify.terms.poles import WRITTEN_OUT
-from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, make_apply, make_poly, of_atom
+from hlo_verify.terms.term import (
+    ONE,
+    Apply,
+    Atom,
+    Monomial,
+    Poly,
+    Read,
+    indices,
+    make_apply,
+    make_poly,
+    of_atom,
+    value_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +79,7 @@ def parts_in_doubt(p: Poly) -> Iterator[Computed]:
 
 def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
     """Whether all that the found term computes is a number wherever that holds of the expected one."""
-    if not found.doubt:
+    if not _is_in_doubt(found):
         return True
     known: set[int] = set()
     for part in _parts((), ONE, expected, only_doubtful=False):
@@ -82,7 +95,7 @@ def _parts(bound: tuple[Var, ...], around: Poly, p: Poly, *, only_doubtful: bool
     for mono, _ in separated(p):
         conditions = algebra.expanded(around, _conditions(mono))
         for atom, _ in mono:
-            if atom.doubt or not only_doubtful:
+            if not only_doubtful or _holds_doubt(atom):
                 yield from _parts_of_atom(bound, conditions, atom, only_doubtful=only_doubtful)
 
 
@@ -91,14 +104,45 @@ def _conditions(mono: Monomial) -> Poly:
 
 
 def _parts_of_atom(bound: tuple[Var, ...], around: Poly, atom: Atom, *, only_doubtful: bool) -> Iterator[Computed]:
+    for read in _places(atom):
+        yield from _parts(bound, around, read, only_doubtful=only_doubtful)
     if isinstance(atom, Apply):
-        if is_partial(atom.function) and atom.function != ZERO_TIMES:
+        is_open = is_partial(atom.function) and atom.function != ZERO_TIMES
+        if is_open and (atom.doubt or not only_doubtful):
             yield Computed(bound, around, atom)
         for arg in atom.args:
             yield from _parts(bound, around, arg, only_doubtful=only_doubtful)
-    elif isinstance(atom, Read) and atom.tensor.kind in WRITTEN_OUT:
-        own, bodies = unfold(atom)
-        for body in bodies:
-            yield from _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
-    elif isinstance(atom, Read) and atom.doubt:
-        yield Computed(bound, around, atom)
+    elif isinstance(atom, Read):
+        if atom.doubt and atom.tensor.kind not in WRITTEN_OUT:
+            yield Computed(bound, around, atom)
+        if atom.tensor.bodies:
+            own, bodies = unfold(atom)
+            for body in bodies:
+                yield from _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
+
+
+@once_a_session
+def _is_in_doubt(p: Poly) -> bool:
+    """Whether a term may be no number, or hides something that may be none: a truth value or an integer is known, of
+    whatever it is one."""
+    return any(_holds_doubt(atom) for mono, _ in p.items for atom, _ in mono)
+
+
+@once_a_session
+def _holds_doubt(atom: Atom) -> bool:
+    inside = atom.args if isinstance(atom, Apply) else atom.tensor.bodies if isinstance(atom, Read) else ()
+    return bool(atom.doubt) or any(map(_is_in_doubt, (*inside, *_places(atom))))
+
+
+def _places(atom: Atom) -> Iterator[Poly]:
+    """The values that the places of an atom are made of."""
+    return (p for e in indices(atom) for p in _values(e))
+
+
+def _values(e: Index) -> Iterator[Poly]:
+    for part, _ in e.items:
+        if isinstance(part, Opaque):
+            if part.term is not None:
+                yield value_of(part)
+            for inner in part.exprs:
+                yield from _values(inner)

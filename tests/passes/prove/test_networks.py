@@ -276,3 +276,34 @@ def test_right(name: str, devices: int) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_wrong(name: str) -> None:
     assert verdict(FORMS[name], FORMS[name][5], 2) is Verdict.UNKNOWN
+
+
+HIDING: dict[str, Callable[[Any], Any]] = {
+    "comparison with itself": lambda v: lax.eq(v, v),
+    "comparison": lambda v: v > 0,
+    "sum of comparisons": lambda v: jnp.sum(v > 0),
+    "choice": lambda v: jnp.where(v > 0, 1.0, 2.0),
+    "is finite": jnp.isfinite,
+    "argmax": lambda v: jnp.argmax(v, 0),
+    "order": lambda v: jnp.argsort(v, 0),
+    "integer": lambda v: jnp.floor(v).astype(jnp.int32),
+    "linear algebra": lambda v: jnp.linalg.qr(v)[1],
+    "loop": lambda v: lax.fori_loop(0, 3, lambda _, c: jnp.tanh(c @ v), v),
+}
+NOTHING: dict[str, Callable[[Any], Any]] = {
+    "a number": lambda x: 0.0,
+    "logarithms less themselves": lambda x: jnp.log(x) - jnp.log(x),
+    "logarithms in two orders": lambda x: (jnp.log(x) @ x) @ x - jnp.log(x) @ (x @ x),
+}
+
+
+@pytest.mark.parametrize("nothing", NOTHING)
+@pytest.mark.parametrize("hiding", HIDING)
+def test_truth_values_do_not_hide_what_may_be_none(hiding: str, nothing: str) -> None:
+    """What is no number is neither equal to itself nor greater than another, and the greatest of all."""
+    hide, add = HIDING[hiding], NOTHING[nothing]
+    x = jax.ShapeDtypeStruct((3, 3), jnp.float32)
+    one, other = lambda x, y: hide((y @ y) @ x), lambda x, y: hide(y @ (y @ x) + add(x))
+    texts = [str(jax.jit(f).trace(x, x).lower(lowering_platforms=("cpu",)).as_text()) for f in (one, other)]
+    found = verify(*texts, refute=False).verdict
+    assert found is (Verdict.PROVED if nothing == "a number" else Verdict.UNKNOWN)
