@@ -9,7 +9,8 @@ So the program is interpreted with an unknown factor on each such constant. In t
 where all factors are 1 is collected, monomial by monomial, with how much of it moves with them: a function or a named
 term that has a factor inside moves as much as it is large, as any rounding of it would make it. What moves more, in
 roundings, than `MOST` times the sum of a monomial's coefficients is amplified. A function of nothing but constants that
-move, or a decision that depends on these alone, is amplified too.
+move, or a decision that depends on these alone, is amplified too, and so is a step: `floor(x * 0.333333343 * 3)` is
+another integer than `floor(x)` where x is one.
 """
 
 from __future__ import annotations
@@ -54,24 +55,26 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 """Functions that make the rounding of a constant no larger."""
 
 
+_STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
+"""Functions that are other numbers on either side of a place, however close."""
+
+_NOTHING_ELSE = "all that is left is that rounding"
+_A_STEP = "that rounding decides which side of a step it is on"
+
+
 @dataclass(frozen=True, slots=True)
 class Amplified:
-    """An operation whose result moves by more than the rounding of constants: by what `factor` (None where there is
-    nothing but that rounding)."""
+    """An operation whose result moves by more than the rounding of constants: in words, what becomes of it."""
 
     operation: str
     location: str
-    factor: Fraction | None
+    grown: str
     constant: str
 
     def __str__(self) -> str:
         at = f"{self.operation} ({self.location})" if self.location else self.operation
-        grown = "all that is left is that rounding"
-        if self.factor is not None:
-            grown = f"its rounding is {decimal(self.factor, 3)} times as large, more than {MOST}"
-        return (
-            f"the constant {self.constant}, rounded; in the result of {at} {grown}, so it does not cover the difference"
-        )
+        said = f"the constant {self.constant}, rounded; in the result of {at} {self.grown}"
+        return f"{said}, so it does not cover the difference"
 
 
 def amplified(
@@ -124,7 +127,7 @@ class _Looking:
             return Value(value.type, algebra.multiply(value.term, algebra.read(self._factor(found), ())))
         worst = self._worst(value.term)
         if worst is not None:
-            self.found = Amplified(op.name, str(op.location), worst[0], ", ".join(self._constants(value.term)))
+            self.found = Amplified(op.name, str(op.location), worst, ", ".join(self._constants(value.term)))
         return value
 
     def _constants(self, p: Poly) -> list[str]:
@@ -144,8 +147,8 @@ class _Looking:
             self._exact, self._seen = None, set()
         return factor
 
-    def _worst(self, p: Poly) -> tuple[Fraction | None] | None:
-        """The factor by which a term, or something inside of it, is amplified, if it is; None for without bound."""
+    def _worst(self, p: Poly) -> str | None:
+        """What becomes of a rounding in a term, or in something inside of it, if it does not stay one."""
         if p.uid in self._seen or self._is_still(p):
             return None
         self._seen.add(p.uid)
@@ -154,14 +157,19 @@ class _Looking:
             if worst is not None:
                 return worst
         if self._decides_by_constants(p):
-            return (None,)
-        return self._sums(p)
+            return _NOTHING_ELSE
+        return _A_STEP if self._is_a_step(p) else self._sums(p)
+
+    def _is_a_step(self, p: Poly) -> bool:
+        """Whether what moves is the argument of a step."""
+        steps = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Apply))
+        return any(atom.function.name in _STEPS and not all(map(self._is_still, atom.args)) for atom in steps)
 
     def _is_still(self, p: Poly) -> bool:
         """Whether there is no factor in a term."""
         return self.leaves.of(p).isdisjoint(self.roundings)
 
-    def _sums(self, p: Poly) -> tuple[Fraction | None] | None:
+    def _sums(self, p: Poly) -> str | None:
         """The same for the sum that a term is."""
         exact = self._exact_terms()
         total: dict[Monomial, Fraction] = defaultdict(Fraction)
@@ -175,10 +183,10 @@ class _Looking:
         worst = Fraction(0)
         for whole, moved in moving.items():
             if moved and not total[whole]:
-                return (None,)
+                return _NOTHING_ELSE
             if moved:
                 worst = max(worst, moved / abs(total[whole]))
-        return (worst,) if worst > MOST else None
+        return f"its rounding is {decimal(worst, 3)} times as large, more than {MOST}" if worst > MOST else None
 
     def _weight(self, mono: Monomial) -> Fraction:
         """By how many roundings a product moves."""

@@ -65,6 +65,22 @@ WRONG: dict[str, tuple[Body, Body]] = {
     ),
 }
 
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "floor": jnp.floor,
+    "ceil": jnp.ceil,
+    "round": jnp.round,
+    "truncate": jnp.trunc,
+    "integer": lambda x: x.astype(jnp.int32),
+    "remainder": lambda x: jax.lax.rem(x, jnp.float32(2)),
+    "mod": lambda x: jnp.mod(x, 2),
+    "sign": jnp.sign,
+    "inside": lambda x: jnp.tanh(jnp.floor(x) + 1),
+}
+WRONG |= {
+    name: (lambda x, of=of: of(x / 3 * 3 - 6), lambda x, of=of: of(x * np.float32(1 / 3) * 3 - 6))
+    for name, of in STEPS.items()
+}
+
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", WRONG)
