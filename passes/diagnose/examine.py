@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Solver
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
-from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device
+from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import (
     OtherReadings,
@@ -140,7 +140,8 @@ class _Apart:
         before, self.session.phase = self.session.phase, "each device was looked at by itself"
         if not self._walked:
             self._walked = True
-            self._found = each_device(self.logical, self.partitioned, self.session)
+            if is_by_hand(self.partitioned):
+                self._found = each_device(self.logical, self.partitioned, self.session)
         proved = self._found is not None and self._found.proves(n)
         self.session.phase = before
         return proved

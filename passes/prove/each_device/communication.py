@@ -46,7 +46,7 @@ def glued(parts: Sequence[Value], dimension: int, type_: TensorType) -> Value:
     size = parts[0].shape[dimension]
     place = expr.fresh("f", len(parts))
     term = spread([part.term for part in parts], place)
-    if term is None:
+    if term is None or not size:
         return Value(type_, concatenated([(part, size) for part in parts], dimension, positions(type_.shape)))
     where = list(positions(type_.shape))
     member, where[dimension] = expr.floor_divmod(where[dimension], size)

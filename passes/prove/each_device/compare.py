@@ -153,6 +153,12 @@ def _run(machine: Machine, function: Function, arguments: Collection[Value], con
     return machine.run(function, [machine.everywhere(value) for value in arguments], context)
 
 
+def is_by_hand(partitioned: Module) -> bool:
+    """Whether a person says in a module what each device does. What a compiler partitioned follows the logical module,
+    and the walk for all devices is made for that; where it is wrong, terms of many devices take long."""
+    return any(op.name == "sdy.manual_computation" for op in operations(partitioned.main))
+
+
 def _is_flattened(module: Module) -> bool:
     """Whether a module holds manual regions that XLA has flattened: what is inside is not told apart here."""
     return any(
