@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify import Verdict, verify
@@ -263,7 +263,7 @@ FORMS: dict[str, Form] = {
 
 def verdict(form: Form, local: Function, devices: int) -> Verdict:
     given, wanted, shapes, whole, *_ = form
-    placed = Placed(AbstractMesh((devices,), ("x",)), given, wanted, floats(*shapes))
+    placed = Placed(AbstractMesh((devices,), ("x",), axis_types=(AxisType.Auto,)), given, wanted, floats(*shapes))
     return verify(*placed.pair(whole, local), refute=False).verdict
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from tests.support.lowering import Placed, Specs, floats
@@ -32,7 +32,12 @@ class Program:
 
 
 def on(axes: dict[str, int], given: Specs, wanted: Specs, *shapes: tuple[int, ...]) -> Placed:
-    return Placed(AbstractMesh(tuple(axes.values()), tuple(axes)), given, wanted, floats(*shapes))
+    return Placed(
+        AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes)),
+        given,
+        wanted,
+        floats(*shapes),
+    )
 
 
 PROGRAMS: dict[str, Program] = {}
