@@ -21,6 +21,10 @@ from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
+from hlo_verify.terms import at_constants, neighbours, nesting
+
+_LATER = at_constants, neighbours, nesting
+"""What a proof device by device keeps: known when a session starts, so that it belongs to one."""
 
 Run = Callable[[Function, Sequence[Value], Context], list[Value]]
 """Interprets a function or region."""
