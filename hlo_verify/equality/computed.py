@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
-from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import is_partial
 from hlo_verify.terms.functions import ZERO_TIMES, Function
 from hlo_verify.terms.losses import separated
+from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.poles import WRITTEN_OUT
 from hlo_verify.terms.term import (
     ONE,
@@ -28,11 +29,9 @@ from hlo_verify.terms.term import (
     Monomial,
     Poly,
     Read,
-    indices,
     make_apply,
     make_poly,
     of_atom,
-    value_of,
 )
 
 
@@ -104,7 +103,7 @@ def _conditions(mono: Monomial) -> Poly:
 
 
 def _parts_of_atom(bound: tuple[Var, ...], around: Poly, atom: Atom, *, only_doubtful: bool) -> Iterator[Computed]:
-    for read in _places(atom):
+    for read in values_in_places(atom):
         yield from _parts(bound, around, read, only_doubtful=only_doubtful)
     if isinstance(atom, Apply):
         is_open = is_partial(atom.function) and atom.function != ZERO_TIMES
@@ -131,18 +130,4 @@ def _is_in_doubt(p: Poly) -> bool:
 @once_a_session
 def _holds_doubt(atom: Atom) -> bool:
     inside = atom.args if isinstance(atom, Apply) else atom.tensor.bodies if isinstance(atom, Read) else ()
-    return bool(atom.doubt) or any(map(_is_in_doubt, (*inside, *_places(atom))))
-
-
-def _places(atom: Atom) -> Iterator[Poly]:
-    """The values that the places of an atom are made of."""
-    return (p for e in indices(atom) for p in _values(e))
-
-
-def _values(e: Index) -> Iterator[Poly]:
-    for part, _ in e.items:
-        if isinstance(part, Opaque):
-            if part.term is not None:
-                yield value_of(part)
-            for inner in part.exprs:
-                yield from _values(inner)
+    return bool(atom.doubt) or any(map(_is_in_doubt, (*inside, *values_in_places(atom))))

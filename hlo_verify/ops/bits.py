@@ -15,9 +15,8 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         return result(op, product(args[0].term, args[1].term, "i1"))
     for value, mask in (args, args[::-1]):
         e, m = as_index(value), as_index(mask)
-        if (
-            not m.items and m.const >= 0 and m.const & (m.const + 1) == 0
-        ):  # of a negative number too: bits are modulo 2^n
+        if not m.items and m.const >= 0 and m.const & (m.const + 1) == 0:
+            # Of a negative number too: bits are modulo 2^n.
             return result(op, algebra.of_index(expr.modulo(e, m.const + 1)))
     return uninterpreted(op, args)
 

@@ -31,5 +31,5 @@ def _names() -> Iterator[tuple[str, int]]:
     yield from ((name, 2) for name in ("Qr", "ProductOfElementaryHouseholderReflectors", "Eigh", "LuDecomposition"))
 
 
-LIBRARY_CALLS: Mapping[str, int] = {target: rank for target, rank in _names()}  # noqa: C416
+LIBRARY_CALLS: Mapping[str, int] = dict(_names())
 """By target: how many dimensions the first operand has behind those of the batch."""

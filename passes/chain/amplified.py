@@ -20,7 +20,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hlo_verify.index.expr import Opaque
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.prove.interpret import interpret
@@ -28,6 +27,7 @@ from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
+from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import (
     ONE,
@@ -38,11 +38,9 @@ from hlo_verify.terms.term import (
     Read,
     Tensor,
     decimal,
-    indices,
     make_poly,
     of_atom,
     tensor,
-    value_of,
 )
 
 MOST = 64
@@ -203,7 +201,7 @@ class _Looking:
         exact = self._exact_terms()
         for mono, _ in p.items:
             for atom, _ in mono:
-                given = (*_of_indices(atom), *(atom.args if isinstance(atom, Apply) else ()))
+                given = (*values_in_places(atom), *(atom.args if isinstance(atom, Apply) else ()))
                 tame = isinstance(atom, Apply) and atom.function.name in _TAME
                 moves = not tame and not all(map(self._is_still, given))
                 if moves and all(exact.poly(q).constant is not None for q in given):
@@ -239,15 +237,4 @@ def _parts(p: Poly) -> Iterator[Poly]:
                     yield algebra.subtract(*atom.args)
             elif isinstance(atom, Read):
                 yield from atom.tensor.bodies
-            yield from _of_indices(atom)
-
-
-def _of_indices(atom: Atom) -> Iterator[Poly]:
-    """The terms whose values an atom's indices are made of."""
-    pending = list(indices(atom))
-    while pending:
-        for part, _ in pending.pop().items:
-            if isinstance(part, Opaque):
-                pending += part.exprs
-                if part.term is not None:
-                    yield value_of(part)
+            yield from values_in_places(atom)

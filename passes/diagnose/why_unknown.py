@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hlo_verify.diagnostics import Code, Diagnostic, Solver
 from hlo_verify.equality.backend import Limit, Unknown
-from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.terms.term import Apply, Ix, Poly, Read, Tensor, value_of
+from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.term import Apply, Poly, Read, Tensor
 
 
 def code_of(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
@@ -42,23 +42,9 @@ def _opaque_tensors(terms: Iterable[Poly]) -> Iterator[Tensor]:
             for atom, _ in mono:
                 if isinstance(atom, Apply):
                     todo.extend(atom.args)
-                elif isinstance(atom, Read):
-                    for index in atom.indices:
-                        todo.extend(_inside(index))
-                    if atom.tensor not in seen:
-                        seen.add(atom.tensor)
-                        todo.extend(atom.tensor.bodies)
-                        if atom.tensor.kind == "opaque":
-                            yield atom.tensor
-                else:
-                    todo.extend(_inside(atom.index if isinstance(atom, Ix) else atom.form))
-
-
-def _inside(index: Index) -> Iterator[Poly]:
-    """The terms whose values an index expression takes."""
-    for atom, _ in index.items:
-        if isinstance(atom, Opaque):
-            if atom.term is not None:
-                yield value_of(atom)
-            for inner in atom.exprs:
-                yield from _inside(inner)
+                elif isinstance(atom, Read) and atom.tensor not in seen:
+                    seen.add(atom.tensor)
+                    todo.extend(atom.tensor.bodies)
+                    if atom.tensor.kind == "opaque":
+                        yield atom.tensor
+                todo.extend(values_in_places(atom))

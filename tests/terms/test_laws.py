@@ -84,7 +84,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
         bottom, sign = positive(draw, where, known), draw(st.sampled_from((1, -1)))
         values = each(lambda x: sign / (1 + x), bottom.values)
         return [Numbered(algebra.scale(apply(INVERSE, (algebra.add(bottom.it, number(1)),)), sign), values)]
-    if name == "exponential":  # small exponents
+    if name in ("exponential", "logistic:real->real"):  # exponents whose powers are floats
         parts = [read(draw, where, known) for _ in range(draw(st.integers(1, 3)))]
         total, values = algebra.ZERO, where.spread(0)
         for p in parts:
