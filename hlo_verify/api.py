@@ -301,7 +301,7 @@ def _decide(
         report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
     report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
-        report = _rechecked(report, rests_on, asked.jobs, session.deadline, progress)
+        report = _rechecked(report, rests_on, asked.jobs, session, progress)
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
     notes = (note for module in modules for note in module.notes)
     said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
@@ -348,7 +348,7 @@ def _rechecked(
     report: Report,
     pairs: Sequence[tuple[Module, Module]],
     jobs: int,
-    deadline: float | None,
+    session: Session,
     progress: Progress | None,
 ) -> Report:
     """The report of a proof with a second check of it, in so many processes, as far as there is time."""
@@ -356,8 +356,8 @@ def _rechecked(
     from hlo_verify.report import together
 
     apart = [result.index for result in report.results if result.by_device]
-    checks = (recheck(*pair, jobs=jobs, deadline=deadline, progress=progress, by_device=apart) for pair in pairs)
-    found = together(list(checks))
+    again = partial(recheck, jobs=jobs, limits=session.limits, deadline=session.deadline, progress=progress)
+    found = together([again(*pair, by_device=apart) for pair in pairs])
     results = report.results
     if found.disagreements:  # nothing is proved by a prover that is wrong somewhere
         reason = "internal error: a second check of the proof disagrees with it"

@@ -105,6 +105,8 @@ class Limits:
     as 64 there."""
     enclosed_elements: int = 1 << 21
     """Elements of one tensor in such an evaluation: memory."""
+    enclosed_bits: int = 1024
+    """Bits of balls: the first have 64, the next ones four times as many until they tell two values apart."""
     vain_differences: int = 12
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3
@@ -145,10 +147,40 @@ class Limits:
     """Repairs that are put to the proof, of all faults together: each costs as much as proving the right module."""
     fault_proofs: int = 3
     """The same of one fault: each of these repairs makes the results agree at the witness's inputs."""
+    repair_axes: int = 4
+    """Axes of a mesh of which every combination is tried as the groups of a repair: they double with each."""
+    repair_denominator: int = 64
+    """The denominator of a factor that is tried as a repair: what a program lacks is a simple one."""
     replayed_elements: int = 1 << 22
     """Elements in all values of all devices of a module that XLA is asked to run with a witness: memory."""
     replayed_devices: int = 64
     """Devices of such a module."""
+
+    recheck_elements: int = 64
+    """Elements of a small instance that `--recheck` looks at; of one that has more, a step is checked in part."""
+    recheck_element_steps: int = 4000
+    """Steps of writing such elements out, past which no more than the first four are looked at: checked in part."""
+    recheck_steps: int = 200_000
+    """Steps of writing out one question of the second check: a second or two."""
+    recheck_nodes: int = 60_000
+    """Different terms in one such question."""
+    recheck_openings: int = 400
+    """Definitions that are taken apart for one such question."""
+    recheck_rounds: int = 60
+    """How often definitions are taken apart until both sides of a step are about the same ones."""
+    recheck_levels: int = 6
+    """Levels of definitions that both sides read which are taken apart before a difference is one: with fewer, steps
+    that are right would seem to differ."""
+    recheck_draws: int = 12
+    """Values for what tensors hold that are tried at full size before a difference is one."""
+    recheck_powers: int = 16
+    """The power of a real number that the second check multiplies out."""
+    recheck_products: int = 100
+    """Products that it multiplies an argument of a function out to."""
+    recheck_sum_products: int = 1500
+    """Products of a sum that it looks through for what does not depend on a variable."""
+    recheck_compared_products: int = 100_000
+    """Products of a side of a step that it multiplies out to compare it with the other."""
 
     devices_apart: int = 64
     """Devices that are looked at one by one, where a proof for all of them at once fails."""
@@ -227,6 +259,9 @@ class Limits:
     """Constants of a module, between the dumps of two passes, of which pairs are tried as what a pass folded."""
     folded_roundings: int = 32
     """Operations that such a constant was computed by."""
+    grown_roundings: int = 64
+    """So many times its size, relative to what it is part of, the rounding of a constant may grow, in products of
+    constants and in sums smaller than their parts: past them it covers no difference."""
 
     @classmethod
     def of(cls, effort: Effort) -> Limits:
@@ -243,6 +278,14 @@ _SAME_FOR_ALL = {
     "interval_elements",
     "replayed_elements",
     "replayed_devices",
+    "repair_axes",
+    "repair_denominator",
+    "recheck_levels",
+    "recheck_draws",
+    "recheck_powers",
+    "recheck_products",
+    "recheck_sum_products",
+    "recheck_compared_products",
     "devices_apart",
     "nested_apart",
 }

@@ -154,7 +154,8 @@ class Recheck:
     were shown again (`by_solver` by the solver, the others had the same formulas on both sides; `bounded` at an
     instance that keeps a large size), and `unchecked` were not: operation and reason, with how many. `partly` agree at
     the elements that were looked at, of more than can be. `questions` is how many steps differ from one another,
-    `ended` is why it ended early: interrupted, or the time was up.
+    `ended` is why it ended early: interrupted, or the time was up. `limits` are those that were run into, by the names
+    that they have in `Limits`.
     """
 
     steps: int
@@ -167,6 +168,7 @@ class Recheck:
     seconds: float
     ended: str = ""
     partly: int = 0
+    limits: tuple[str, ...] = ()
 
 
 def together(checks: Sequence[Recheck]) -> Recheck:
@@ -185,6 +187,7 @@ def together(checks: Sequence[Recheck]) -> Recheck:
         sum(check.seconds for check in checks),
         next((check.ended for check in checks if check.ended), ""),
         sum(check.partly for check in checks),
+        tuple(dict.fromkeys(limit for check in checks for limit in check.limits)),
     )
 
 

@@ -41,7 +41,7 @@ passes.prove         limits diagnostics report session program index terms equal
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
                      passes.diagnose
-passes.recheck       report session workers program index terms equality ops passes.prove
+passes.recheck       limits report session workers program index terms equality ops passes.prove
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         registered_calls diagnostics session program ops passes.load
 defects              diagnostics program

@@ -14,7 +14,7 @@ from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
 from hlo_verify.sources.modules import module_of
 
-FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3)
+FOUND = Recheck(12, 7, 8, 2, 1, (("while: no second transcription", 1),), (), 0.5, partly=3, limits=("recheck_steps",))
 WRONG = replace(FOUND, agreed=7, disagreements=(Disagreement("dot_general", "train.py:57", "at p0=0: x = 1"),))
 
 
@@ -37,6 +37,7 @@ def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest
     assert f"Checked again: {found.agreed} of 12 steps agree" in shown
     assert f"{found.partly} checked in part, 1 not checked" in shown
     assert "not checked: 1 x while: no second transcription" in shown
+    assert "limits: recheck_steps" in shown
     assert ("INTERNAL ERROR: the proof is wrong at dot_general (train.py:57)" in shown) == bool(found.disagreements)
     assert cli.main([*arguments, "--format", "json"], verify=verify) == status
     assert json.loads(capsys.readouterr().out)["recheck"]["agreed"] == found.agreed

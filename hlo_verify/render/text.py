@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal
+from hlo_verify.limits import that_matter
 from hlo_verify.render import Failure, Outcome, overall
 from hlo_verify.report import ChainReport, Recheck, Report, Result, Step, Verdict, diagnostic
 
@@ -210,6 +211,8 @@ def _recheck(found: Recheck, style: Style) -> Iterator[str]:
     )
     if style.verbose:
         yield from (f"  not checked: {count} x {_shorten(reason, style)}" for reason, count in found.unchecked)
+        if found.limits:
+            yield f"  limits: {', '.join(that_matter(found.limits))}"
     for wrong in found.disagreements:
         yield f"INTERNAL ERROR: the proof is wrong at {wrong.operation} ({wrong.location or 'no source line'}): "
         yield f"  {_shorten(_one_line(wrong.model), style)}"

@@ -8,9 +8,9 @@ there is nothing else left.
 So the program is interpreted with an unknown factor on each such constant. In the term of every value, what comes out
 where all factors are 1 is collected, monomial by monomial, with how much of it moves with them: a function or a named
 term that has a factor inside moves as much as it is large, as any rounding of it would make it. What moves more, in
-roundings, than `MOST` times the sum of a monomial's coefficients is amplified. A function of nothing but constants that
-move, or a decision that depends on these alone, is amplified too, and so is a step: `floor(x * 0.333333343 * 3)` is
-another integer than `floor(x)` where x is one.
+roundings, than `grown_roundings` times the sum of a monomial's coefficients is amplified. A function of nothing but
+constants that move, or a decision that depends on these alone, is amplified too, and so is a step:
+`floor(x * 0.333333343 * 3)` is another integer than `floor(x)` where x is one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.prove.interpret import interpret
@@ -42,9 +44,6 @@ from hlo_verify.terms.term import (
     of_atom,
     tensor,
 )
-
-MOST = 64
-"""So many times its size a rounding may grow: in products of constants, and in sums smaller than their parts."""
 
 _COMPARISONS = ("less", "equal")
 """Functions that compare two terms."""
@@ -184,7 +183,10 @@ class _Looking:
                 return _NOTHING_ELSE
             if moved:
                 worst = max(worst, moved / abs(total[whole]))
-        return f"its rounding is {decimal(worst, 3)} times as large, more than {MOST}" if worst > MOST else None
+        if allows("grown_roundings", ceil(worst)):
+            return None
+        self.session.reached("grown_roundings")
+        return f"its rounding is {decimal(worst, 3)} times as large, more than {limit_of('grown_roundings')}"
 
     def _weight(self, mono: Monomial) -> Fraction:
         """By how many roundings a product moves."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from random import Random
 
-from hlo_verify.equality.backend import Different, Equal, Limits
+from hlo_verify.equality import backend
+from hlo_verify.equality.backend import Different, Equal
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import Limits, allows, in_force, limit_of
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node
@@ -25,26 +27,23 @@ from hlo_verify.passes.recheck.z3_terms import operands
 from hlo_verify.terms.functions import LOG, SQRT, real
 from hlo_verify.terms.padding import KIND as PADDING
 
-ELEMENTS = 64
-"""The most elements of a small instance that are looked at; of one that has more, a step is checked in part."""
-
-FEWEST, ENOUGH = 4, 4000
-"""So many elements are looked at however long they are to write out; others only up to so many steps, and then too a
-step is checked in part."""
+FEWEST = 4
+"""So many elements are looked at however long they are to write out."""
 
 
 def elements(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """Every element of a box, or if there are many: its corner, a step along every dimension, its end, and others."""
-    if prod(sizes) <= ELEMENTS:
+    most = limit_of("recheck_elements")
+    if allows("recheck_elements", prod(sizes)):
         return list(product(*map(range, sizes)))
     generator = Random(len(sizes))
     found = {tuple(0 for _ in sizes): None, tuple(n - 1 for n in sizes): None}
     for k, n in enumerate(sizes):
         found[tuple(min(1, n - 1) if i == k else 0 for i in range(len(sizes)))] = None
         found[tuple(n - 1 if i == k else 0 for i in range(len(sizes)))] = None
-    while len(found) < ELEMENTS:
+    while len(found) < most:
         found[tuple(generator.randrange(n) for n in sizes)] = None
-    return list(found)[: max(ELEMENTS, 2 * len(sizes) + 2)]
+    return list(found)[: max(most, 2 * len(sizes) + 2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +71,10 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
     return Posed(Formulas(graph, pairs), tuple(where for _, where in unlike), instance.kept, len(seen) == box.count)
 
 
-SEEDS = 12
-"""How many values for what tensors hold are tried at full size."""
-
-
 def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
     """Whether some elements without reduction plainly differ; None where the terms are too long for that."""
     graph = Graph()
-    guesses = [Guess(graph, seed) for seed in range(SEEDS)]
+    guesses = [Guess(graph, seed) for seed in range(limit_of("recheck_draws"))]
     try:
         found = _Box.of(sides, reduce(sides, shrink=False), graph).seen()
         return any(guess.differ(*pair) for pair, _ in found if pair is not None for guess in guesses)
@@ -112,7 +107,7 @@ class _Box:
         expansion, graph = self.expansion, self.expansion.graph
         fresh = {t for t in tensors_of([self.sides[1]]) - tensors_of([self.sides[0]]) if t.kind == PADDING}
         for n, values in enumerate(elements(list(self.sizes.values()))):
-            if n >= FEWEST and expansion.steps > ENOUGH:
+            if n >= FEWEST and not allows("recheck_element_steps", expansion.steps):
                 return
             env = dict(zip(self.sizes, values, strict=True))
             a, b = (expansion.term(side, env) for side in self.sides)
@@ -167,6 +162,7 @@ class Task:
     sides: tuple[Expr, Expr]
     model: bool
     milliseconds: int
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +175,8 @@ class Finding:
     """Large sizes that the small instance keeps."""
     is_whole: bool = True
     """Whether every element of the small instance was looked at."""
+    limits: tuple[str, ...] = ()
+    """The limits that were run into."""
 
     @property
     def agrees(self) -> bool:
@@ -195,10 +193,12 @@ LONG = 5000
 
 def answer(task: Task) -> Finding:
     """Pose a question and have it decided; what differs is looked at again at full size where that can be afforded."""
-    found = _answer(task)
-    if found.outcome is Outcome.DIFFERENT and task.model and differs_at_full_size(task.sides) is False:
-        return Finding(Outcome.UNDECIDED, "the small instance differs, and elements at full size do not")
-    return found
+    reached: dict[str, None] = {}
+    with in_force(task.limits, reached):
+        found = _answer(task)
+        if found.outcome is Outcome.DIFFERENT and task.model and differs_at_full_size(task.sides) is False:
+            found = Finding(Outcome.UNDECIDED, "the small instance differs, and elements at full size do not")
+    return replace(found, limits=tuple(reached))
 
 
 def _answer(task: Task) -> Finding:
@@ -213,11 +213,11 @@ def _answer(task: Task) -> Finding:
     differs = any(guess.differ(a, b) for a, b in question.pairs)
     if differs and not task.model:
         return Finding(Outcome.DIFFERENT)
-    limits = Limits(task.milliseconds)
+    limits = backend.Limits(task.milliseconds)
     expanded = not differs and isinstance(NormalForm().decide(question, limits), Equal)
     if expanded and len(question.graph.nodes) > LONG:
         return Finding(Outcome.EXPANDED, kept=posed.kept, is_whole=posed.is_whole)
-    found = Z3().decide(question, Limits(min(task.milliseconds, SHORT)) if expanded else limits)
+    found = Z3().decide(question, backend.Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
         return Finding(Outcome.EQUAL, kept=posed.kept, is_whole=posed.is_whole)
     name = _name(question.graph)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from math import gcd, lcm, trunc
+from math import ceil, gcd, lcm, trunc
 
+from hlo_verify.limits import allows
 from hlo_verify.passes.recheck.graph import Node, Nodes
-from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.passes.recheck.plain import BudgetError, within
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -30,14 +31,11 @@ from hlo_verify.terms.term import Number
 Monomial = tuple[tuple[Node, int], ...]
 Polynomial = dict[Monomial, Number]
 
-EXPANSION = 100
-"""The most monomials that an argument of a function is multiplied out to."""
+SUM, SIDE = "recheck_sum_products", "recheck_compared_products"
+"""The limits of what is multiplied out to see what a sum has in common with another, and to compare sides of a step."""
 
-LONGEST = 1500
-"""The most monomials of a sum that is looked at for what does not depend on its variable."""
-
-COMPARED = 100_000
-"""The most monomials of a node that is multiplied out to be compared with another one."""
+CANCELLING = 8
+"""So many products may be made for each that a limit allows to be left: many are equal, or cancel."""
 
 EVEN = frozenset({"abs", "cosh", "cosine"})
 
@@ -46,9 +44,6 @@ ODD = frozenset(
         "asin asinh atan atanh bessel_i1e cbrt erf erf_inv round_nearest_afz round_nearest_even sign sine sinh tan tanh"
     ).split()
 )
-
-POWERS = 16
-"""The greatest power of a real number that is multiplied out."""
 
 COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
 
@@ -89,12 +84,12 @@ class Graph(Nodes):
                     return None
                 for _ in range(k):
                     total = self._multiplied(total, part)
-                    if len(total) > EXPANSION:
+                    if not allows("recheck_products", len(total)):
                         return None
         else:
             return {((n, 1),): 1}
         total = {mono: c for mono, c in total.items() if c}
-        return total if len(total) <= EXPANSION else None
+        return total if allows("recheck_products", len(total)) else None
 
     def _multiplied(self, a: Polynomial, b: Polynomial) -> Polynomial:
         total: Polynomial = {}
@@ -124,14 +119,14 @@ class Graph(Nodes):
         if a == b:
             return a
         shared = self._leaves(a) & self._leaves(b)
-        p, q = self._within(a, shared, {}, LONGEST), self._within(b, shared, {}, LONGEST)
+        p, q = self._within(a, shared, {}, SUM), self._within(b, shared, {}, SUM)
         return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
 
     def same_multiplied_out(self, a: Node, b: Node) -> bool:
         """Whether two nodes are one polynomial: the exact normal form of a small instance. False also if it is long."""
         shared = self._leaves(a) | self._leaves(b)
         try:
-            return self._within(a, shared, {}, COMPARED) == self._within(b, shared, {}, COMPARED)
+            return self._within(a, shared, {}, SIDE) == self._within(b, shared, {}, SIDE)
         except BudgetError:
             return False
 
@@ -148,8 +143,11 @@ class Graph(Nodes):
             self._made_of[n] = found
         return found
 
-    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial], longest: int) -> Polynomial:
-        """A node multiplied out, without the products that have a factor that is neither shared nor an exponential."""
+    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial], limit: str) -> Polynomial:
+        """A node multiplied out, without the products that have a factor that is neither shared nor an exponential.
+
+        Raises `BudgetError` where there are more products than the limit of that name allows.
+        """
         found = memo.get(n)
         if found is not None:
             return found
@@ -159,23 +157,21 @@ class Graph(Nodes):
             if node[1]:
                 total[()] = node[1]
             for m, c in node[2]:
-                for mono, k in self._within(m, shared, memo, longest).items():
+                for mono, k in self._within(m, shared, memo, limit).items():
                     total[mono] = total.get(mono, 0) + c * k
         elif node[0] == "product":
             total = {(): 1}
             for m, k in node[1]:
-                part = self._within(m, shared, memo, longest)
+                part = self._within(m, shared, memo, limit)
                 for _ in range(k):
-                    if len(total) * len(part) > 8 * longest:
-                        raise BudgetError("products too long to multiply out")
+                    within(limit, len(total) * len(part) // CANCELLING, "products to multiply out")
                     total = self._multiplied(total, part)
         elif node[0] == "number":
             total = {(): node[1]}
         elif n in shared or node[0] == "exp":
             total = {((n, 1),): 1}
         total = {mono: c for mono, c in total.items() if c}
-        if len(total) > longest:
-            raise BudgetError("sums too long to see what does not depend on a dimension")
+        within(limit, len(total), "products of a sum")
         memo[n] = total
         return total
 
@@ -209,9 +205,13 @@ class Graph(Nodes):
             return self.is_zero(args[0])
         if function.name == "power" and function.is_real:
             exponent = self.value(args[1])
-            if exponent is not None and exponent in range(POWERS + 1):
-                return self.multiply([args[0]] * int(exponent))
-            if exponent is not None and exponent.denominator <= 2 and -POWERS <= exponent <= POWERS:
+            if (
+                exponent is not None
+                and exponent.denominator <= 2
+                and allows("recheck_powers", ceil(abs(Fraction(exponent))))
+            ):
+                if exponent >= 0 and exponent.denominator == 1:
+                    return self.multiply([args[0]] * int(exponent))
                 return self._power(args[0], Fraction(exponent))
         if function.name == "truncate":
             low, high = INTEGER_RANGES[function.gives]

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from hlo_verify.passes.recheck.plain import BudgetError
+from hlo_verify.passes.recheck.plain import within
 from hlo_verify.terms.functions import POWER, Function
 from hlo_verify.terms.term import Number
 
 Node = int
-
-LIMIT = 60_000
-"""The most nodes of a question."""
 
 BOOLEAN = frozenset({"between", "greater", "is_zero"})
 
@@ -47,8 +44,7 @@ class Nodes:
         if found is None:
             found = self._known[key] = len(self.nodes)
             self.nodes.append(key)
-            if found > LIMIT:
-                raise BudgetError(f"more than {LIMIT} terms at the small instance")
+            within("recheck_nodes", found, "terms at the small instance")
         return found
 
     def number(self, value: Number) -> Node:

@@ -9,7 +9,7 @@ from hlo_verify.passes.recheck.question import Formulas
 class NormalForm:
     """Decides formulas by multiplying them out. It knows no model: what is not one polynomial may still be equal.
 
-    What would have too many monomials is given up (`formulas.LONGEST`), which keeps time and memory small.
+    What would have too many monomials is given up (`recheck_compared_products`), which keeps time and memory small.
     """
 
     def decide(self, question: Formulas, limits: Limits) -> Answer:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.index.expr import UNBOUNDED, Var
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Number
 
@@ -297,6 +298,12 @@ def indices(node: Expr) -> tuple[Affine, ...]:
 
 class BudgetError(Exception):
     """A question that would grow too large."""
+
+
+def within(limit: str, count: int, what: str) -> None:
+    """Raise `BudgetError` where there are more of them than the limit of that name allows."""
+    if not allows(limit, count):
+        raise BudgetError(f"more than {limit_of(limit)} {what}")
 
 
 def row_major(shape: Sequence[int], where: Sequence[Affine]) -> Affine:

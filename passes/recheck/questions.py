@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo_verify.passes.recheck.claims import Claim
-from hlo_verify.passes.recheck.plain import BudgetError, Expr, tensors_of
+from hlo_verify.passes.recheck.plain import Expr, tensors_of, within
 from hlo_verify.passes.recheck.transcribe import TRANSPARENT, Opening
 from hlo_verify.terms.term import Tensor, reads
-
-ROUNDS = 60
-"""How often definitions are taken apart until both sides are about the same ones."""
 
 
 class Nesting:
@@ -80,7 +77,10 @@ def question(claim: Claim, nesting: Nesting, levels: int = 0) -> Question:
     So many `levels` of the definitions that both sides read are taken apart too.
     """
     opened: frozenset[Tensor] = frozenset()
-    for _ in range(ROUNDS):
+    turn = 0
+    while True:
+        turn += 1
+        within("recheck_rounds", turn, "rounds of taking definitions apart")
         opening = Opening(opened, claim.constants)
         sides = claim.meaning(opening), claim.claimed(opening)
         first, second = (_definitions(opening, side) for side in sides)
@@ -91,7 +91,6 @@ def question(claim: Claim, nesting: Nesting, levels: int = 0) -> Question:
             opened |= first
         else:
             return Question(sides, not first)
-    raise BudgetError(f"definitions to take apart more than {ROUNDS} times")
 
 
 def _definitions(opening: Opening, side: Expr) -> set[Tensor]:

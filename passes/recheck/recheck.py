@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hlo_verify.limits import Limits, allows
 from hlo_verify.ops.induction import Reading
 from hlo_verify.passes.prove.lineage import obligations
 from hlo_verify.passes.prove.prove import read_otherwise
@@ -108,10 +109,6 @@ def _within(inside: Poly, p: Poly) -> Side:
     return lambda opening: times(opening.term(inside, {}), opening.term(p, {}))
 
 
-LEVELS = 6
-"""How many levels of definitions that both sides read are taken apart before a difference is one."""
-
-
 Answers = Callable[[Sequence[Task]], Iterable[tuple[int, "Finding | Lost"]]]
 """Gives every task's number and answer, in any order."""
 
@@ -132,6 +129,7 @@ def recheck(
     jobs: int = 1,
     seconds: float = 20.0,
     memory: int = 2 << 30,
+    limits: Limits | None = None,
     deadline: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     by_device: Collection[int] = (),
@@ -143,7 +141,7 @@ def recheck(
     end the workers and give what is known so far. Results that are proved `by_device` count as not checked.
     """
     with Pool(answer, jobs=jobs, seconds=seconds, memory=memory) as pool:
-        session = Session(deadline=deadline)
+        session = Session(limits or Limits(), deadline)
         return recheck_with(pool.answers, logical, partitioned, int(seconds * 250), progress, session, by_device)
 
 
@@ -187,7 +185,8 @@ def _recheck(
         ended = "interrupted"
     except TimeUpError:
         ended = "the time was up"
-    return _summary(recorder, states, lost, time.perf_counter() - started, ended)
+    found = _summary(recorder, states, lost, time.perf_counter() - started, ended)
+    return replace(found, limits=session.spent().limits)
 
 
 def _decide(
@@ -217,18 +216,20 @@ def _decide(
             states[key].claims.append(claim)
         else:
             states[key] = _State([claim], asked.final)
-            tasks.append(Task(asked.sides, asked.final, milliseconds))
-    todo = list(states.values())
-    for level in range(1, LEVELS + 2):
+            tasks.append(Task(asked.sides, asked.final, milliseconds, session.limits))
+    todo, level = list(states.values()), 0
+    while tasks:
         for n, found in answers(tasks):
-            todo[n].finding = (
-                Finding(Outcome.UNDECIDED, f"its worker {found.reason}") if isinstance(found, Lost) else found
-            )
+            if isinstance(found, Lost):
+                found = Finding(Outcome.UNDECIDED, f"its worker {found.reason}")
+            todo[n].finding = found
+            for limit in found.limits:
+                session.reached(limit)
             session.check()
             if progress is not None:
                 progress(sum(state.finding is not None for state in states.values()), len(states))
         todo = [s for s in todo if s.finding and s.finding.outcome is Outcome.DIFFERENT and not s.final]
-        tasks = []
+        tasks, level = [], level + 1
         for state in list(todo):
             try:
                 asked = question(state.claims[0], nesting, level)
@@ -237,8 +238,8 @@ def _decide(
                 state.finding = Finding(Outcome.UNDECIDED, f"differs as far as it is taken apart; {why}")
                 todo.remove(state)
                 continue
-            state.final = asked.final or level == LEVELS
-            tasks.append(Task(asked.sides, state.final, milliseconds))
+            state.final = asked.final or not allows("recheck_levels", level + 1)
+            tasks.append(Task(asked.sides, state.final, milliseconds, session.limits))
 
 
 def _summary(recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, ended: str) -> Recheck:

@@ -9,7 +9,6 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.passes.recheck.plain import (
     ZERO,
     Affine,
-    BudgetError,
     Call,
     Element,
     Entry,
@@ -30,6 +29,7 @@ from hlo_verify.passes.recheck.plain import (
     table,
     times,
     whole,
+    within,
 )
 from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
@@ -38,10 +38,6 @@ BEST = frozenset({"argmax", "argmin"})
 
 TRANSPARENT = frozenset({"term", "sum", "max", "min", "product", "top_k"}) | BEST
 """Kinds of definitions that can be taken apart."""
-
-
-OPENED = 400
-"""How often definitions may be written out for one question."""
 
 
 class Opening:
@@ -67,8 +63,7 @@ class Opening:
         key = (source, *map(_key, where))
         found = self._written.get(key)
         if found is None:
-            if len(self._written) >= OPENED:
-                raise BudgetError(f"more than {OPENED} definitions to take apart")
+            within("recheck_openings", len(self._written) + 1, "definitions to take apart")
             env: dict[Var, Affine] = dict(zip(source.params, where, strict=False))
             bound = tuple(expr.fresh("f", v.size) for v in source.bound)
             env.update(zip(source.bound, map(whole, bound), strict=True))

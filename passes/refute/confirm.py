@@ -8,7 +8,7 @@ look different and be equal; enclosures of equal numbers overlap at every precis
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -38,8 +38,8 @@ FLOATS = Stage(INTERVALS, 53, ("interval_elements", "interval_work"))
 FEWEST = 64
 """The bits of the first balls."""
 
-STAGES = (FLOATS, *(Stage(BALLS, bits, ("enclosed_elements", "enclosed_work")) for bits in (FEWEST, 256, 1024)))
-"""The enclosures, one after the other."""
+FURTHER = 4
+"""So many times as many bits the next ones have."""
 
 NEARLY = 0.99
 """What floating point makes of a difference is off by less than that leaves, or it is noise."""
@@ -85,7 +85,7 @@ class Confirmer:
         said = Confirmed()
         widths: dict[tuple[int, bool], float] = {}
         faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, NEARLY * CLEARLY)}
-        for stage in STAGES:
+        for stage in self._stages():
             left = [n for n in results if n not in said.differences]
             narrow = [n for n in left if n not in faintly and widths.get((n, True)) != STUCK]
             faint = self._compare(inputs, narrow, stage, True, said, widths)
@@ -95,7 +95,17 @@ class Confirmer:
             self._compare(inputs, wide, stage, False, said, widths)
             if stage is FLOATS and said.open and said.largest > self.session.limits.enclosed_elements:
                 self._give_up(said, "enclosed_elements")
+        if said.open and not said.is_too_large and any(widths.get((n, False)) != STUCK for n in said.open):
+            self.session.reached("enclosed_bits")
         return said
+
+    def _stages(self) -> Iterator[Stage]:
+        """The enclosures, one after the other."""
+        yield FLOATS
+        bits = FEWEST
+        while bits <= self.session.limits.enclosed_bits:
+            yield Stage(BALLS, bits, ("enclosed_elements", "enclosed_work"))
+            bits *= FURTHER
 
     def _compare(
         self,

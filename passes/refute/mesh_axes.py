@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit
+from hlo_verify.limits import allows
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.sharding import Sharding
@@ -19,9 +20,6 @@ from hlo_verify.session import Session
 
 Groups = list[tuple[str, npt.NDArray[np.int64]]]
 """Some axes in words, and the groups of devices along them, a row each."""
-
-AXES = 4
-"""The most axes of which every combination is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,9 @@ def groups_along(axes: list[Axis], devices: int) -> Groups:
 
 def _groups(axes: list[Axis], devices: int) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
     numbers = np.arange(devices)
-    for count in range(1, min(len(axes), AXES) + 1):
+    for count in range(1, len(axes) + 1):
+        if not allows("repair_axes", count):
+            return
         for chosen in combinations(sorted(axes, key=lambda axis: axis.low), count):
             if any(high.low % (low.low * low.size) for low, high in pairwise(chosen)):
                 continue  # of two meshes

@@ -21,16 +21,12 @@ import numpy.typing as npt
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.limits import allows
 from hlo_verify.passes.refute.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.refute.mesh_axes import Axis, Groups, axes_of, groups_along
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType
 from hlo_verify.program.op_families import COLLECTIVES
 from hlo_verify.program.pair import Pair
-
-"""Operations that communicate."""
-
-LARGE = 64
-"""A factor of at least 1 has no larger denominator."""
 
 ROUNDING = 1e-6
 """What a factor of two values is off by, at the most, where both were rounded."""
@@ -207,8 +203,13 @@ def _factors(groups: Groups, hint: float | None) -> Iterator[tuple[Fraction, str
 
 def simplest(hint: float) -> Fraction | None:
     """The fraction of the least denominator that a measured factor is, but for its rounding; None of an odd number."""
-    near = (Fraction(round(hint * below), below) for below in range(1, LARGE + 1))
-    return next((each for each in near if abs(float(each) - hint) <= ROUNDING * hint), None)
+    below = 1
+    while allows("repair_denominator", below):
+        near = Fraction(round(hint * below), below)
+        if abs(float(near) - hint) <= ROUNDING * hint:
+            return near
+        below += 1
+    return None
 
 
 # Operations to insert

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.render import Failure, Outcome
 from hlo_verify.render.json import render
-from hlo_verify.report import Verdict
+from hlo_verify.report import Disagreement, Recheck, Verdict
 from tests.programs import chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text())
+WRONG = Disagreement("dot_general", "train.py:57", "x = 1")
+CHECKED = Recheck(9, 8, 7, 2, 1, (("while: too long", 1),), (WRONG,), 0.5, limits=("recheck_steps",))
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
@@ -41,6 +44,7 @@ _KEYWORDS: dict[str, Any] = {
     "const": lambda value, wanted, _: value == wanted,
     "type": lambda value, kind, _: _is(value, kind),
     "items": lambda value, item, _: not isinstance(value, list) or all(fits(v, item) for v in value),
+    "prefixItems": lambda value, items, _: all(map(fits, value, items)),
     "required": lambda value, names, _: not isinstance(value, dict) or set(names) <= set(value),
     "additionalProperties": lambda value, wanted, schema: (
         not isinstance(value, dict)
@@ -60,6 +64,7 @@ _KEYWORDS: dict[str, Any] = {
         ([report(P, U)], False, "UNKNOWN"),
         ([report(P, R, U)], False, "REFUTED"),
         ([report()], False, "UNKNOWN"),
+        ([replace(report(P), recheck=CHECKED)], False, "PROVED"),
         ([report(P)], True, "PROVED"),
         ([report(P), report(R)], True, "REFUTED"),
         ([report(P), Failure("b", InputError("no", Input.DAMAGED).diagnostic)], True, "UNKNOWN"),

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hlo_verify.passes.chain.amplified import MOST, amplified
+from hlo_verify.limits import Limits
+from hlo_verify.passes.chain.amplified import amplified
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
 from hlo_verify.passes.diagnose.examine import prove
@@ -17,6 +18,8 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session, TimeUpError
+
+MOST = Limits().grown_roundings
 
 EPSILON = float(np.finfo(np.float32).eps) / 2
 
@@ -203,6 +206,16 @@ def test_roundings_of_a_product_add_up() -> None:
 
     assert judged(*many(MOST)) == (True, "")
     assert f"{MOST + 1} times as large" in judged(*many(MOST + 1))[1]
+
+
+@pytest.mark.parametrize("most", [2, 3, 4])
+def test_how_much_a_rounding_may_grow_is_a_limit(most: int) -> None:
+    """Three roundings in one product; a report names the limit that does not allow for them."""
+    before, after = both(lambda p, c: p.apply("multiply", p.apply("multiply", p.apply("multiply", "%x", c), c), c))
+    (reading,) = Folded().readings(before, after)
+    session = Session(Limits(grown_roundings=most))
+    assert (far(reading, session) is None) == (most >= 3)
+    assert ("grown_roundings" in session.spent().limits) == (most < 3)
 
 
 FACTORS = {"third": lambda c: c, "three thirds": lambda c: 3 * c, "no thirds": lambda c: 3 * c - 1}

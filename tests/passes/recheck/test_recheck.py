@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hlo_verify.index import expr
+from hlo_verify.limits import Limits
 from hlo_verify.ops import RULES
 from hlo_verify.ops import collectives as collective_rules
 from hlo_verify.ops.values import Context, Value
@@ -124,12 +125,36 @@ def test_zero_times_what_may_be_no_number_is_0() -> None:
     assert found.steps > 0
 
 
-def test_a_step_agrees_if_all_of_its_elements_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = _checked()
-    monkeypatch.setattr("hlo_verify.passes.recheck.answer.ENOUGH", 0)
-    found = _checked()
+def _checked_within(**limits: int) -> Recheck:
+    return recheck_with(_inline, load(LOGICAL), load(PARTITIONED), 5000, session=Session(Limits(**limits)))
+
+
+@pytest.mark.parametrize("name", ["recheck_element_steps", "recheck_elements"])
+def test_a_step_agrees_if_all_of_its_elements_do(name: str) -> None:
+    whole, found = _checked(), _checked_within(**{name: 1})
     assert found.agreed < whole.agreed
     assert found.agreed + found.partly == whole.agreed + whole.partly
+    assert name in found.limits
+
+
+@pytest.mark.parametrize("name", ["recheck_steps", "recheck_nodes", "recheck_openings", "recheck_rounds"])
+def test_a_limit_leaves_steps_unchecked_and_is_said(name: str) -> None:
+    """It neither agrees nor disagrees."""
+    found = _checked_within(**{name: 1})
+    assert name not in _checked().limits and name in found.limits
+    assert found.unchecked and all(": more than 1 " in reason for reason, _ in found.unchecked)
+    assert not found.disagreements
+    assert found.agreed + found.partly + sum(count for _, count in found.unchecked) == found.steps
+
+
+@pytest.mark.parametrize("name", ["recheck_products", "recheck_sum_products", "recheck_compared_products"])
+def test_what_is_not_multiplied_out_is_no_disagreement(name: str) -> None:
+    assert not _checked_within(**{name: 1}).disagreements
+
+
+def test_workers_have_the_limits_of_the_session() -> None:
+    found = recheck(load(LOGICAL), load(PARTITIONED), limits=Limits(recheck_nodes=1))
+    assert "recheck_nodes" in found.limits and found.agreed < _checked().agreed
 
 
 def test_no_instance_of_a_proof_is_smaller() -> None:

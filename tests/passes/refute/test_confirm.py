@@ -324,3 +324,14 @@ def test_constants_are_narrow_only_for_what_is_clear(
     wrong = pair("f32", body(*lines, c=0.1, d=0.0), body(*lines, c=0.1, d=addend))
     assert Search(wrong).find([0], draws=1) == {0}
     assert passes == expected
+
+
+@pytest.mark.parametrize(("bits", "is_told"), [(64, False), (255, False), (256, True)])
+def test_how_many_bits_there_are_is_a_limit(bits: int, is_told: bool) -> None:
+    """`x*x + 2^-100*x - x*x` and `x*x + 2^-101*x - x*x` are one number with 64 bits."""
+    lines = "%q = multiply %x, %x", "%t = multiply %x, %c", "%s = add %q, %t", "%y = subtract %s, %q"
+    wrong = pair("f64", body(*lines, c=2.0**-100), body(*lines, c=2.0**-101))
+    session = Session(replace(Limits(), enclosed_bits=bits))
+    said = Confirmer(wrong, session).confirm((of_dense(np.arange(8) + 1.5),), [0])
+    assert bool(said.differences) == is_told
+    assert ("enclosed_bits" in session.spent().limits) != is_told

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute.mesh_axes import Axis, axes_of, groups_along
 from hlo_verify.program.pair import pair_of
+from hlo_verify.session import Session
 from tests.support.pairs import LOGICAL, PARTIAL
 
 
@@ -21,6 +23,15 @@ def test_groups_are_devices_that_differ_along_the_axes_alone() -> None:
     assert groups["inner"].tolist() == [[0, 1], [2, 3], [4, 5]]
     assert groups["outer"].tolist() == [[0, 2, 4], [1, 3, 5]]
     assert groups["inner and outer"].tolist() == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_so_many_axes_are_taken_together() -> None:
+    axes = [Axis("inner", 1, 2), Axis("middle", 2, 2), Axis("outer", 4, 2)]
+    session = Session(Limits(repair_axes=2))
+    with session.on():
+        assert len(groups_along(axes, 8)) == 6
+    assert session.spent().limits == ("repair_axes",)
+    assert len(groups_along(axes, 8)) == 7
 
 
 def test_a_turn_sends_every_device_to_the_next_along_the_axis_and_back() -> None:

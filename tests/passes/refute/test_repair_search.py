@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from hlo_verify.limits import Limits
 from hlo_verify.passes.diagnose.examine import are_proved
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute.repair_search import Allowance
@@ -32,3 +33,7 @@ def test_a_factor_is_a_plain_number_or_none() -> None:
     """What two rounded values are apart is not a repair by itself."""
     assert simplest(3.0000002) == 3 and simplest(1.3333333) * 3 == 4
     assert simplest(math.pi) is None and simplest(math.e) is None
+    session = Session(Limits(repair_denominator=2))
+    with session.on():
+        assert simplest(1.5) == 1.5 and not session.spent().limits
+        assert simplest(1.3333333) is None and session.spent().limits == ("repair_denominator",)
