@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hlo_verify.api import check, verify
+    from hlo_verify.api import replay, verify
+    from hlo_verify.checking import check
     from hlo_verify.custom_calls import forget_custom_call, register_custom_call
     from hlo_verify.diagnostics.errors import InputError
-    from hlo_verify.report import Report, Result, Verdict
+    from hlo_verify.report import Result, Verdict
     from hlo_verify.session import Session
+    from hlo_verify.shown import NotProvedError, Report
 
 __all__ = [
     "InputError",
+    "NotProvedError",
     "Report",
     "Result",
     "Session",
@@ -29,11 +32,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "InputError": "hlo_verify.diagnostics.errors",
-    "Report": "hlo_verify.report",
+    "NotProvedError": "hlo_verify.shown",
+    "Report": "hlo_verify.shown",
     "Result": "hlo_verify.report",
     "Session": "hlo_verify.session",
     "Verdict": "hlo_verify.report",
-    "check": "hlo_verify.api",
+    "check": "hlo_verify.checking",
     "forget_custom_call": "hlo_verify.custom_calls",
     "register_custom_call": "hlo_verify.custom_calls",
     "replay": "hlo_verify.api",

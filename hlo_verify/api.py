@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlo_verify import custom_calls
 from hlo_verify.diagnostics import Annotation, Input, Internal
@@ -19,9 +19,9 @@ from hlo_verify.program.depth import deeply
 from hlo_verify.registered_calls import as_said
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session, TimeUpError
+from hlo_verify.shown import shown
 from hlo_verify.sources import shardings_file
 from hlo_verify.sources.modules import (
-    Jitted,
     Source,
     contents_of,
     demanded_of_results,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hlo_verify.passes.place.inferred import Inferred
     from hlo_verify.program.ir import Module
     from hlo_verify.report import Report
+    from hlo_verify.shown import Report as Shown
 
 
 Progress = Callable[[int, int], None]
@@ -48,6 +49,7 @@ def verify(
     partitioned: Source | list[Source] | tuple[Source, ...] | None = None,
     *,
     annotated: Source | None = None,
+    partition: bool = False,
     devices: int | None = None,
     shardings: str | Path | shardings_file.Shardings | None = None,
     results: str | Path | None = None,
@@ -61,7 +63,7 @@ def verify(
     effort: Effort = "normal",
     time_limit: float | None = TIME_LIMIT,
     session: Session | None = None,
-) -> Report:
+) -> Shown:
     """Prove that `partitioned` computes what `logical` does, on every device, for all inputs, or that it does not.
 
     A module is a path (a `str` of one line, or a `Path`), the contents of a file (`str` or `bytes`), a lowered or
@@ -72,6 +74,9 @@ def verify(
 
     Of a pair, `annotated` may be what the compiler's passes had made of `logical` when the partitioner was given it. It
     helps the proof, and says where lies what `logical` leaves open; the verdict is about `logical` all the same.
+
+    With `partition`, `partitioned` carries shardings too: XLA partitions it, and what it makes of it is compared with
+    `logical`, placed as that module says.
 
     Arguments and results that neither module has a sharding for are placed by position and shape, as far as the proof
     goes through; `Report.inferred` says how.
@@ -109,19 +114,23 @@ def verify(
                 raise InputError("results goes with a pair; of one module, shardings says it all", Input.USAGE)
             if annotated is not None:
                 raise InputError("annotated goes with a pair; of one module, XLA makes it", Input.USAGE)
-            return _verify_one(logical, devices, given, keep, asked, progress)
+            return shown(_verify_one(logical, devices, given, keep, asked, progress))
+        if partition:
+            if results is not None or annotated is not None or isinstance(partitioned, list | tuple):
+                raise InputError("partition goes with two modules alone; XLA makes all that is between", Input.USAGE)
+            logical, partitioned = with_all_arguments(logical, partitioned)
+            return shown(_verify_one(partitioned, devices, given, keep, asked, progress, logical))
         if keep is not None:
             raise InputError("keep goes with one module that XLA is to partition; a pair is there already", Input.USAGE)
         between = None if annotated is None else module_of(annotated, devices)
-        return _verify_pair(
-            logical, partitioned, between, devices, (given, demanded_of_results(results)), asked, progress
-        )
+        demands = given, demanded_of_results(results)
+        return shown(_verify_pair(logical, partitioned, between, devices, demands, asked, progress))
 
 
 @deeply
 def replay(
     witness: str | Path, logical: Source | None = None, partitioned: Source | None = None, *, devices: int | None = None
-) -> Report:
+) -> Shown:
     """Run a witness that `verify` saved: a result for each that it refutes, REFUTED where it still differs.
 
     Without modules it is run on those it was found for, else on these: to see whether a repair helps. Nothing is proved
@@ -136,20 +145,7 @@ def replay(
     parts = module_of(saved.partitioned if partitioned is None else partitioned, devices or saved.devices)
     if any(n >= len(whole.result_types) for n, *_ in saved.points):
         raise InputError("the witness is for more results than the logical module has", Input.NOT_A_PAIR)
-    return again(saved, whole, parts)
-
-
-def check(function: Jitted, /, *args: Any, **kwargs: Any) -> Report:
-    """Prove what XLA makes of a jitted function for such arguments: `check(jax.jit(f, in_shardings=...), x, y)`.
-
-    Arguments are arrays or `jax.ShapeDtypeStruct`s, as for `function.trace`; nothing is computed, and the devices of
-    its mesh need not be there. The same as `verify(function.trace(...))`, which takes options too.
-    """
-    if not hasattr(function, "trace"):
-        raise InputError(
-            f"not a jitted function: {function!r}; pass jax.jit(f, in_shardings=..., out_shardings=...)", Input.USAGE
-        )
-    return verify(function.trace(*args, **kwargs))
+    return shown(again(saved, whole, parts))
 
 
 def _verify_pair(
@@ -183,7 +179,9 @@ def _verify_one(
     keep: str | Path | None,
     asked: _Asked,
     progress: Progress | None,
+    against: Source | None = None,
 ) -> Report:
+    """Partition one module, and decide whether what comes of it computes what the module says, or another one does."""
     contents = given_as(source)
     conversion.start()
     asked.session.phase = "XLA partitioned the module"
@@ -192,6 +190,7 @@ def _verify_one(
 
         try:
             whole = load(contents, devices=devices)
+            reference = None if against is None else module_of(against, None)
         except InputError:
             job.wait()  # the child says the same in more detail
             raise
@@ -199,7 +198,7 @@ def _verify_one(
             made = job.wait(partial(_waiting, asked.session, progress))
         except TimeUpError:
             return _late(whole, whole.partitions or 1, asked.session)
-        files = (contents_of(contents), made.partitioned.read_bytes())
+        files = (contents_of(contents if against is None else against), made.partitioned.read_bytes())
         if keep is not None:
             _keep(files[0], made, Path(keep))
         annotated, parts = load(made.annotated), load(made.partitioned)
@@ -207,7 +206,7 @@ def _verify_one(
     from hlo_verify.xla.left_open import completed
 
     annotated, left = completed(annotated, parts)
-    report = _between(whole, annotated, parts, asked, lambda _: files, progress)
+    report = _between(whole, annotated, parts, asked, lambda _: files, progress, reference)
     if left:
         assumption = f"arguments that XLA left without a sharding are replicated, as it takes them: {', '.join(left)}"
         report = replace(report, assumptions=(*report.assumptions, assumption))
@@ -252,24 +251,27 @@ def _between(
     asked: _Asked,
     contents: Callable[[Question], tuple[bytes, bytes]],
     progress: Progress | None,
+    reference: Module | None = None,
 ) -> Report:
     """Decide a pair, perhaps with the help of what the compiler made of the whole module on the way.
 
-    `contents` are the files of a witness, for the question that was asked in the end.
+    `contents` are the files of a witness, for the question that was asked in the end. With a `reference`, the question
+    is whether that is computed, placed as the whole module says.
     """
     from hlo_verify.passes.chain.between import Question
-    from hlo_verify.passes.place.demanded import Demanded, demanded
+    from hlo_verify.passes.place.demanded import Demanded, asked_of, demanded
     from hlo_verify.passes.place.infer import infer
     from hlo_verify.program.pair import device_count
 
     demand = Demanded(whole, whole) if annotated is None else demanded(whole, annotated, parts)
+    given = demand.given if reference is None else asked_of(reference, demand.given)
     try:
-        inferred = infer(demand.given, parts, asked.session)
+        inferred = infer(given, parts, asked.session)
     except TimeUpError:
         return _late(whole, device_count(whole, parts), asked.session)
     is_same = inferred.partitioned is parts
     helping = demand.placed_like(inferred.logical) if annotated is not None and is_same else None
-    question = Question(inferred.logical, inferred.partitioned, helping)
+    question = Question(inferred.logical, inferred.partitioned, helping, reference is not None)
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
     report = _decide(question, inferred, asked, lambda: contents(question), progress)
     report = replace(report, left_open=demand.left)

@@ -55,9 +55,9 @@ def test_a_jitted_function_with_its_arguments() -> None:
         assert (report.devices, [result.name for result in report.results]) == (8, ["result[0]", "result[1]"])
 
 
-def test_what_is_checked_is_jitted() -> None:
-    with pytest.raises(hlo_verify.InputError, match=r"not a jitted function: .*layer.*; pass jax\.jit"):
-        hlo_verify.check(layer, *arguments())  # type: ignore[arg-type]
+def test_what_is_checked_is_distributed() -> None:
+    with pytest.raises(hlo_verify.InputError, match=r"the function \(layer\) is not distributed"):
+        hlo_verify.check(layer, *arguments())
     with pytest.raises(
         hlo_verify.InputError, match=r"a jitted function; pass it to hlo_verify\.check with its arguments"
     ):

@@ -25,6 +25,7 @@ limits
 report               diagnostics limits
 session              memory collector registered_calls limits report
 render               diagnostics limits report
+shown                render report
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program
@@ -35,7 +36,8 @@ ops                  memory limits registered_calls diagnostics session program 
 passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
-sources              diagnostics program passes.load
+traced               diagnostics
+sources              diagnostics program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 passes.prove         limits diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
@@ -138,6 +140,7 @@ FOREIGN = {
     "evaluate.placement.Difference.found": "an element of an array",
     "evaluate.unary.Unary.low": "a ball, or none",
     "evaluate.unary.Unary.high": "a ball, or none",
+    "traced.functions.Function.given": "whatever a user has for a function",
     "passes.chain.constant_values.Computed.rounded": "an element of an array",
     "passes.recheck.plain.Entry.values": "an array",
     "terms.term.Tensor.values": "an array",
@@ -163,7 +166,7 @@ def test_nothing_refers_to_a_room_below_without_a_type() -> None:
 
 
 def test_every_file_has_a_room_or_is_a_face() -> None:
-    faces = {"", "__main__", "api", "cli", "options", "passes"}
+    faces = {"", "__main__", "api", "checking", "cli", "options", "passes"}
     assert {name for name in FILES if _room(name) is None} == faces
 
 

@@ -248,3 +248,31 @@ class Input(Code):
         text: dump with `--xla_dump_hlo_as_proto`.
         """,
     )
+
+    NOT_TRACED = (
+        "HV420",
+        """a function cannot be traced for its arguments
+
+        `hlo_verify.check` traces functions as `jax.jit` does, and JAX, or the function itself, raised an error.
+
+        In practice: too many or too few arguments, shapes that do not fit one another, a function that needs a mesh
+        around it, a mesh of more devices than there are, arguments of a `jax.jit` that are no arrays.
+
+        What to do: the message has what JAX says, and the exception that it was raised from the whole of it. Meshes of
+        devices that are not there: `jax.sharding.AbstractMesh`, or `check(f, g, x, mesh={"data": 8})`.
+        """,
+    )
+
+    NOT_ALIKE = (
+        "HV421",
+        """two functions do not take or return the same
+
+        `check(f, g, ...)` asks whether one function computes what another one does. Here they take other arrays, or
+        return other trees, shapes or element types, so that the question makes no sense.
+
+        In practice: a `shard_map` whose `out_specs` put side by side what is the same on all devices, a result left out
+        or named otherwise, a loss that one of them averages in another type.
+
+        What to do: let both return the same tree; `lambda x: g(x)[0]` picks a part.
+        """,
+    )

@@ -92,7 +92,7 @@ def _report(report: Report, style: Style) -> Iterator[str]:
         yield "Assumed: " + "; ".join(report.assumptions)
     if report.recheck is not None:
         yield from _recheck(report.recheck, style)
-    yield _summary(report, style)
+    yield f"{style.verdict(overall([report]))}  {summary(report)}"
 
 
 def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
@@ -220,7 +220,8 @@ def _recheck(found: Recheck, style: Style) -> Iterator[str]:
         yield "This is a defect of hlo-verify, not of your module. Please report it with the two modules."
 
 
-def _summary(report: Report, style: Style) -> str:
+def summary(report: Report) -> str:
+    """How many results of how many are proved, on how many devices."""
     total = len(report.results)
     counts = {verdict: sum(r.verdict is verdict for r in report.results) for verdict in Verdict}
     proved = counts[Verdict.PROVED]
@@ -233,7 +234,7 @@ def _summary(report: Report, style: Style) -> str:
     )
     devices = _plural(report.devices, "device")
     guessed = ", placements inferred" if report.headline and report.verdict is Verdict.PROVED else ""
-    return f"{style.verdict(overall([report]))}  {what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}"
+    return f"{what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}"
 
 
 def _count(outcomes: Sequence[Outcome], style: Style) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Lowered(Protocol):
-    """A lowered JAX function: what `jax.jit(f).lower(...)` returns."""
+    """A lowered or compiled JAX function: what `jax.jit(f).lower(...)` returns."""
 
-    def as_text(self, *, debug_info: bool = False) -> str: ...
+    def as_text(self) -> str: ...
 
 
 class Traced(Protocol):
@@ -55,6 +54,10 @@ def module_of(source: Source, devices: int | None) -> Module:
 
     if isinstance(source, Module):
         return source
+    if devices is None and not is_file(source):
+        from hlo_verify.traced import stages
+
+        devices = stages.devices_of(source)
     contents = given_as(source)
     if isinstance(contents, Path) and conversion.needed(contents):
         conversion.start()
@@ -74,25 +77,24 @@ def demanded_of_results(path: str | Path | None) -> shardings_file.Shardings | N
 
 
 def with_all_arguments(logical: Source, partitioned: Source) -> tuple[Source, Source]:
-    """Two traced functions with all their arguments, used or not: `jax.jit` leaves out those that a function does not
-    use, and the one may use others than the other. All else is given back as it is."""
-    if not (_is_traced(logical) and _is_traced(partitioned)):
+    """Two functions of JAX with the same arguments in their modules: `jax.jit` leaves out those that a function does
+    not use, and the one may use others than the other. All else is given back as it is.
+
+    Raises `InputError` where it is too late: of functions that are lowered already.
+    """
+    if is_file(logical) or is_file(partitioned):
         return logical, partitioned
-    return _with_all(logical), _with_all(partitioned)
+    from hlo_verify.traced import stages
+
+    first, second = stages.stage_of(logical), stages.stage_of(partitioned)
+    if first is None or second is None:
+        return logical, partitioned
+    return cast("tuple[Lowered | Traced, Lowered | Traced]", stages.with_equal_arguments(first, second))
 
 
-def _is_traced(source: object) -> bool:
-    return hasattr(source, "lower") and not (hasattr(source, "trace") or hasattr(source, "as_text"))
-
-
-def _with_all(traced: Any) -> Any:
-    """A traced function with `keep_unused`, which there is no other way to say once it is traced."""
-    parameters = getattr(traced, "_params", None)
-    if not isinstance(parameters, dict) or "keep_unused" not in parameters:
-        return traced
-    copied = copy(traced)
-    copied._params, copied._lojax = {**parameters, "keep_unused": True}, None
-    return copied
+def is_file(source: object) -> bool:
+    """Whether a module is given as a path, or as the contents of a file."""
+    return isinstance(source, str | bytes | Path)
 
 
 def program_of_ranks(sources: list[Source] | tuple[Source, ...]) -> Module:
@@ -110,14 +112,13 @@ def given_as(source: Source) -> str | bytes | Path:
         return source if "\n" in source else Path(source)
     if isinstance(source, bytes | Path):
         return source
-    if not hasattr(source, "as_text") and hasattr(source, "lower"):
-        if hasattr(source, "trace"):
-            raise InputError(
-                "not a module: a jitted function; pass it to hlo_verify.check with its arguments", Input.USAGE
-            )
-        source = source.lower(lowering_platforms=("cpu",))  # the XLA in jaxlib partitions for CPUs
-    if hasattr(source, "as_text"):
-        return str(source.as_text(debug_info=True))
+    from hlo_verify.traced import stages
+
+    stage = stages.stage_of(source)
+    if stage is not None:
+        return stages.contents(stage)
+    if hasattr(source, "lower"):
+        raise InputError("not a module: a jitted function; pass it to hlo_verify.check with its arguments", Input.USAGE)
     raise InputError(
         f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function",
         Input.USAGE,

@@ -47,6 +47,8 @@ class Question:
     given: Module
     partitioned: Module
     annotated: Module | None = None
+    is_reference: bool = False
+    """Whether the given module is another one than what was partitioned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +81,8 @@ def answer(
         late = out_of_time(nothing(question.given, devices), session)
         found, compared = Answer(Examination(late, {}), ()), DIRECTLY
     file = f" ({Path(question.given.path).name})" if question.given.path else ""
-    compared = compared.format(given=f"the module as it was given{file}")
+    called = "the reference" if question.is_reference else "the module as it was given"
+    compared = compared.format(given=f"{called}{file}")
     report = replace(found.examination.report, compared=compared, seconds=time.perf_counter() - started)
     return replace(found, examination=replace(found.examination, report=report))
 

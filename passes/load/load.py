@@ -33,7 +33,7 @@ from hlo_verify.passes.read import (
 )
 from hlo_verify.program import sharding_text
 from hlo_verify.program.depth import deeply
-from hlo_verify.program.ir import Module, TensorType
+from hlo_verify.program.ir import Module, TensorType, operations
 from hlo_verify.program.sharding import Sharding, parse_sharding, same
 
 ACCEPTED = (
@@ -293,7 +293,7 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
     """The module, with its number of devices settled and its shardings placed on them. Raises `InputError`."""
     partitions = entry.attributes.get("num_partitions", source.partitions)
     replicas = entry.attributes.get("num_replicas", source.replicas)
-    if partitions is None:
+    if partitions is None or _says_less(entry, partitions, replicas):
         partitions, replicas = infer_devices(entry.main, entry.sharding_texts, entry.meshes, replicas, devices)
     if devices is not None:
         partitions = _settle(partitions, replicas or 1, devices)
@@ -328,6 +328,14 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         notes=(*source.notes, *bits.notes(entry.main)),
         mlir=source.module,
     )
+
+
+def _says_less(entry: Entry, partitions: int, replicas: int | None) -> bool:
+    """Whether a module with manual regions over several devices says that it is for one, as JAX writes where there are
+    no devices (`AbstractMesh`): the regions' mesh knows better."""
+    if partitions != 1 or replicas not in (None, 1) or all(mesh.size == 1 for mesh in entry.meshes):
+        return False
+    return any(op.name == "sdy.manual_computation" for op in operations(entry.main))
 
 
 def _place(what: str, texts: tuple[str, ...], rank: int, devices: int | None) -> tuple[Sharding | None, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from hlo_verify.passes.place.placements import lies
 from hlo_verify.passes.prove.lineage import shard_shape
 from hlo_verify.program.ir import Module, TensorType
-from hlo_verify.program.pair import other_count
+from hlo_verify.program.pair import check_agreement, device_count, other_count
 from hlo_verify.program.sharding import Sharding, same
 
 _OPEN = re.compile(r"[{,]\s*\?\s*\}")
@@ -38,13 +38,18 @@ class Demanded:
 
     def placed_like(self, module: Module) -> Module:
         """The annotated module with that one's placements."""
-        return replace(
-            self.annotated,
-            argument_shardings=module.argument_shardings,
-            result_shardings=module.result_shardings,
-            partitions=module.partitions,
-            replicas=module.replicas,
-        )
+        return placed_like(self.annotated, module)
+
+
+def placed_like(module: Module, other: Module) -> Module:
+    """A module with the placements of another one of the same arguments and results."""
+    return replace(
+        module,
+        argument_shardings=other.argument_shardings,
+        result_shardings=other.result_shardings,
+        partitions=other.partitions,
+        replicas=other.replicas,
+    )
 
 
 @dataclass(slots=True)
@@ -55,6 +60,20 @@ class _Choice:
     left: dict[str, list[str]] = field(default_factory=dict)
     """The names of what was left open, by where the compiler put it."""
     missed: dict[int, str] = field(default_factory=dict)
+
+
+def asked_of(reference: Module, placed: Module) -> Module:
+    """Another module that is to be computed, with the placements that are demanded of one that was partitioned.
+
+    Raises `InputError` where they are no pair, or the reference states other placements.
+    """
+    for what in ("argument", "result"):
+        counts = [len(getattr(module, f"{what}_names")) for module in (reference, placed)]
+        if counts[0] != counts[1]:
+            raise other_count(what, *counts)
+    device_count(reference, placed)
+    check_agreement(reference, placed)
+    return replace(placed_like(reference, placed), unplaced=placed.unplaced)
 
 
 def demanded(given: Module, annotated: Module, partitioned: Module) -> Demanded:

@@ -1,0 +1,131 @@
+"""`check`: two functions of JAX, or one that XLA distributes, in one line (docs/decisions/functions.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hlo_verify.api import Progress, verify
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.limits import TIME_LIMIT, Effort
+from hlo_verify.shown import Report
+
+if TYPE_CHECKING:
+    from hlo_verify.traced.distribution import Distribution
+    from hlo_verify.traced.functions import Function
+    from hlo_verify.traced.meshes import AnyMesh
+    from hlo_verify.traced.stages import Stage
+
+AS_WRITTEN = "the reference with the second function as it is written: its manual regions leave nothing to XLA"
+DISTRIBUTE = (
+    "every device would compute all of it, and a proof would say nothing. Give it shardings over a mesh "
+    "(jax.jit(g, in_shardings=..., out_shardings=...), or arguments that lie on several devices), or write it with "
+    "jax.shard_map"
+)
+
+
+def check(
+    function: Any,
+    /,
+    *args: Any,
+    mesh: AnyMesh = None,
+    keep: str | Path | None = None,
+    refute: bool = True,
+    recheck: bool = False,
+    effort: Effort = "normal",
+    time_limit: float | None = TIME_LIMIT,
+    progress: Progress | None = None,
+    **kwargs: Any,
+) -> Report:
+    """Prove that a distributed function computes what a plain one does: `check(f, g, x, y)`, with the reference first.
+
+    `g` is distributed by `jax.shard_map` or `jax.pmap`, or XLA is to distribute it: by the shardings of a `jax.jit`, of
+    values or of its arguments. With one function, `check(g, x, y)`, what XLA makes of it is compared with the function
+    itself. A second positional argument that is a function makes it two; a model that can be called (an equinox or
+    flax module) is an argument.
+
+    Functions may be plain, jitted by JAX, equinox or flax (nnx), lowered or compiled, or a `functools.partial`.
+    Arguments, by position or name, are arrays, `jax.ShapeDtypeStruct`s and trees of them; nothing is computed, and the
+    devices of a mesh need not be there. `mesh` is one that functions are traced under: a mesh of JAX, or the sizes of
+    its axes, `{"data": 8}`. For how many devices it is says the mesh of `g`.
+
+    All else is as for `verify`: `keep` names a folder for the modules that are compared. These names are taken: an
+    argument of a function that is called like one of them goes by position.
+
+    Raises `InputError` for what cannot be verified as it stands: functions that cannot be traced for these arguments,
+    or do not return the same, and a `g` that nothing distributes.
+    """
+    from hlo_verify.traced import functions, meshes, stages
+    from hlo_verify.traced.agreement import check_agreement
+    from hlo_verify.traced.arguments import whole
+    from hlo_verify.traced.distribution import Distribution
+
+    options: dict[str, Any] = {
+        "refute": refute,
+        "recheck": recheck,
+        "effort": effort,
+        "time_limit": time_limit,
+        "progress": progress,
+    }
+    with meshes.under(mesh):
+        if not (args and functions.is_function(args[0])):
+            only = functions.Function(function, "the function")
+            stage = functions.traced(only, args, kwargs)
+            contents, who = _distributed(only, stage)
+            if who is Distribution.DONE:
+                raise InputError(
+                    "a compiled function alone: pass the function that it was compiled from too, as the first one",
+                    Input.USAGE,
+                )
+            return verify(contents, keep=keep, **options)
+        first = functions.Function(function, "the first function")
+        second = functions.Function(args[0], "the second function")
+        first, second = functions.alike(first, second), functions.alike(second, first)
+        static = first.is_of_equinox or second.is_of_equinox
+        reference = functions.traced(first, *whole((args[1:], kwargs)), static_numbers=static)
+        stage = functions.traced(second, args[1:], kwargs, static_numbers=static)
+        check_agreement((first, reference), (second, stage))
+        reference, stage = stages.with_equal_arguments(reference, stage)
+        contents, who = _distributed(second, stage, first, reference)
+        logical = stages.contents(reference)
+    if who is Distribution.XLA:
+        return verify(logical, contents, partition=True, keep=keep, **options)
+    if keep is not None:
+        _keep(Path(keep), logical, contents)
+    report = verify(logical, contents, devices=stages.devices_of(stage), **options)
+    return replace(report, compared=AS_WRITTEN) if who is Distribution.AUTHOR else report
+
+
+def _distributed(
+    function: Function, stage: Stage, reference: Function | None = None, other: Stage | None = None
+) -> tuple[str | bytes, Distribution]:
+    """The module of the function that is distributed, and who distributes it. Raises `InputError` where nobody does."""
+    from hlo_verify.traced import stages
+    from hlo_verify.traced.distribution import Distribution, distribution_of
+
+    contents = stages.contents(stage)
+    who = distribution_of(contents, stages.devices_of(stage))
+    if who is not Distribution.NOBODY:
+        return contents, who
+    swapped = other is not None and distribution_of(stages.contents(other), stages.devices_of(other))
+    if swapped and swapped is not Distribution.NOBODY:
+        raise InputError(
+            f"{reference} is distributed and {function} is not: the reference comes first, check(f, g, ...)",
+            Input.NOTHING_TO_PARTITION,
+        )
+    raise InputError(f"{function} is not distributed: {DISTRIBUTE}", Input.NOTHING_TO_PARTITION)
+
+
+def _keep(folder: Path, logical: str | bytes, partitioned: str | bytes) -> None:
+    """Leave behind both modules of a pair."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, contents in (("logical", logical), ("partitioned", partitioned)):
+            if isinstance(contents, str):
+                (folder / f"{name}.mlir").write_text(contents)
+            else:
+                (folder / f"{name}.hlo.pb").write_bytes(contents)
+    except OSError as error:
+        raise InputError(f"cannot keep the modules in {folder}: {error.strerror}", Input.UNWRITABLE) from error

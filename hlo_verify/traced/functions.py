@@ -1,0 +1,128 @@
+"""Whatever a user has for a function, traced for arguments: plain, under the jit of JAX, flax or equinox, under pmap,
+with some arguments bound, or lowered and compiled already."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import MethodType
+from typing import Any
+
+import jax
+
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.traced.arguments import has_arrays, jitted
+from hlo_verify.traced.stages import Stage, stage_of
+
+_NO_MESH = re.compile(r"context mesh|non-empty mesh|[Nn]umber of devices", re.ASCII)
+"""What JAX says where a mesh, or its devices, are not there."""
+
+SAID = 500
+"""Characters of what JAX says that a message quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a user passed, with how messages name it."""
+
+    given: Any
+    called: str
+
+    @property
+    def is_of_equinox(self) -> bool:
+        return _is_from(self.given, "equinox") and hasattr(self.given, "__wrapped__")
+
+    @property
+    def is_of_nnx(self) -> bool:
+        return _is_from(self.given, "flax.nnx") and hasattr(self.given, "trace")
+
+    def __str__(self) -> str:
+        inner = self.given
+        while isinstance(inner, partial):
+            inner = inner.func
+        name = getattr(inner, "__name__", "")
+        return f"{self.called} ({name})" if name and name != "<lambda>" else self.called
+
+
+def is_function(value: object) -> bool:
+    """Whether something in the place of an argument is a function to compare with: a model that can be called is a tree
+    of arrays, and an argument, unless it was jitted."""
+    if stage_of(value) is not None:
+        return True
+    return callable(value) and (
+        hasattr(value, "lower") or isinstance(value, partial) or jax.tree_util.all_leaves([value])
+    )
+
+
+def alike(first: Function, second: Function) -> Function:
+    """The first function under `flax.nnx.jit` if the second one is, which returns what became of its modules too."""
+    if not second.is_of_nnx or first.is_of_nnx or stage_of(first.given) is not None:
+        return first
+    plain = getattr(first.given, "__wrapped__", first.given) if hasattr(first.given, "trace") else first.given
+    return Function(sys.modules["flax.nnx"].jit(plain), first.called)
+
+
+def traced(
+    function: Function, arguments: tuple[Any, ...], keywords: dict[str, Any], *, static_numbers: bool = False
+) -> Stage:
+    """A function traced for its arguments; one that was lowered is given back as it is.
+
+    Numbers are arguments of a plain function, unless they are static. Raises `InputError` for what is no function, and
+    for whatever JAX raises.
+    """
+    stage = stage_of(function.given)
+    if stage is not None:
+        return stage
+    if not callable(function.given):
+        raise InputError(
+            f"{function.called} is a {type(function.given).__name__}: pass a function of JAX arrays, under jax.jit or "
+            "not, or what it was traced, lowered or compiled to",
+            Input.USAGE,
+        )
+    try:
+        found = stage_of(_trace(function.given, arguments, keywords, static_numbers))
+    except InputError:
+        raise
+    except Exception as error:
+        raise _not_traced(function, error) from error
+    assert found is not None
+    return found
+
+
+def _trace(given: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], static_numbers: bool) -> object:
+    if isinstance(given, partial | MethodType):
+        inner, bound, named = _taken_apart(given)
+        if hasattr(inner, "trace") and not has_arrays((bound, named)):
+            return inner.trace(*bound, *arguments, **{**named, **keywords})
+    elif hasattr(given, "trace"):
+        return given.trace(*arguments, **keywords)
+    if _is_from(given, "equinox"):  # its own jit takes no shapes in the place of arrays
+        given, static_numbers = getattr(given, "__wrapped__", given), True
+    function, some, others = jitted(given, arguments, keywords, static_numbers)
+    return function.trace(*some, **others)
+
+
+def _taken_apart(given: partial[Any] | MethodType) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function of which arguments are bound, and these."""
+    if isinstance(given, partial):
+        return given.func, given.args, given.keywords
+    function: Callable[..., Any] = given.__func__
+    return function, (given.__self__,), {}
+
+
+def _is_from(value: object, package: str) -> bool:
+    return f"{type(value).__module__}.".startswith(f"{package}.")
+
+
+def _not_traced(function: Function, error: Exception) -> InputError:
+    """What JAX, or the user's own code, says, with what helps where devices are not there."""
+    said = " ".join(str(error).split())
+    said = said if len(said) <= SAID else said[: SAID - 1] + "…"
+    hint = ""
+    if _NO_MESH.search(said):
+        hint = '; functions that need a mesh around them take mesh=, of devices that need not be there: {"data": 8}'
+    return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{hint}", Input.NOT_TRACED)
