@@ -18,6 +18,7 @@ from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType, operations
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
@@ -78,8 +79,9 @@ class LoopBook:
     place: Place
     session: Session = field(default_factory=Session)
     reading: Reading = Reading.NAMED
-    named: dict[Poly, Poly] = field(default_factory=dict)
-    """Values of devices that the logical module's loops have names for."""
+    named: dict[tuple[str, Poly], Poly] = field(default_factory=dict)
+    """Values of devices that the logical module's loops have names for, each with its kind of numbers: a term of
+    integers stands for what they are in their own type."""
     written_out: int = 0
     """Operations that turns of loops were written out as."""
     loops: list[Loop] = field(default_factory=list)
@@ -94,11 +96,18 @@ class LoopBook:
 
     def by_name(self, values: list[Value]) -> list[Value]:
         """As `values.Loops.by_name`."""
-        return [Value(value.type, self.named.get(value.term, value.term)) for value in values] if self.named else values
+        if not self.named:
+            return values
+        return [Value(v.type, self.named.get((kind_of_numbers(v.type), v.term), v.term)) for v in values]
 
     def forget(self, known: int) -> None:
         """As `values.Loops.forget`."""
         del self.loops[known:]
+
+
+def kind_of_numbers(type_: TensorType) -> str:
+    """The element type; floats of all types are numbers of one kind, and equal integers wrap differently in others."""
+    return "float" if is_float(type_.dtype) else type_.dtype
 
 
 def book_of(context: Context) -> LoopBook:

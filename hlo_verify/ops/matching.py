@@ -21,11 +21,10 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
-from hlo_verify.ops.induction import Loop, LoopBook, Placement, Reading, book_of
+from hlo_verify.ops.induction import Loop, LoopBook, Placement, Reading, book_of, kind_of_numbers
 from hlo_verify.ops.turns import views
 from hlo_verify.ops.values import Context, Kept, Value, position, positions
-from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import ONE, Poly, Read, Tensor, tensor
 
@@ -152,7 +151,7 @@ def _noted(relations: Iterator[Relation], loop: Loop, book: LoopBook) -> Iterato
         place = relation.placement
         for left, name in loop.between if place.inside is ONE else ():
             j = relation.component
-            book.named[left[j].at(place.indices)] = name[j].at(place.indices)
+            book.named[kind_of_numbers(left[j].type), left[j].at(place.indices)] = name[j].at(place.indices)
         yield relation
 
 
@@ -185,7 +184,7 @@ def _relations(op: Op, initial: Value, k: int, loop: Loop, book: LoopBook) -> It
 def _placements(op: Op, initial: Value, k: int, j: int, loop: Loop, book: LoopBook) -> Iterator[Placement]:
     """The placements in which component k may be a shard of the logical component j, each once."""
     whole, shard = loop.state[j].type, op.types[k]
-    if len(whole.shape) != len(shard.shape) or not _of_one_kind(whole, shard):
+    if len(whole.shape) != len(shard.shape) or kind_of_numbers(whole) != kind_of_numbers(shard):
         return
     seen = set()
     first = _started(initial, loop.initial[j])
@@ -193,11 +192,6 @@ def _placements(op: Op, initial: Value, k: int, j: int, loop: Loop, book: LoopBo
         if (placement.indices, placement.inside) not in seen:
             seen.add((placement.indices, placement.inside))
             yield placement
-
-
-def _of_one_kind(whole: TensorType, shard: TensorType) -> bool:
-    """Equal integers wrap differently in other types."""
-    return whole.dtype == shard.dtype or (is_float(whole.dtype) and is_float(shard.dtype))
 
 
 def _started(initial: Value, logical: Value) -> Placement | None:

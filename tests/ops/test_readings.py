@@ -266,3 +266,33 @@ def test_a_turn_apart_that_is_another(wrong: str) -> None:
 
     found = verdict(recurrence(jnp.matmul), regional(local, SPLIT, SPLIT_RESULTS[0]), *LONG)
     assert found is Verdict.UNKNOWN
+
+
+def squares(once: bool, narrow: bool = True) -> str:
+    """A recurrence of i8 and the sum of its values as i32, one turn at a time or two; what the first of these leaves
+    is narrow, as what is carried is, or was computed as an i32."""
+
+    def following(c: jax.Array, x: jax.Array) -> jax.Array:
+        return c * c + x
+
+    def step(_: int, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        c, total, x = carried
+        total += c.astype("int32")
+        if once:
+            return following(c, x), total, x
+        left = following(c, x)
+        wide = left.astype("int32") if narrow else following(c.astype("int32"), x.astype("int32"))
+        return following(left, x), total + wide, x
+
+    def function(c: jax.Array, total: jax.Array, x: jax.Array) -> tuple[jax.Array, ...]:
+        return lax.fori_loop(0, MANY if once else MANY // 2, step, (c, total, x))
+
+    given = [jax.ShapeDtypeStruct((4,), dtype) for dtype in ("int8", "int32", "int8")]
+    return str(jax.jit(function).trace(*given).lower(lowering_platforms=("cpu",)).as_text())
+
+
+def test_names_of_integers_are_for_their_own_type() -> None:
+    """A sum that wraps in i8 does not in i32, though their terms are equal."""
+    reference = squares(once=True)
+    assert hlo_verify.verify(reference, squares(once=False), refute=False).verdict is Verdict.PROVED
+    assert hlo_verify.verify(reference, squares(once=False, narrow=False), refute=False).verdict is Verdict.UNKNOWN
