@@ -59,7 +59,7 @@ def check(
     """
     from hlo_verify.traced import functions, meshes, stages
     from hlo_verify.traced.agreement import check_agreement
-    from hlo_verify.traced.arguments import whole
+    from hlo_verify.traced.arguments import shapes
     from hlo_verify.traced.distribution import Distribution
 
     options: dict[str, Any] = {
@@ -72,7 +72,7 @@ def check(
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")
-            stage = functions.traced(only, args, kwargs)
+            stage = functions.traced(only, *shapes((args, kwargs), distributed=True))
             contents, who = _distributed(only, stage)
             if who is Distribution.DONE:
                 raise InputError(
@@ -82,14 +82,16 @@ def check(
             return verify(contents, keep=keep, **options)
         first = functions.Function(function, "the first function")
         second = functions.Function(args[0], "the second function")
-        first, second = functions.alike(first, second), functions.alike(second, first)
+        first = functions.alike(first, second)
+        second = second if second.is_of_nnx else functions.alike(second, first)
         static = first.is_of_equinox or second.is_of_equinox
-        reference = functions.traced(first, *whole((args[1:], kwargs)), static_numbers=static)
-        stage = functions.traced(second, args[1:], kwargs, static_numbers=static)
+        given = args[1:], kwargs
+        reference = functions.traced(first, *shapes(given, distributed=False), static_numbers=static)
+        stage = functions.traced(second, *shapes(given, distributed=True), static_numbers=static)
         check_agreement((first, reference), (second, stage))
         reference, stage = stages.with_equal_arguments(reference, stage)
         contents, who = _distributed(second, stage, first, reference)
-        logical = stages.contents(reference)
+        logical = functions.contents(first, reference)
     if who is Distribution.XLA:
         return verify(logical, contents, partition=True, keep=keep, **options)
     if keep is not None:
@@ -102,10 +104,10 @@ def _distributed(
     function: Function, stage: Stage, reference: Function | None = None, other: Stage | None = None
 ) -> tuple[str | bytes, Distribution]:
     """The module of the function that is distributed, and who distributes it. Raises `InputError` where nobody does."""
-    from hlo_verify.traced import stages
+    from hlo_verify.traced import functions, stages
     from hlo_verify.traced.distribution import Distribution, distribution_of
 
-    contents = stages.contents(stage)
+    contents = functions.contents(function, stage)
     who = distribution_of(contents, stages.devices_of(stage))
     if who is not Distribution.NOBODY:
         return contents, who

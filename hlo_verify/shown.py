@@ -48,8 +48,11 @@ class NotProvedError(AssertionError):
     """Something was asked to be proved, and is not: it is REFUTED or UNKNOWN. `report` says which, and why."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(str(report))
+        super().__init__(report)
         self.report = report
+
+    def __str__(self) -> str:
+        return str(self.report)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -26,7 +26,9 @@ def check_agreement(first: tuple[Function, Stage], second: tuple[Function, Stage
             "takes: functools.partial, or a lambda"
         )
     taken = [_leaves(stage.args_info, "argument") for stage in stages]
-    for (where, one), (_, other) in zip(*taken, strict=True):
+    for (where, one), (there, other) in zip(*taken, strict=True):
+        if first[0].is_of_nnx and second[0].is_of_nnx and where != there:
+            raise _differ(f"the modules of flax are grouped otherwise: {where} of {names[0]}, {there} of {names[1]}")
         if one != other:
             raise _differ(f"{where} is {one} of {names[0]} and {other} of {names[1]}")
     _check_results(names, *(_leaves(stage.out_info, "result") for stage in stages))
@@ -58,7 +60,7 @@ def _hint(one: str, other: str) -> str:
 
 def _leaves(tree: Any, root: str) -> list[Leaf]:
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(root + jax.tree_util.keystr(path), _type(leaf)) for path, leaf in leaves]
+    return [(root + jax.tree_util.keystr(path).removesuffix(".value"), _type(leaf)) for path, leaf in leaves]
 
 
 def _type(leaf: Any) -> str:

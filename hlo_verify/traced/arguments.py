@@ -21,17 +21,18 @@ def has_arrays(tree: object) -> bool:
     return any(is_array(leaf) or isinstance(leaf, float | complex) for leaf in jax.tree.leaves(tree))
 
 
-def whole(tree: Any) -> Any:
-    """The arguments as a reference takes them: shape and type in the place of an array that lies on several devices."""
-    return jax.tree.map(_undistributed, tree)
+def shapes(tree: Any, *, distributed: bool) -> Any:
+    """The arguments with shape and type in the place of arrays: of all for a reference, and of those that lie on one
+    device for a function that is distributed, which may be meant for others."""
 
+    def shape(leaf: Any) -> Any:
+        sharding = getattr(leaf, "sharding", None)
+        if not is_array(leaf) or sharding is None or (distributed and sharding.num_devices > 1):
+            return leaf
+        of: Any = jax.ShapeDtypeStruct
+        return of(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
 
-def _undistributed(leaf: Any) -> Any:
-    sharding = getattr(leaf, "sharding", None)
-    if not is_array(leaf) or getattr(sharding, "num_devices", 1) == 1:
-        return leaf
-    shape_of: Any = jax.ShapeDtypeStruct
-    return shape_of(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
+    return jax.tree.map(shape, tree)
 
 
 def jitted(

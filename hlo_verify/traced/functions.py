@@ -15,6 +15,7 @@ import jax
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.traced import stages
 from hlo_verify.traced.arguments import has_arrays, jitted
 from hlo_verify.traced.stages import Stage, stage_of
 
@@ -59,11 +60,15 @@ def is_function(value: object) -> bool:
 
 
 def alike(first: Function, second: Function) -> Function:
-    """The first function under `flax.nnx.jit` if the second one is, which returns what became of its modules too."""
-    if not second.is_of_nnx or first.is_of_nnx or stage_of(first.given) is not None:
+    """The first function under `flax.nnx.jit` if the second one is, which returns what became of its modules too.
+
+    The shardings that it has there say how the arrays of a module are grouped, and so in which order they are.
+    """
+    if not second.is_of_nnx or stage_of(first.given) is not None or not callable(first.given):
         return first
     plain = getattr(first.given, "__wrapped__", first.given) if hasattr(first.given, "trace") else first.given
-    return Function(sys.modules["flax.nnx"].jit(plain), first.called)
+    grouped = {name: getattr(second.given, name, None) for name in ("in_shardings", "out_shardings", "static_argnums")}
+    return Function(sys.modules["flax.nnx"].jit(plain, **grouped), first.called)
 
 
 def traced(
@@ -75,6 +80,11 @@ def traced(
     for whatever JAX raises.
     """
     stage = stage_of(function.given)
+    if stage is not None and _is_from(function.given, "equinox"):
+        raise InputError(
+            f"{function.called} was lowered by equinox, for which it returns a marker too: pass the function itself",
+            Input.USAGE,
+        )
     if stage is not None:
         return stage
     if not callable(function.given):
@@ -91,6 +101,16 @@ def traced(
         raise _not_traced(function, error) from error
     assert found is not None
     return found
+
+
+def contents(function: Function, stage: Stage) -> str | bytes:
+    """The module of a function that was traced. Raises `InputError` for whatever JAX raises."""
+    try:
+        return stages.contents(stage)
+    except InputError:
+        raise
+    except Exception as error:
+        raise _not_traced(function, error) from error
 
 
 def _trace(given: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], static_numbers: bool) -> object:
