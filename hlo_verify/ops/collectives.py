@@ -7,7 +7,7 @@ import numpy as np
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.best import least_index_of_best
+from hlo_verify.ops.at_best import reduce_to_best
 from hlo_verify.ops.devices import ascends
 from hlo_verify.ops.groups import (
     Members,
@@ -20,7 +20,7 @@ from hlo_verify.ops.groups import (
     rank_index,
     receive,
 )
-from hlo_verify.ops.regions import monoid, operand_term, reduce_terms
+from hlo_verify.ops.regions import monoid, operand_term
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -45,7 +45,7 @@ def _id(divide: bool) -> Rule:
     return rule
 
 
-def reduce_over_group(reducer: str, term: Poly, groups: Members, device: Var) -> Poly:
+def reduce_over_group(reducer: str, term: Poly, dtype: str, groups: Members, device: Var) -> Poly:
     """The reduction of a term over the members of each device's group, in any order: in one that its indices ascend in,
     if there is one; in an irregular mesh that is the group's own, which follows the mesh's axes."""
     size = groups.shape[1]
@@ -55,15 +55,14 @@ def reduce_over_group(reducer: str, term: Poly, groups: Members, device: Var) ->
     reduced = []
     for members in (np.sort(groups, axis=1), groups):
         where = member_index(members, device, expr.of_var(v))
-        reduced.append(_reduce(reducer, v, algebra.substitute(term, {device: where})))
+        reduced.append(_reduce(reducer, v, algebra.substitute(term, {device: where}), dtype))
         if ascends(reduced[-1]):
             return reduced[-1]
     return reduced[0]
 
 
-def _reduce(reducer: str, member: Var, term: Poly) -> Poly:
-    best = least_index_of_best([member], term) if reducer == "min" else None
-    return reduce_terms(reducer, [member], term) if best is None else best
+def _reduce(reducer: str, member: Var, term: Poly, dtype: str) -> Poly:
+    return reduce_to_best(reducer, [member], term, dtype)
 
 
 def reducer_of(op: Op, context: Context) -> str:
@@ -83,7 +82,7 @@ def _light(reducer: str, value: Value, dtype: str) -> Poly:
 
 def sum_over_group(value: Value, dtype: str, groups: Members, device: Var) -> Poly:
     """The sum of a value over the members of each device's group."""
-    return lighten(reduce_over_group("sum", _light("sum", value, dtype), groups, device), dtype)
+    return lighten(reduce_over_group("sum", _light("sum", value, dtype), dtype, groups, device), dtype)
 
 
 def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -93,7 +92,10 @@ def _all_reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
     return [
         Value(
             result,
-            lighten(reduce_over_group(reducer, _light(reducer, value, result.dtype), groups, device), result.dtype),
+            lighten(
+                reduce_over_group(reducer, _light(reducer, value, result.dtype), result.dtype, groups, device),
+                result.dtype,
+            ),
         )
         for result, value in zip(op.types, args, strict=True)
     ]
@@ -106,7 +108,7 @@ def _reduce_scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
     k = op.attributes["scatter_dimension"]
     results = []
     for result, value in zip(op.types, args, strict=True):
-        reduced = reduce_over_group(reducer, _light(reducer, value, result.dtype), groups, device)
+        reduced = reduce_over_group(reducer, _light(reducer, value, result.dtype), result.dtype, groups, device)
         where = list(positions(result.shape))
         where[k] = expr.add(where[k], expr.scale(rank_index(groups, device), result.shape[k]))
         results.append(Value(result, lighten(Value(value.type, reduced).at(where), result.dtype)))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.at_best import reduce_to_best
 from hlo_verify.ops.best import best_value, index_of_best
-from hlo_verify.ops.regions import best_of_pairs, combine, monoids, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.regions import best_of_pairs, combine, monoids, operand_term, region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -60,7 +61,7 @@ def _reduced(
     term = operand_term(reducer, value, dtype)
     if bound and (len(term.items) > 8 or (reducer != "sum" and len(term.items) > 1)):
         term = factor(term, dtype)
-    reduced = reduce_terms(reducer, bound, remap(term, value.shape, indices))
+    reduced = reduce_to_best(reducer, bound, remap(term, value.shape, indices), dtype)
     return combine(reducer, reduced, operand_term(reducer, init, dtype), dtype)
 
 

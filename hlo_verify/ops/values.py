@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,16 +13,23 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.limits import allows, limit_of
+from hlo_verify.limits import limit_of
+from hlo_verify.ops.bounds import within
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding
-from hlo_verify.terms.conditions import numbers_of
-from hlo_verify.terms.definitions import define, named, unfold
-from hlo_verify.terms.functions import EXTREMA, MAXIMUM, wrap
+from hlo_verify.terms.definitions import define, named
+from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, number, tensor
+from hlo_verify.terms.term import (
+    ZERO,
+    Apply,
+    Poly,
+    Tensor,
+    number,
+    tensor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,79 +312,6 @@ def exact_integer(value: Value) -> Poly:
     if isinstance(constant, int):
         return number((constant - lo) % (hi - lo + 1) + lo)
     return apply(wrap(dtype), (value.term,))
-
-
-def within(p: Poly, lo: int, hi: int) -> bool:
-    """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped."""
-    found = bounds(p)
-    return found is not None and lo <= found[0] and found[1] <= hi
-
-
-def bounds(p: Poly) -> tuple[int, int] | None:
-    """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
-
-    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in.
-    """
-    truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
-    if len(p.items) == 1 or not truths or not allows("bound_choices", len(truths)):
-        return _sum_bounds(p.items)
-    found: list[tuple[int, int] | None] = []
-    for choice in product((True, False), repeat=len(truths)):
-        true = {atom for atom, holds in zip(truths, choice, strict=True) if holds}
-        here: dict[Monomial, Number] = {}
-        for mono, c in p.items:
-            if all(not atom.boolean or atom in true for atom, _ in mono):
-                rest = numbers_of(mono)
-                here[rest] = here.get(rest, 0) + c
-        found.append(_sum_bounds(here.items()))
-    return functools.reduce(_hull, found)
-
-
-def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | None:
-    lo = hi = 0
-    for mono, c in items:
-        if not isinstance(c, int):
-            return None
-        numbers = numbers_of(mono)
-        least, greatest = 1, 1
-        if numbers:
-            found = _atom_bounds(numbers[0][0]) if len(numbers) == 1 and numbers[0][1] == 1 else None
-            if found is None:
-                return None
-            least, greatest = found
-        if len(numbers) < len(mono):  # times a truth value
-            least, greatest = min(least, 0), max(greatest, 0)
-        lo += min(c * least, c * greatest)
-        hi += max(c * least, c * greatest)
-    return lo, hi
-
-
-def _hull(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The interval that two intervals lie in."""
-    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
-
-
-def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
-    """Likewise for an atom: a machine value has its type's range; a definition of a polynomial may have wrapped."""
-    if isinstance(atom, Ix):
-        return atom.index.lo, atom.index.hi
-    if isinstance(atom, Read):
-        if atom.tensor.kind in ("max", "min"):
-            return bounds(atom.tensor.bodies[0])
-        if atom.tensor.kind in ("argmax", "argmin"):  # the index of a pair, or the initial one
-            _, (_, index, _, initial) = unfold(atom)
-            return _hull(bounds(index), bounds(initial))
-        polynomial = atom.tensor.kind in ("sum", "product", "term")
-        return None if polynomial else INTEGER_RANGES.get(atom.tensor.dtype)
-    if isinstance(atom, Apply):
-        if atom.function in EXTREMA.values():
-            parts = [bounds(arg) for arg in atom.args]
-            if any(part is None for part in parts):
-                return None
-            pick = max if atom.function == MAXIMUM else min
-            return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
-        return INTEGER_RANGES.get(atom.function.gives)
-    return 0, 1
 
 
 def require_arithmetic(*dtypes: str) -> None:

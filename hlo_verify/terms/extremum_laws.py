@@ -150,5 +150,6 @@ def _integer(p: Poly) -> Index | None:
 def _is_whole(atom: Atom | None) -> bool:
     """Whether it is an integer of known range."""
     if isinstance(atom, Read):
-        return atom.tensor.dtype in INTEGER_RANGES and not atom.tensor.bodies
+        is_plain = not atom.tensor.bodies or atom.tensor.kind in ("argmax", "argmin")
+        return atom.tensor.dtype in INTEGER_RANGES and is_plain
     return isinstance(atom, Ix)

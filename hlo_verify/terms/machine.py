@@ -7,7 +7,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.addition import build, of_index
 from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, make_poly, value_of
+from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, Tensor, make_poly, value_of
 from hlo_verify.terms.used import used
 
 WRAPPED = "machine integer of a number"
@@ -73,9 +73,19 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
     if p.items and all(a.boolean for a, _ in p.items[0][0]):
         lo, hi = 0, 1
     elif isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES:
-        least, greatest = INTEGER_RANGES[atom.tensor.dtype]
+        least, greatest = _range(atom.tensor)
         lo, hi = (least, greatest) if least >= lo and greatest <= hi else (lo, hi)
     return expr.opaque("value", (), (), lo, hi, p)
+
+
+def _range(source: Tensor) -> tuple[int, int]:
+    """The least and the greatest integer that an element may be: of the index of a best element, one of those that are
+    chosen from."""
+    lo, hi = INTEGER_RANGES[source.dtype]
+    if source.kind not in ("argmax", "argmin"):
+        return lo, hi
+    _, index, _, initial = (as_index(body, lo, hi) for body in source.bodies)
+    return min(index.lo, initial.lo), max(index.hi, initial.hi)
 
 
 def split_affine(p: Poly) -> tuple[Index, Poly]:

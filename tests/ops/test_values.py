@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.limits import limit_of
-from hlo_verify.ops.values import bounds, factor, lighten
+from hlo_verify.ops.bounds import bounds
+from hlo_verify.ops.values import factor, lighten
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import real
 from hlo_verify.terms.laws import apply

@@ -236,7 +236,9 @@ SEEDS: dict[str, tuple[Seed, str]] = {
     "least for greatest": (lambda patch: patch.setattr(extrema, "reduce_extremum", _least_for_greatest), "reduce"),
     "transpose reads one row": (lambda patch: patch.setitem(RULES, "transpose", _transposed_not), "transpose"),
     "groups of one": (
-        lambda patch: patch.setattr(collective_rules, "reduce_over_group", lambda kind, term, groups, device: term),
+        lambda patch: patch.setattr(
+            collective_rules, "reduce_over_group", lambda kind, term, dtype, groups, device: term
+        ),
         "all_reduce",
     ),
 }

@@ -1,0 +1,170 @@
+"""The least index of those that attain the best value: how programs spell argmax, within a device or across them.
+
+    min v. (i(v) where x(v) = max w. x(w), else c)      is the index of the best x, for a number c that no i is above
+
+Instead of `=` a program may ask `>=`, of the least values `<=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hlo_verify.equality import opening
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.ops.best import Types, index_of_best, is_finite, is_from_the_worst, one_index
+from hlo_verify.ops.bounds import within
+from hlo_verify.ops.regions import combine, neutral, reduce_terms
+from hlo_verify.ops.values import integer_range
+from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import EQUAL, IS_ZERO, MINIMUM, POSITIVE
+from hlo_verify.terms.steps import pieces
+from hlo_verify.terms.term import ZERO, Apply, Monomial, Number, Poly, Read, Tensor, make_poly, of_atom
+
+COMPARISONS = (IS_ZERO, EQUAL, POSITIVE)
+
+
+class _Choice(NamedTuple):
+    """A term that is one thing where a comparison holds, and a number elsewhere."""
+
+    there: Poly
+    elsewhere: int
+    left: Poly
+    right: Poly
+    """What is compared; zero, where only the difference is known."""
+    or_more: bool
+    """Whether it holds where the left side is greater, too."""
+
+
+def least_index_of_best(bound: Sequence[Var], term: Poly, dtype: str) -> Poly | None:
+    """The least of some indices over variables, where it is that of the best of some values; None otherwise."""
+    more, body, most = _least_of(term)
+    bound = [*bound, *more]
+    choice = _choice(opening.opened(body))
+    if choice is None or choice.elsewhere > most:
+        return None
+    if not within(choice.there, integer_range(dtype)[0], choice.elsewhere):
+        return None
+    for extremum, own, rest in _attaining(bound, choice):
+        inner = one_index(extremum, choice.there)
+        dtypes = inner.tensor.attributes if inner is not None else (_type(own), dtype)
+        if _is_known(own, dtypes[0]) and _is_best(extremum, bound, own, rest, dtypes[0]):
+            return _index(extremum, bound, own, choice.there, dtypes)
+    return None
+
+
+def _least_of(term: Poly) -> tuple[tuple[Var, ...], Poly, Number]:
+    """What a term is the least of, over which variables; a number among it apart."""
+    atom = term.atom
+    most: Number = expr.UNBOUNDED
+    if isinstance(atom, Apply) and atom.function == MINIMUM:
+        others = [arg for arg in atom.args if arg.constant is None]
+        if len(others) == 1:
+            most = min(arg.constant for arg in atom.args if arg.constant is not None)
+            term, atom = others[0], others[0].atom
+    if not isinstance(atom, Read) or atom.tensor.kind != "min":
+        return (), term, most
+    more, (body,) = unfold(atom)
+    return more, body, most
+
+
+def _is_known(value: Poly, dtype: str) -> bool:
+    """Whether a term is what a machine holds of that type."""
+    return is_float(dtype) or (is_integer(dtype) and within(value, *integer_range(dtype)))
+
+
+def _is_best(extremum: str, bound: Sequence[Var], own: Poly, rest: Poly, dtype: str) -> bool:
+    best = reduce_terms(extremum, bound, own)
+    return rest in (best, combine(extremum, best, neutral(extremum, dtype), dtype))
+
+
+def _index(extremum: str, bound: Sequence[Var], own: Poly, index: Poly, dtypes: Types) -> Poly | None:
+    """The index of the best over variables, as a reduction that begins with the worst value and index 0: no value is
+    that, or where all are, the least index is 0."""
+    first = neutral(extremum, dtypes[0]), ZERO
+    inner = one_index(extremum, index)
+    if inner is not None:
+        _, (_, i, *initial) = unfold(inner)
+        if (initial[0], initial[1]) != first or not is_from_the_worst(extremum, first, dtypes):
+            return None
+        ahead = algebra.subtract(index, of_atom(inner))
+    else:
+        i, ahead = ZERO, index
+    hi = integer_range(dtypes[1])[1]
+    starts = algebra.substitute(ahead, {v: expr.constant(0) for v in bound}) is ZERO
+    begins = starts and within(ahead, 0, hi) and within(i, 0, hi)
+    if not begins and not (is_float(dtypes[0]) and is_finite(own)):
+        return None
+    return index_of_best(extremum, bound, (own, index), first, dtypes)
+
+
+def _type(value: Poly) -> str:
+    """The element type of what is compared, as far as its arguments tell; it is no part of what an index means."""
+    tensors = [part for part in opening.ingredients(value) if isinstance(part, Tensor) and part.kind == "argument"]
+    types = {tensor.dtype for tensor in tensors}
+    return types.pop() if len(types) == 1 else "f32"
+
+
+def _choice(term: Poly) -> _Choice | None:
+    tests = {a for mono, _ in term.items for a, _ in mono if isinstance(a, Apply) and a.function in COMPARISONS}
+    if not tests:
+        return _choice_by_integer(term)
+    test, *others = tests
+    if others:
+        return None
+    fails = algebra.build({mono: c for mono, c in term.items if not _has(mono, test)})
+    holds = algebra.add(fails, *(_without(mono, c, test) for mono, c in term.items if _has(mono, test)))
+    if test.function == POSITIVE:
+        holds, fails = fails, holds
+    number = fails.constant
+    if not isinstance(number, int):
+        return None
+    if test.function == EQUAL:
+        return _Choice(holds, number, test.args[0], test.args[1], or_more=False)
+    if test.function == POSITIVE:
+        return _Choice(holds, number, algebra.scale(test.args[0], -1), ZERO, or_more=True)
+    return _Choice(holds, number, test.args[0], ZERO, or_more=False)
+
+
+def _choice_by_integer(term: Poly) -> _Choice | None:
+    """Likewise, where the values are integers: a choice by where an integer lies."""
+    found = pieces(term)
+    chosen = [piece for piece in found if piece.term.constant is None]
+    numbers = {piece.term.constant for piece in found} - {None}
+    number = next(iter(numbers), None)
+    if len(chosen) != 1 or len(numbers) != 1 or not isinstance(number, int):
+        return None
+    form, lo, hi = chosen[0].form, chosen[0].lo, chosen[0].hi
+    if (lo, hi) not in ((0, 0), (0, None), (None, 0)):
+        return None
+    difference = algebra.of_index(form if lo == 0 else expr.scale(form, -1))
+    return _Choice(chosen[0].term, number, difference, ZERO, or_more=lo != hi)
+
+
+def _attaining(bound: Sequence[Var], choice: _Choice) -> Iterator[tuple[str, Poly, Poly]]:
+    """What each element may be compared with the best of, and what with: they are equal where the comparison holds, or
+    the element is beyond it."""
+    sides = [(choice.left, choice.right), (choice.right, choice.left)]
+    if choice.right is ZERO:
+        difference = choice.left
+        own = algebra.build({m: c for m, c in difference.items if any(a.free & set(bound) for a, _ in m)})
+        rest = algebra.subtract(own, difference)
+        if rest.doubt & INFINITE and not is_finite(own):  # infinities may be equal, but their difference is no number
+            return
+        sides = [(own, rest)]
+    for extremum, beyond in (("max", 1), ("min", -1)):
+        for sign in (1, -1):
+            if sign == beyond or not choice.or_more:
+                yield from ((extremum, algebra.scale(a, sign), algebra.scale(b, sign)) for a, b in sides)
+
+
+def _has(mono: Monomial, atom: Apply) -> bool:
+    return any(a is atom for a, _ in mono)
+
+
+def _without(mono: Monomial, c: Number, atom: Apply) -> Poly:
+    return make_poly(((tuple(item for item in mono if item[0] is not atom), c),))
