@@ -16,8 +16,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from hlo_verify.equality.choices import by_runs, exponential_by_cases, narrowed
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.doubts import INFINITE
@@ -148,6 +150,12 @@ class Unfolding:
             merged = merge_in(bound, (make_poly(((mono, 1),)),))
             if merged is not None:
                 return [(merged[0], merged[1][0])]
+            runs = by_runs(mono, bound)
+            if runs is not None:
+                return [(bound, runs)]
+            parts = narrowed(mono, bound)
+            if parts is not None:
+                return [([smaller.get(v, v) for v in bound], body) for smaller, body in parts]
             pieces = self._cut(bound, mono) if self.cuts else None
             if pieces is not None:
                 return pieces
@@ -169,6 +177,10 @@ class Unfolding:
     def _applied(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         """The product with the laws applied that a function has of what its arguments are, taken apart."""
         for atom, n in mono:
+            cases = exponential_by_cases(atom, n) if isinstance(atom, Apply) else None
+            if cases is not None:
+                rest = make_poly(((tuple(item for item in mono if item[0] is not atom), 1),))
+                return [(bound, algebra.expanded(rest, cases))]
             if isinstance(atom, Apply) and not any(arg.doubt & INFINITE for arg in atom.args):
                 anew = self._apply_anew(atom)
                 if anew.atom is not atom:
@@ -238,6 +250,11 @@ class Unfolding:
     def _cut(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         for place, e in self.places(mono):
             v = along(e, bound)
+            far = _far_apart(e, bound) if v is None and place in self.cuts else None
+            if far is not None:
+                body = make_poly(((mono, 1),))
+                rest = [w for w in bound if w is not far]
+                return [(rest, algebra.substitute(body, {far: expr.constant(n)})) for n in range(far.size)]
             inner = sorted(at - e.const for at in self.cuts.get(place, ()) if v and 0 < at - e.const < v.size)
             if v is None or not inner:
                 continue
@@ -285,3 +302,14 @@ def along(e: Index, bound: Collection[Var]) -> Var | None:
     (part, c) = e.items[0]
     whole = isinstance(part, Digit) and part.low == 1 and part.top and c == 1 and part.var in bound
     return part.var if isinstance(part, Digit) and whole else None
+
+
+def _far_apart(e: Index, bound: Collection[Var]) -> Var | None:
+    """The bound variable of few values that goes furthest at each step of those that an index is made of."""
+    steps = {
+        part.var: abs(c)
+        for part, c in e.items
+        if isinstance(part, Digit) and part.low == 1 and part.top and part.var in bound and abs(c) > 1
+    }
+    v = max(steps, key=lambda v: (steps[v], v.uid), default=None)
+    return v if v is not None and allows("enumerated_values", v.size) else None

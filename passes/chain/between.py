@@ -24,6 +24,8 @@ from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_program
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
 from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
+from hlo_verify.passes.prove.each_device.compare import each_device, is_by_hand
+from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import Progress, nothing, out_of_time, prove_at_once
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count, is_global
@@ -197,6 +199,7 @@ def _proof_of_a_reading(
         proof = next(
             filter(None, (first_proof(*paired(*pair), session) for pair in forms(first, reading.module))), None
         )
+        proof = proof or _proof_on_each_device(*paired(first, reading.module), session)
         if proof is None:
             continue
         found = amplified(*alone(reading.module), reading.meant, session)
@@ -205,6 +208,23 @@ def _proof_of_a_reading(
             return replace(proof, report=replace(proof.report, assumptions=said)), None
         far = far or found
     return None, far
+
+
+def _proof_on_each_device(logical: Module, partitioned: Module, session: Session) -> Proof | None:
+    """The proof of what a person distributed, for each device by itself."""
+    if not is_by_hand(partitioned):
+        return None
+    with session.on():
+        before, session.phase = session.phase, "each device was looked at by itself"
+        apart = each_device(logical, partitioned, session)
+        proved = apart is not None and all(map(apart.proves, range(len(logical.result_names))))
+        session.phase = before
+        if not proved:
+            return None
+        report = nothing(logical, device_count(logical, partitioned))
+        results = (replace(result, verdict=Verdict.PROVED, by_device=True) for result in report.results)
+        report = unless_effects_differ(replace(report, results=tuple(results)), logical, partitioned)
+    return Proof(report, (logical, partitioned)) if report.verdict is Verdict.PROVED else None
 
 
 def _as_they_are(first: Module, second: Module) -> Modules:

@@ -3,7 +3,7 @@
 Both modules are walked again by `machine`. What a device holds of a result has to be its shard of the logical result.
 Each comparison is about one device and one block: the ends of the pieces that either term is put together from are
 the ends of blocks, so that in each of them it is one piece. Equal terms there are equal by construction, once the
-constants in them are in the definitions (`at_constants`), or case by case.
+constants in them are in the definitions (`at_constants`), case by case, or as sums of products.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from math import prod
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.networks import same_network
+from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.values import Context, Value, position_var
@@ -47,6 +49,7 @@ class EachDevice:
     found: list[Values]
     placed: list[Sharding]
     effort: Effort
+    network: Steps
 
     def proves(self, n: int) -> bool:
         """Whether every device holds its shard of the n-th result."""
@@ -89,10 +92,16 @@ class EachDevice:
         if found is expected:
             return True
         found, expected = at_constants(found), at_constants(expected)
+        if found is expected:
+            return True
         left = self.effort.left
-        if found is not expected and not cases.equal(found, expected, inside, self.effort):
+        if cases.equal(found, expected, inside, self.effort):
+            self.effort.left = left  # what is equal takes few steps, on each of many devices
+            return True
+        left = self.network.left
+        if left <= 0 or not same_network(found, expected, self.effort.session, inside, self.network):
             return False
-        self.effort.left = left  # what is equal takes few steps, on each of many devices
+        self.network.left = left
         return True
 
     def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
@@ -146,7 +155,8 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
     if may_hang(both.unsupported) is not None:
         return None
     effort = Effort(session.limits.comparison_steps, session=session)
-    return EachDevice(both.device, both.wholes, wanted, found, placed, effort)
+    network = Steps(session.limits.network_steps)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, effort, network)
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:

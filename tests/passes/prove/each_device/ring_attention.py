@@ -1,0 +1,131 @@
+"""Attention in rings of devices, written in several ways, and in ways that are nearly right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from tests.passes.prove.each_device.programs import on, turned
+
+LARGE = -1e30
+INFINITE = -np.inf
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Keys and values go round a ring; each device has the queries of its block, and keeps a running maximum."""
+
+    devices: int = 3
+    block: int = 2
+    mask: str = "compared"
+    """How queries after a key are found: not at all, by comparing positions, or in a table."""
+    masked: float = LARGE
+    selects: bool = False
+    """Whether the exponentials are masked in the place of the scores."""
+    zigzag: bool = False
+    """Whether a device has a block of the first half, and its counterpart of the second."""
+    start: float = LARGE
+    loop: str = "python"
+    scale: float = 0.5
+    wrong: str = ""
+
+    @property
+    def order(self) -> np.ndarray:
+        """The position of each row, as rows are placed."""
+        half, last = self.block // 2, 2 * self.devices - 1
+        if not self.zigzag:
+            return np.arange(self.devices * self.block)
+        parts = [[half * i + np.arange(half), half * (last - i) + np.arange(half)] for i in range(self.devices)]
+        return np.concatenate([each for pair in parts for each in pair])
+
+    def pair(self) -> tuple[str, str]:
+        rows = self.devices * self.block
+        placed = on({"i": self.devices}, (P("i"),) * 3, P("i"), *[(rows, 2)] * 3)
+        return placed.pair(self.whole, self.local)
+
+    def whole(self, q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        scores = q @ k.T * self.scale
+        if self.mask == "compared" and not self.zigzag:
+            rows = jnp.arange(len(self.order))
+            seen = rows[:, None] >= rows[None]
+        else:
+            seen = jnp.asarray(self.order[:, None] >= self.order[None])
+        if self.mask and self.selects:
+            weights = jnp.where(seen, jnp.exp(scores), 0)
+            return (weights / weights.sum(1, keepdims=True)) @ v
+        if self.mask:
+            scores = jnp.where(seen, scores, self.masked)
+        return jax.nn.softmax(scores) @ v
+
+    def local(self, q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        me, n = lax.axis_index("i"), self.devices
+        carry = jnp.full((self.block,), self.start), jnp.zeros(self.block), jnp.zeros((self.block, 2)), k, v
+        turns = n - 1 if self.wrong == "short" else n
+
+        def turn(t: jax.Array | int, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            most, total, out, k, v = carry
+            owner = (me + t if self.wrong == "owner" else me - t) % n
+            scores = q @ k.T * self.scale
+            seen = self.seen(self.rows(me), self.rows(owner))
+            if self.mask and not self.selects:
+                scores = jnp.where(seen, scores, self.masked)
+            greatest = jnp.maximum(most, scores.max(1))
+            weights = jnp.exp(scores - greatest[:, None])
+            if self.mask and self.selects:
+                weights = jnp.where(seen, weights, 0)
+            rescaled = jnp.exp(most - greatest)
+            again = jnp.ones_like(rescaled) if self.wrong == "no_rescaling" else rescaled
+            total = total * again + weights.sum(1)
+            out = out * rescaled[:, None] + weights @ v
+            k, v = (lax.ppermute(x, "i", turned(n, 1)) for x in (k, v))
+            return greatest, total, out, k, v
+
+        if self.loop == "python":
+            for t in range(turns):
+                carry = turn(t, carry)
+        elif self.loop == "scan":
+            carry, _ = lax.scan(lambda carry, t: (turn(t, carry), None), carry, jnp.arange(turns))
+        else:
+            carry = lax.fori_loop(0, turns, turn, carry)
+        return carry[2] / carry[1][:, None]
+
+    def rows(self, device: jax.Array) -> jax.Array:
+        half, last = self.block // 2, 2 * self.devices - 1
+        if not self.zigzag:
+            return self.block * device + jnp.arange(self.block)
+        return jnp.concatenate([half * device + jnp.arange(half), half * (last - device) + jnp.arange(half)])
+
+    def seen(self, queries: jax.Array, keys: jax.Array) -> jax.Array:
+        if self.wrong == "strict":
+            return queries[:, None] > keys[None]
+        return queries[:, None] >= keys[None]
+
+
+PYTHON = Ring()
+RINGS = {
+    "python": PYTHON,
+    "scan": replace(PYTHON, loop="scan"),
+    "fori": replace(PYTHON, loop="fori", start=INFINITE),
+    "two_devices": replace(PYTHON, devices=2, block=4),
+    "eight_devices": replace(PYTHON, devices=8, loop="scan"),
+    "table": replace(PYTHON, mask="table"),
+    "zigzag": replace(PYTHON, zigzag=True),
+    "zigzag_fori": replace(PYTHON, zigzag=True, loop="fori", start=INFINITE),
+    "selected": replace(PYTHON, selects=True),
+    "selected_scan": replace(PYTHON, selects=True, loop="scan"),
+    "all_seen": replace(PYTHON, mask=""),
+}
+
+WRONG = [
+    *(replace(PYTHON, wrong=wrong) for wrong in ("owner", "strict", "no_rescaling", "short")),
+    replace(RINGS["fori"], wrong="short"),
+    replace(RINGS["zigzag"], wrong="owner"),
+    replace(RINGS["zigzag"], wrong="strict"),
+    replace(RINGS["selected"], wrong="no_rescaling"),
+    replace(RINGS["selected_scan"], wrong="strict"),
+]
