@@ -251,6 +251,10 @@ class Limits:
     """Relations to what logical loops carry that are tried of one component of a loop, one after another."""
     turns_at_once: int = 8
     """Turns of a logical loop that a loop may take at a time."""
+    elements_followed: int = 64
+    """Elements of what a loop carries that one of them depends on, in all iterations."""
+    operations_at_an_element: int = 4096
+    """Operations that all iterations of a loop make at one element, where it becomes a function of single elements."""
     peeled_turns: int = 3
     """Turns of a logical loop that may be made before and after a loop, together."""
     loop_partners: int = 4

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
+from hlo_verify.ops.element_loops import by_element
 from hlo_verify.ops.induction import Reading, book_of, logical_loop
 from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.running import Closing
@@ -29,6 +30,9 @@ def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     shape = shape_of(op, args, context)
     if shape.trips == 0:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
+    functions = by_element(op, args, context, shape)
+    if functions is not None:
+        return functions
     if context.side == "logical":
         is_written_out = _is_written_out(op, context, shape)
         return (_unrolled if is_written_out else logical_loop)(op, args, context, shape)

@@ -73,6 +73,8 @@ class _Rebuild:
         self.least: dict[Index, int] = {}
         """The least constant beside each free index expression, outside of guards."""
         self._guarding = False
+        self._rebuilt: dict[tuple[int, bool], Poly] = {}
+        """What was rebuilt, by its number and whether that was for a guard: a cipher's rounds read each value twice."""
 
     def _slot(self, e: Index) -> Index:
         """A parameter for e without its constant; a sum of negative multiples is the negative of one."""
@@ -137,6 +139,14 @@ class _Rebuild:
         return guards.interval(form, lo, hi)
 
     def poly(self, p: Poly) -> Poly:
+        if not p.free:
+            return p
+        found = self._rebuilt.get((p.uid, self._guarding))
+        if found is None:
+            found = self._rebuilt[p.uid, self._guarding] = self._made(p)
+        return found
+
+    def _made(self, p: Poly) -> Poly:
         images: dict[Atom, Poly] = {}  # made in that order, as parameters are numbered
         for mono, _ in self._in_order(p.items, _key_of_addend, lambda item: _uids(item[0])):
             for a, _ in self._in_order(mono, _key_of_factor, lambda item: item[0].uid):
