@@ -1,0 +1,79 @@
+"""The plugin of pytest, in a run of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+TESTS = """
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, PartitionSpec as P
+
+MESH = AbstractMesh((4,), ("d",))
+X = jax.ShapeDtypeStruct((16,), jnp.float32)
+
+
+def by(reduce):
+    return jax.shard_map(lambda x: reduce(x.sum(), "d"), mesh=MESH, in_specs=P("d"), out_specs=P())
+
+
+def test_right(hlo_verify):
+    assert hlo_verify.check(jnp.sum, by(lax.psum), X).devices == 4
+
+
+@pytest.mark.parametrize("by_name", ["a/b"])
+def test_wrong(hlo_verify, by_name):
+    hlo_verify.check(jnp.sum, by(lax.psum), X)
+    hlo_verify.check(jnp.sum, by(lax.pmean), X)
+
+
+def test_late(hlo_verify):
+    hlo_verify.check(jnp.sum, by(lax.psum), X, time_limit=1e-9)
+"""
+
+
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_them.py").write_text(TESTS)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "JAX_PLATFORMS": "cpu"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [sys.executable, "-m", "pytest", "-p", "hlo_verify.pytest_plugin", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_a_failure_prints_the_report(tmp_path: Path) -> None:
+    done = run(tmp_path, "--hlo-verify-dump", "kept")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 failed, 1 passed" in done.stdout
+    assert "REFUTED  result  HV002: a partial value is never reduced" in done.stdout
+    assert "UNKNOWN  0 of 1 result proved on 4 devices" in done.stdout
+    assert "pytest_plugin.py" not in done.stdout  # the line at fault is the test's
+    kept = {
+        path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*.*") if path.is_file()
+    }
+    wrong = {f"test_them.py_test_wrong_a_b_/{check}" for check in range(2)}
+    folders = {"test_them.py_test_right/0", "test_them.py_test_late/0", *wrong}
+    assert kept == {f"{folder}/{n}" for folder in folders for n in ("logical.mlir", "partitioned.mlir", "report.txt")}
+    assert "REFUTED" in (top / "test_them.py_test_wrong_a_b_/1/report.txt").read_text()
+
+
+def test_a_time_limit(tmp_path: Path) -> None:
+    done = run(tmp_path, "--hlo-verify-time-limit", "0.000000001", "-k", "right")
+    assert "1 failed" in done.stdout and "the time was up" in done.stdout
+    assert run(tmp_path, "--hlo-verify-time-limit", "0", "-k", "right").returncode == 0
+    done = run(tmp_path, "--hlo-verify-time-limit", "-1")
+    assert done.returncode == 4 and "-1 is no number of seconds" in done.stderr
+
+
+def test_it_is_an_entry_point() -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    assert list(points) == ["hlo_verify"]
+    assert import_module(points["hlo_verify"]).Checker
