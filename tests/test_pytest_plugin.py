@@ -62,7 +62,7 @@ def test_a_failure_prints_the_report(tmp_path: Path) -> None:
     wrong = {f"test_them.py_test_wrong_a_b_/{check}" for check in range(2)}
     folders = {"test_them.py_test_right/0", "test_them.py_test_late/0", *wrong}
     assert kept == {f"{folder}/{n}" for folder in folders for n in ("logical.mlir", "partitioned.mlir", "report.txt")}
-    assert "REFUTED" in (top / "test_them.py_test_wrong_a_b_/1/report.txt").read_text()
+    assert "REFUTED" in (tmp_path / "kept/test_them.py_test_wrong_a_b_/1/report.txt").read_text()
 
 
 def test_a_time_limit(tmp_path: Path) -> None:
