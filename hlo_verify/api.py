@@ -15,7 +15,9 @@ from hlo_verify.diagnostics import Annotation, Input, Internal
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.passes.load import conversion
+from hlo_verify.program import preconditions
 from hlo_verify.program.depth import deeply
+from hlo_verify.program.preconditions import Assumed, said
 from hlo_verify.registered_calls import as_said
 from hlo_verify.report import Result, Verdict
 from hlo_verify.session import Session, TimeUpError
@@ -59,6 +61,7 @@ def verify(
     progress: Progress | None = None,
     recheck: bool = False,
     jobs: int = 1,
+    assume: Assumed | None = None,
     limits: Limits | None = None,
     effort: Effort = "normal",
     time_limit: float | None = TIME_LIMIT,
@@ -91,6 +94,9 @@ def verify(
     With `recheck`, every step of a proof is checked a second time by a solver, in `jobs` worker processes; see
     `Report.recheck`. A verdict does not depend on it.
 
+    `assume` says of which values the elements of arguments are, by their names, paths or patterns: `{"tokens": (0,
+    32000), "weights/*": "positive"}`. The question is about such inputs alone; see docs/decisions/preconditions.md.
+
     `limits` is what it may take, counted in steps: those of an `effort` ("low", "normal" or "high") unless it is given.
     After `time_limit` seconds (None for no limit) it ends with what is known by then. A result that is not proved says
     in `Result.spent` which limits it ran into.
@@ -107,6 +113,7 @@ def verify(
         None if witness is None else Path(witness),
         jobs if recheck else 0,
         Session.begin(limits or Limits.of(effort), time_limit, session),
+        (*preconditions.read(assume or ()), *(given.assumed if given is not None else ())),
     )
     with as_said(asked.session.custom_calls), conversion.until(asked.session.deadline):
         if partitioned is None:
@@ -163,6 +170,7 @@ def _verify_pair(
     parts = program_of_ranks(partitioned) if isinstance(partitioned, list | tuple) else module_of(partitioned, devices)
     for shardings in given:
         whole = whole if shardings is None else shardings.apply(whole)
+    whole = preconditions.apply(whole, asked.assume)
 
     def contents(question: Question) -> tuple[bytes, bytes]:
         if isinstance(partitioned, list | tuple) or question.partitioned is not parts:  # there are no such files
@@ -194,6 +202,7 @@ def _verify_one(
         except InputError:
             job.wait()  # the child says the same in more detail
             raise
+        whole, reference = preconditions.of_both(asked.assume, whole, reference)
         try:
             made = job.wait(partial(_waiting, asked.session, progress))
         except TimeUpError:
@@ -224,18 +233,20 @@ def _late(logical: Module, devices: int, session: Session) -> Report:
     """The report where the time is up before anything is known of a pair."""
     from hlo_verify.passes.prove.prove import nothing, out_of_time
 
-    return out_of_time(nothing(logical, devices), session)
+    return replace(out_of_time(nothing(logical, devices), session), preconditions=said(logical))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time; and
-    the session of all of it."""
+    """Whether to look for witnesses, and where to save one; in how many processes to check proofs a second time; the
+    session of all of it; and under which preconditions."""
 
     refute: bool
     witness: Path | None
     jobs: int
     session: Session
+    assume: tuple[preconditions.Precondition, ...] = ()
+    """What is said of the values of arguments."""
 
     def __post_init__(self) -> None:
         if self.witness is not None and not self.refute:
@@ -263,6 +274,7 @@ def _between(
     from hlo_verify.passes.place.infer import infer
     from hlo_verify.program.pair import device_count
 
+    annotated = None if annotated is None else preconditions.like(annotated, whole)
     demand = Demanded(whole, whole) if annotated is None else demanded(whole, annotated, parts)
     given = demand.given if reference is None else asked_of(reference, demand.given)
     try:
@@ -274,7 +286,7 @@ def _between(
     question = Question(inferred.logical, inferred.partitioned, helping, reference is not None)
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
     report = _decide(question, inferred, asked, lambda: contents(question), progress)
-    report = replace(report, left_open=demand.left)
+    report = replace(report, left_open=demand.left, preconditions=said(given))
     return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
 
 
@@ -320,6 +332,7 @@ def _refuted(
 ) -> tuple[Report, Sequence[tuple[Module, Module]]]:
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
     from hlo_verify.passes.chain.between import answer
+    from hlo_verify.passes.chain.precondition_search import suggested
     from hlo_verify.passes.refute.refute import refuter, save
 
     with refuter(question.given, question.partitioned, session) as refutes:
@@ -336,7 +349,7 @@ def _refuted(
     kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
     if witness is not None and kept:
         save(witness, kept[0], *contents())
-    return report, ()
+    return replace(report, suggestion=suggested(question, report, kept, session)), ()
 
 
 def _interrupted(report: Report) -> Report:

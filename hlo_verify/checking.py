@@ -13,6 +13,7 @@ from hlo_verify.limits import TIME_LIMIT, Effort
 from hlo_verify.shown import Report
 
 if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Assumed
     from hlo_verify.traced.distribution import Distribution
     from hlo_verify.traced.functions import Function
     from hlo_verify.traced.meshes import AnyMesh
@@ -32,6 +33,7 @@ def check(
     *args: Any,
     mesh: AnyMesh = None,
     keep: str | Path | None = None,
+    assume: Assumed | None = None,
     refute: bool = True,
     recheck: bool = False,
     effort: Effort = "normal",
@@ -51,6 +53,9 @@ def check(
     devices of a mesh need not be there. `mesh` is one that functions are traced under: a mesh of JAX, or the sizes of
     its axes, `{"data": 8}`. For how many devices it is says the mesh of `g`.
 
+    `assume` says of which values arguments are, by their names in the reference or their paths:
+    `{"tokens": (0, 32000)}`.
+
     All else is as for `verify`: `keep` names a folder for the modules that are compared. These names are taken: an
     argument of a function that is called like one of them goes by position.
 
@@ -63,6 +68,7 @@ def check(
     from hlo_verify.traced.distribution import Distribution
 
     options: dict[str, Any] = {
+        "assume": assume,
         "refute": refute,
         "recheck": recheck,
         "effort": effort,

@@ -30,6 +30,7 @@ from hlo_verify.options import (
 from hlo_verify.own_process import settle
 
 if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Precondition
     from hlo_verify.render import Outcome
     from hlo_verify.render.progress import Bar
     from hlo_verify.report import ChainReport, Report
@@ -137,7 +138,7 @@ def _check_each_pass(arguments: argparse.Namespace) -> None:
         raise InputError(f"there is no folder {arguments.paths[0]}", Input.UNREADABLE)
     if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
         raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
-    for option in ("recheck", "replay"):
+    for option in ("assume", "recheck", "replay"):
         if getattr(arguments, option):
             raise InputError(f"--{option} does not go with --each-pass", Input.USAGE)
 
@@ -151,7 +152,9 @@ def _replay(arguments: argparse.Namespace) -> Report:
     from hlo_verify import api
 
     ignored = [
-        option for option in ("shardings", "results", "keep", "witness", "recheck") if getattr(arguments, option)
+        option
+        for option in ("shardings", "results", "keep", "witness", "recheck", "assume")
+        if getattr(arguments, option)
     ]
     if ignored:
         raise InputError(f"--{ignored[0]} does not go with --replay, which runs what was saved", Input.USAGE)
@@ -275,7 +278,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         job.partitioned,
         devices=arguments.devices,
         shardings=arguments.shardings,
-        **_given(results=arguments.results, annotated=job.annotated),
+        **_given(results=arguments.results, annotated=job.annotated, assume=_assumed(arguments)),
         keep=arguments.keep,
         refute=arguments.refute,
         witness=arguments.witness,
@@ -283,6 +286,14 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
         **_limits(arguments),
     )
+
+
+def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:
+    """Preconditions of the command line and of the project; None where there are none."""
+    from hlo_verify.program import preconditions
+    from hlo_verify.sources.shardings_file import read_assumed
+
+    return (*preconditions.read(arguments.assume or ()), *read_assumed(Path.cwd())) or None
 
 
 def _limits(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -25,7 +25,8 @@ exit status:
 
 Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
 under [tool.hlo-verify].
-Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls].
+Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls], and preconditions under
+[tool.hlo-verify.assume].
 """
 
 
@@ -72,6 +73,12 @@ def make_parser() -> argparse.ArgumentParser:
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
+    add(
+        "--assume",
+        action="append",
+        metavar="PRECONDITION",
+        help="what is known of the values of an argument: 'tokens in [0, 32000)', 'weights/* is positive' (repeatable)",
+    )
     add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(

@@ -192,6 +192,28 @@ def together(checks: Sequence[Recheck]) -> Recheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Preconditions that the inputs of witnesses break: integers lie outside of the dimensions that they index.
+
+    `results` are those that only such inputs were found for, `proved` those of them that are proved under the
+    preconditions. The verdict without them stays what it is.
+    """
+
+    preconditions: tuple[str, ...]
+    results: tuple[str, ...]
+    proved: tuple[str, ...]
+
+    def __str__(self) -> str:
+        under = ", ".join(f"`{each}`" for each in self.preconditions)
+        broken = f"only inputs were found that lie outside of the dimensions that they index, which break {under}"
+        if not self.proved:
+            return f"{broken}; under that it is not proved either"
+        if self.proved == self.results:
+            return f"{broken}; PROVED under {under}"
+        return f"{broken}; {', '.join(self.proved)} PROVED under {under}"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a renderer needs. `seconds` is wall time from loaded modules to verdict."""
 
@@ -215,6 +237,11 @@ class Report:
     """Where the compiler put arguments and results of which the module does not say where they lie: taken as it is."""
     laws: tuple[LawUse, ...] = ()
     """What the terms of both modules were rewritten by, in the order of names."""
+
+    preconditions: tuple[str, ...] = ()
+    """What the user says of the values of arguments (`tokens in [0, 32000)`): the question is about no others."""
+    suggestion: Suggestion | None = None
+    """Where a refutation needs integers that lie outside of what they index: what holds without these."""
 
     @property
     def verdict(self) -> Verdict:

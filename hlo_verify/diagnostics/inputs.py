@@ -249,6 +249,25 @@ class Input(Code):
         """,
     )
 
+    PRECONDITION = (
+        "HV419",
+        """a precondition cannot be read, is about no argument, or holds for no input
+
+        `--assume`, `assume=` and `[assume]` say of which values the elements of an argument are. The name is an
+        argument's as reports have it (`batch['tokens']`), its path (`batch/tokens`), or a path with `*` for anything.
+        Of integers and of floats it may be a range, of which the end is no value any more, or `positive`, or
+        `nonnegative`.
+
+            hlo-verify train.mlir --assume 'batch/tokens in [0, 32000)'
+            hlo_verify.verify(f, g, assume={"tokens": (0, 32000), "weights/*": "nonnegative"})
+
+        In practice: a name of which the path is longer (`*/tokens`), an empty range, one that the element type does not
+        have (300 of `ui8`), truth values and complex numbers, which are in no order.
+
+        What to do: the message names the arguments that there are; correct the name or the range.
+        """,
+    )
+
     NOT_TRACED = (
         "HV420",
         """a function cannot be traced for its arguments

@@ -7,13 +7,13 @@ rounding, for all devices at once.
 
 from __future__ import annotations
 
-from hlo_verify.evaluate.arguments import Dimension, default_scale, random_argument
+from hlo_verify.evaluate.arguments import Dimension, allows, default_scale, nearest, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.placement import Difference, difference, shards
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.evaluate.uses import index_limits, ordered_sizes, positive_arguments, reaches
+from hlo_verify.evaluate.uses import index_limits, index_places, ordered_sizes, positive_arguments, reaches
 from hlo_verify.evaluate.zeros import Zeros
 
 __all__ = [
@@ -24,11 +24,14 @@ __all__ = [
     "Limits",
     "UnknownError",
     "Zeros",
+    "allows",
     "default_scale",
     "dense",
     "difference",
     "evaluate",
     "index_limits",
+    "index_places",
+    "nearest",
     "of_dense",
     "ordered_sizes",
     "positive_arguments",

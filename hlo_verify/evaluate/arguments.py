@@ -11,6 +11,7 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.maps import Array, first_of_each
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_integer, storage
+from hlo_verify.program.preconditions import Values
 
 CONTRACTED = 4096
 """The longest dimension that `default_scale` takes for one that weights are contracted in."""
@@ -43,8 +44,9 @@ def random_argument(
     edges: bool = False,
     plain: Collection[Dimension] = (),
     real: type = np.float64,
+    assumed: Values | None = None,
 ) -> Blocks:
-    """A logical argument, for 1 device.
+    """A logical argument, for 1 device, of values that the user allows.
 
     A dimension that is no longer than `detail` (one number, or one for each dimension) has a class for each index. Any
     other has at most `detail` classes: one for each combination of a colour of the shard (of `tiles[k]`) and of a bit
@@ -67,6 +69,12 @@ def random_argument(
     stored = storage(dtype, np.dtype(real))
     if dtype == "i1":
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
+    if assumed is not None and is_integer(dtype):
+        is_wide = outside or edges
+        return Blocks(tuple(maps), _integers_of(assumed, counts, integers, is_wide, generator).astype(stored))
+    if assumed is not None:
+        values = _floats(counts, default_scale(shape) if scale is None else scale, positive, generator)
+        return Blocks(tuple(maps), _floats_of(assumed, _rounded(values, dtype), generator).astype(stored, copy=False))
     if edges:
         return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(stored))
     if is_integer(dtype):
@@ -135,6 +143,52 @@ def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator)
     borders = steps.astype(np.int64) // local * local - generator.integers(0, 2, total)
     values = np.where(np.arange(total) % 2 == 0, steps, np.clip(borders, 0, limit - 1))
     return generator.permutation(values.astype(np.int64)).reshape(counts)
+
+
+def _integers_of(
+    assumed: Values, counts: Sequence[int], reach: int, is_wide: bool, generator: np.random.Generator
+) -> Array:
+    """Integers that the user allows: of those that are in [0, reach), where there are such; else, and if asked, of all,
+    the first and the last among them and those next to that interval."""
+    least, greatest = assumed.integers
+    if not is_wide and least < reach and greatest >= 0:
+        least, greatest = max(least, 0), min(greatest, reach - 1)
+        return least + _integers(counts, greatest - least + 1, generator)
+    total = math.prod(counts)
+    near = {least, least + 1, greatest - 1, greatest, (least + greatest) // 2, -reach, -1, 0, reach - 1, reach}
+    ends = [n for n in sorted(near) if least <= n <= greatest]
+    drawn = [least + int(u * (greatest - least + 1)) for u in generator.uniform(size=total)]
+    chosen = generator.integers(0, len(ends) + 2, total)
+    values = [ends[k] if k < len(ends) else min(n, greatest) for k, n in zip(chosen, drawn, strict=True)]
+    return np.array(values, object).reshape(counts)
+
+
+def _floats_of(assumed: Values, values: Array, generator: np.random.Generator) -> Array:
+    """The floats, with others in the place of those that the user does not allow."""
+    flat = values.reshape(-1)
+    for k, value in enumerate(flat):
+        if not assumed.admits(value, value):
+            flat[k] = nearest(assumed, float(-value), float(generator.uniform()))
+    return values
+
+
+def nearest(assumed: Values, value: float, share: float = 0.5) -> float:
+    """A number that the user allows: the given one if it is; else one that is such a share of the way from the least to
+    the greatest, or beyond the only bound by as much as the given one is away from it."""
+    if assumed.admits(value, value):
+        return value
+    least, greatest = (None if bound is None else float(bound) for bound in (assumed.least, assumed.greatest))
+    if least is not None and greatest is not None:
+        return least + (greatest - least) * (share / 2 + 0.25) if least < greatest else least
+    away = abs(value) or 1.0
+    return least + away if least is not None else (greatest or 0.0) - away
+
+
+def allows(assumed: Values | None, blocks: Blocks) -> bool:
+    """Whether all elements of an argument are such as the user allows."""
+    if assumed is None or blocks.values.size == 0:
+        return True
+    return assumed.admits(blocks.values.min().item(), blocks.values.max().item())
 
 
 def classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:

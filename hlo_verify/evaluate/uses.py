@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from hlo_verify.evaluate.numbers import is_float, is_integer
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
@@ -13,6 +16,24 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     It is found by following the argument to gathers, scatters, dynamic slices and comparisons with an iota; None where
     there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of classes.
     """
+    return _least_sizes(module, lambda use: use.size)
+
+
+def index_places(module: Module) -> tuple[int | None, ...]:
+    """The same of the places at which what they index, a window of some size, lies inside: `[0, places)`."""
+    return _least_sizes(module, lambda use: use.size - use.window + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """That an argument indexes a dimension of that size, at which a window of it starts."""
+
+    source: int
+    size: int
+    window: int = 1
+
+
+def _least_sizes(module: Module, size_of: Callable[[_Use], int]) -> tuple[int | None, ...]:
     main = module.main
     shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
     sources: dict[Name, frozenset[int]] = {
@@ -22,8 +43,8 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
     counted: dict[Name, int] = {}
     limits: dict[int, int] = {}
     for op in main.ops:
-        for source, size in _indexed(op, shapes, sources, counted):
-            limits[source] = min(size, limits.get(source, size))
+        for use in _indexed(op, shapes, sources, counted):
+            limits[use.source] = min(size_of(use), limits.get(use.source, size_of(use)))
         followed = op.name in KEEPS_INDICES
         reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
         counts = [counted[v] for v in op.operands if v in counted] if followed else []
@@ -38,22 +59,29 @@ def index_limits(module: Module) -> tuple[int | None, ...]:
 
 def _indexed(
     op: Op, shapes: dict[Name, tuple[int, ...]], sources: dict[Name, frozenset[int]], counted: dict[Name, int]
-) -> list[tuple[int, int]]:
-    """Arguments that an operation takes for indices, and the size of the dimension."""
+) -> list[_Use]:
+    """Arguments that an operation takes for indices, of which dimension, and of what size the windows are."""
     none: frozenset[int] = frozenset()
-    if op.name in ("gather", "scatter"):
-        place = 1 if op.name == "gather" else len(op.types)
-        key, field = ("dimension_numbers", "start_index_map")
-        if op.name == "scatter":
-            key, field = "scatter_dimension_numbers", "scatter_dims_to_operand_dims"
-        sizes = [shapes[op.operands[0]][k] for k in op.attributes[key][field]]
-        return [(source, size) for source in sources.get(op.operands[place], none) for size in sizes]
-    if op.name == "dynamic_slice":
-        pairs = zip(op.operands[1:], shapes[op.operands[0]], strict=True)
-        return [(source, size) for v, size in pairs for source in sources.get(v, none)]
+    if op.name == "gather":
+        windows = op.attributes["slice_sizes"]
+        sizes = [(shapes[op.operands[0]][k], windows[k]) for k in op.attributes["dimension_numbers"]["start_index_map"]]
+        return [_Use(source, *size) for source in sources.get(op.operands[1], none) for size in sizes]
+    if op.name == "scatter":
+        numbers, shape, count = op.attributes["scatter_dimension_numbers"], shapes[op.operands[0]], len(op.types)
+        apart = {*numbers["inserted_window_dims"], *numbers["input_batching_dims"]}
+        inside = [k for k in range(len(shape)) if k not in apart]
+        updates = shapes.get(op.operands[count + 1], ())
+        spans = dict(zip(inside, (updates[d] for d in numbers["update_window_dims"]), strict=False))
+        found = [(shape[k], spans.get(k, 1)) for k in numbers["scatter_dims_to_operand_dims"]]
+        return [_Use(source, *size) for source in sources.get(op.operands[count], none) for size in found]
+    if op.name in ("dynamic_slice", "dynamic_update_slice"):
+        updated = op.name == "dynamic_update_slice"
+        windows = shapes[op.operands[1]] if updated else op.types[0].shape
+        each = zip(op.operands[1 + updated :], shapes[op.operands[0]], windows, strict=True)
+        return [_Use(source, size, window) for v, size, window in each for source in sources.get(v, none)]
     if op.name == "compare":
         sides = (op.operands, op.operands[::-1])
-        return [(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]
+        return [_Use(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]
     return []
 
 

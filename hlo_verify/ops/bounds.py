@@ -8,7 +8,7 @@ from itertools import product
 
 from hlo_verify.limits import allows
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, ranges
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import EXTREMA, MAXIMUM
@@ -80,7 +80,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
             _, (_, index, _, initial) = unfold(atom)
             return _hull(bounds(index), bounds(initial))
         polynomial = atom.tensor.kind in ("sum", "product", "term")
-        return None if polynomial else INTEGER_RANGES.get(atom.tensor.dtype)
+        return None if polynomial else ranges.of_elements(atom.tensor)
     if isinstance(atom, Apply):
         if atom.function in EXTREMA.values():
             parts = [bounds(arg) for arg in atom.args]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Values
     from hlo_verify.program.sharding import Sharding
 
 Name = int
@@ -181,6 +182,8 @@ class Module:
     """What reading it took for granted, in words, for the report."""
     unplaced: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """Annotations that do not say which elements a device holds (`{manual}`), by ("argument" or "result", position)."""
+    assumed: tuple[Values | None, ...] = ()
+    """What the user says of the values of each argument; empty where nothing is said (`preconditions`)."""
     mlir: Any = field(default=None, compare=False, repr=False)
     """The MLIR module: an `Op.source` is valid only while it lives."""
 

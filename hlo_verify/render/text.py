@@ -69,6 +69,10 @@ def problem(said: Diagnostic) -> str:
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:
+    for precondition in report.preconditions:
+        yield f"Given that {precondition}:"
+    if report.suggestion is not None:
+        yield f"{style.verdict(report.verdict).rstrip()}: {report.suggestion}"
     if report.headline:
         yield report.headline.replace(report.verdict, style.verdict(report.verdict).rstrip(), 1)
     yield from _results(report, style)

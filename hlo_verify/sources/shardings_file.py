@@ -20,6 +20,7 @@ from hlo_verify.diagnostics.errors import InputError
 if TYPE_CHECKING:
     from hlo_verify.program.ir import Module, TensorType
     from hlo_verify.program.mesh import Mesh
+    from hlo_verify.program.preconditions import Precondition
     from hlo_verify.program.sharding import Sharding
 
 _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
@@ -33,6 +34,9 @@ _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
     "verbose": bool,
 }
 """What each key may hold: a value of a type, or one of a few words."""
+
+_TABLES = ("assume", "custom-calls")
+"""Keys of tables."""
 
 
 def read_defaults(start: Path) -> dict[str, Any]:
@@ -103,10 +107,10 @@ def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | 
 
 def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
-        if key == "custom-calls":
+        if key in _TABLES:
             continue
         if key not in _DEFAULTS:
-            known = ", ".join((*_DEFAULTS, "custom-calls"))
+            known = ", ".join((*_DEFAULTS, *_TABLES))
             raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}", Input.CONFIGURATION)
         allowed = _DEFAULTS[key]
         if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
@@ -143,6 +147,8 @@ class Shardings:
     mesh: Mesh | None
     arguments: Mapping[str, Spec | str]
     results: Mapping[str, Spec | str]
+    assumed: tuple[Precondition, ...] = ()
+    """What the file says of the values of arguments, besides."""
 
     def apply(self, module: Module) -> Module:
         """The module with these shardings where it had none.
@@ -243,10 +249,10 @@ def read_shardings(path: str | Path) -> Shardings:
     """The shardings file at `path`, TOML or JSON. Raises `InputError` naming the entry that cannot be read."""
     path = Path(path)
     table = _parse(path, Input.SHARDINGS_FILE)
-    unknown = set(table) - {"mesh", "device_ids", "arguments", "results"}
+    unknown = set(table) - {"mesh", "device_ids", "arguments", "results", "assume"}
     if unknown:
         raise InputError(
-            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results",
+            f"{path}: unknown key {min(unknown)!r}; a shardings file has mesh, device_ids, arguments, results, assume",
             Input.SHARDINGS_FILE,
         )
     mesh = _mesh(path, table)
@@ -258,7 +264,27 @@ def read_shardings(path: str | Path) -> Shardings:
                 f"{path}: {side} must be a table from names or positions to shardings", Input.SHARDINGS_FILE
             )
         sides[side] = {key: _spec(value, f"{path}: {side}: {key!r}") for key, value in entries.items()}
-    return Shardings(path, mesh, sides["arguments"], sides["results"])
+    assumed = read_preconditions(table.get("assume", {}), f"{path}: assume", Input.SHARDINGS_FILE)
+    return Shardings(path, mesh, sides["arguments"], sides["results"], assumed)
+
+
+def read_preconditions(table: Any, what: str, code: Input) -> tuple[Precondition, ...]:
+    """Preconditions of a file, from arguments to values."""
+    from hlo_verify.program import preconditions
+
+    if not isinstance(table, dict):
+        raise InputError(f"{what} must be a table from arguments to values, such as tokens = [0, 32000]", code)
+    try:
+        return preconditions.read(table)
+    except InputError as error:
+        raise error.within(what) from error
+
+
+def read_assumed(start: Path) -> tuple[Precondition, ...]:
+    """Preconditions from `[tool.hlo-verify.assume]` in the nearest pyproject.toml that has `[tool.hlo-verify]`."""
+    path, table = _project(start)
+    what = f"{path}: assume in [tool.hlo-verify]"
+    return read_preconditions(table.get("assume", {}), what, Input.CONFIGURATION)
 
 
 def _parse(path: Path, code: Input) -> dict[str, Any]:

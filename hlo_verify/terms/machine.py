@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import ranges
 from hlo_verify.terms.addition import build, of_index
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, Tensor, make_poly, value_of
@@ -83,7 +84,7 @@ def _range(source: Tensor) -> tuple[int, int]:
     chosen from."""
     lo, hi = INTEGER_RANGES[source.dtype]
     if source.kind not in ("argmax", "argmin"):
-        return lo, hi
+        return ranges.of_elements(source) or (lo, hi)
     _, index, _, initial = (as_index(body, lo, hi) for body in source.bodies)
     return min(index.lo, initial.lo), max(index.hi, initial.hi)
 

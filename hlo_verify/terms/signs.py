@@ -14,6 +14,7 @@ from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
 
 if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Values
     from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
 
 NEGATIVE = 1
@@ -185,6 +186,8 @@ def _of_read(atom: Read) -> int:
 
 
 def _of_elements(source: Tensor) -> int:
+    if source.assumed is not None:
+        return _of_values(source.assumed)
     if source.dtype.startswith("ui"):
         return ZERO | POSITIVE
     if source.dtype.startswith("complex") or any(of(body) & BEYOND for body in source.bodies):
@@ -200,6 +203,14 @@ def _of_elements(source: Tensor) -> int:
             each = both
         return each
     return REAL
+
+
+def _of_values(values: Values) -> int:
+    """The signs of numbers that some values may be."""
+    least, greatest = values.least, values.greatest
+    found = NEGATIVE if least is None or least < 0 else 0
+    found |= POSITIVE if greatest is None or greatest > 0 else 0
+    return found | (ZERO if values.admits(0, 0) else 0)
 
 
 def _between_numbers(values: Any) -> int:

@@ -16,7 +16,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
@@ -24,6 +24,9 @@ from hlo_verify.index.interned import next_uid as next_uid
 from hlo_verify.memory import per_session
 from hlo_verify.terms import doubts, half_lines, powers
 from hlo_verify.terms.functions import INVERSE, SQRT, Function
+
+if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Values
 
 Number = int | Fraction
 
@@ -53,6 +56,8 @@ class Tensor:
     """How many indices a read of a definition has after those of `params`."""
     doubt: int | None = None
     """What may keep an element from being a number (`doubts`); None until it is asked for."""
+    assumed: Values | None = None
+    """What the user says of the elements of an argument."""
     seal: Tensor | None = None
     """A tensor that stands for a definition and is read at the same indices. It has no bodies: what is derived from it
     cannot look into the definition, and so holds for any other tensor in its place."""

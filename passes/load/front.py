@@ -13,6 +13,7 @@ from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes.canonicalize.entry import canonicalize
 from hlo_verify.passes.load.load import Source, build
 from hlo_verify.program.ir import Module
+from hlo_verify.program.preconditions import assumed
 from hlo_verify.program.sharding import Sharding
 
 CHANNEL = 1 << 30
@@ -196,6 +197,7 @@ def put_in_front(
         replicas=module.replicas,
         path=module.path,
         unplaced={},
+        assumed=tuple(assumed(module)[each.origin] for each in takes),
     )
 
 

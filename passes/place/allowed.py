@@ -30,6 +30,7 @@ from hlo_verify.passes.place.choices import is_summable
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.ir import Module, TensorType, used
 from hlo_verify.program.pair import device_count, pair_of
+from hlo_verify.program.preconditions import assumed
 from hlo_verify.program.sharding import Sharding, replicated, unreduced
 from hlo_verify.session import Session
 
@@ -53,6 +54,8 @@ class Guessed:
     def tried(self, results: Collection[int], zeros: Collection[int], budget: Budget) -> Tried:
         """What becomes of the results under all placements that the shapes allow; `zeros` are arguments that may be
         zero everywhere."""
+        if any(assumed(self.logical)[n] is not None for n in self.arguments):
+            return Tried()  # inputs that stand for all placements may be others than the user allows
         devices = device_count(self.logical, self.partitioned)
         ends = {n: ends for n in results if (ends := self._ends(n, devices))}
         ways = self._ways_in(ends, zeros, devices)

@@ -137,7 +137,7 @@ class Sharing:
             return None
         if op.name in CONTROL and context.loops:
             return None
-        return context.side, number, tuple(map(doubts.of_tensor, merged)), pattern
+        return context.side, number, tuple((doubts.of_tensor(leaf), leaf.assumed) for leaf in merged), pattern
 
     def _rigid(self, pattern: Key) -> frozenset[Tensor]:
         rigid = [found for form, *_ in pattern if (found := self._templates[form].rigid)]
@@ -350,7 +350,7 @@ def _simple(value: Value) -> tuple[tuple[Tensor, ...], Key] | None:
             else:
                 return None
         skeleton.append(tuple(parts))
-    forms = tuple((leaf.kind, leaf.dtype, leaf.shape) for leaf in leaves)
+    forms = tuple((leaf.kind, leaf.dtype, leaf.shape, leaf.assumed) for leaf in leaves)
     return leaves, (forms, tuple(skeleton))
 
 

@@ -22,6 +22,7 @@ from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import Value, position, positions
 from hlo_verify.program.element_types import ARITHMETIC, is_float
 from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.preconditions import Values
 from hlo_verify.program.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.padding import padding
@@ -91,10 +92,15 @@ class Argument:
         return Value(self.type, reduce_terms("sum", [u], algebra.read(self.source, (expr.of_var(u), *where))))
 
 
-def argument(name: str, type_: TensorType, sharding: Sharding | None, devices: int) -> Argument:
-    """An argument with that sharding. Raises `InputError` for addends that are no numbers."""
+def argument(
+    name: str, type_: TensorType, sharding: Sharding | None, devices: int, assumed: Values | None = None
+) -> Argument:
+    """An argument with that sharding, of such values. Raises `InputError` for addends that are no numbers.
+
+    What is assumed of a sum says nothing of its addends.
+    """
     if sharding is None or sharding.addends is None:
-        return Argument(name, type_, tensor("argument", name, type_.dtype, type_.shape))
+        return Argument(name, type_, tensor("argument", name, type_.dtype, type_.shape, assumed=assumed))
     _check_summable(f"argument {name}", type_)
     count = sharding.spread(devices).addend_count
     return Argument(name, type_, tensor("argument", name, type_.dtype, (count, *type_.shape)), count)

@@ -19,6 +19,7 @@ from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, 
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
+from hlo_verify.program.preconditions import assumed
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import at_constants, neighbours, nesting
@@ -125,9 +126,11 @@ def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argum
     if len(names) != len(partitioned.argument_names):
         raise other_count("argument", len(names), len(partitioned.argument_names))
     if is_global(partitioned):
-        return [argument(name, type_, None, devices) for name, type_ in zip(names, types, strict=True)]
-    shardings = argument_shardings(logical, partitioned)
-    return [argument(*each, devices) for each in zip(names, types, shardings, strict=True)]
+        shardings: Sequence[Sharding | None] = [None] * len(names)
+    else:
+        shardings = argument_shardings(logical, partitioned)
+    each = zip(names, types, shardings, assumed(logical), strict=True)
+    return [argument(name, type_, sharding, devices, values) for name, type_, sharding, values in each]
 
 
 def _shards(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:

@@ -54,9 +54,9 @@ class Names:
         if isinstance(node, Num):
             return str(node.value)
         if isinstance(node, Element):
-            name = self._tensors.setdefault(
-                node.tensor, f"t{len(self._tensors)}:{node.tensor.dtype}:{node.tensor.kind}"
-            )
+            source = node.tensor
+            known = "" if source.assumed is None else f":{source.assumed}"
+            name = self._tensors.setdefault(source, f"t{len(self._tensors)}:{source.dtype}:{source.kind}{known}")
             return f"{name}[{inside}]"
         if isinstance(node, Entry):
             return f"entry{node.values.dtype}{_digest(node.values.tobytes())}[{inside}]"

@@ -62,9 +62,10 @@ class Guess:
             if node[3] == "i1":
                 return float(noise > 0.5)
             if node[3] in INTEGER_RANGES:
-                lo, hi = INTEGER_RANGES[node[3]]
+                assumed = self.graph.assumed.get(node[1])
+                lo, hi = INTEGER_RANGES[node[3]] if assumed is None else assumed.integers
                 return float(max(lo, min(self._integer(f"{node[1]} {where}"), hi)))
-            return noise + 0.5
+            return self._real(node[1], noise)
         if operator == "sum":
             return math.fsum([float(node[1]), *(float(c) * values[m] for m, c in node[2])])
         if operator == "product":
@@ -83,6 +84,16 @@ class Guess:
             value = self._call(str(node[1]), [values[m] for m in node[2]])
             return float(value > 1.3) if self.graph.is_boolean(n) else value
         return self._integral(operator, node)
+
+    def _real(self, name: str, noise: float) -> float:
+        """A number for an element of a tensor, of those that it may be."""
+        assumed = self.graph.assumed.get(name)
+        if assumed is None or assumed.admits(noise + 0.5, noise + 0.5):
+            return noise + 0.5
+        least, greatest = assumed.least, assumed.greatest
+        if least is None or greatest is None:
+            return float(greatest or 0) - noise - 0.5 if least is None else float(least) + noise + 0.5
+        return float(least) + float(greatest - least) * (noise / 2 + 0.25)
 
     def _integral(self, operator: str, node: tuple[Any, ...]) -> Any:
         values = self.values

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.passes.recheck.plain import within
+from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import POWER, Function
 from hlo_verify.terms.term import Number
 
@@ -36,6 +37,8 @@ class Nodes:
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
         self._known: dict[tuple[Any, ...], Node] = {}
+        self.assumed: dict[str, Values] = {}
+        """The values that the user allows of elements of tensors, by the names that they are read by."""
         self.zero, self.one = self.number(0), self.number(1)
         self.infinity = self._node(("symbol", "infinity"))
 

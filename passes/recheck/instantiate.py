@@ -35,7 +35,9 @@ from hlo_verify.passes.recheck.plain import (
     indices,
     within,
 )
+from hlo_verify.passes.recheck.rulers import ends_of
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import EXPONENTIAL, NAN
 
 
@@ -133,8 +135,19 @@ class Expansion:
         return self._reduce(node, env)
 
     def _read(self, source: Symbol, where: list[Whole]) -> Node:
-        name = self.tensors.setdefault(source, f"t{len(self.tensors)}")
+        name = self.tensors.get(source)
+        if name is None:
+            name = self.tensors[source] = f"t{len(self.tensors)}"
+            if source.assumed is not None:
+                self.graph.assumed[name] = self._assumed(source, source.assumed)
         return self.graph.read(name, where, source.dtype if source.dtype in INTEGER_RANGES else "Real")
+
+    def _assumed(self, source: Symbol, values: Values) -> Values:
+        """The values that a tensor has in the instance; integers are measured as indices are."""
+        if source.dtype not in INTEGER_RANGES:
+            return values
+        least, end = (self.sizes.number(("integer", source), n) for n in ends_of(values))
+        return Values(least, end, (False, True))
 
     def _product(self, node: Times, env: Env) -> Node:
         factors = []

@@ -15,6 +15,7 @@ from typing import Any
 
 from hlo_verify.index.expr import UNBOUNDED, Var
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Number
 
@@ -72,11 +73,13 @@ class Num:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
-    """A tensor of which nothing is known here but its element type and what kind of tensor the prover takes it for."""
+    """A tensor of which nothing is known here but its element type, what kind of tensor the prover takes it for, and of
+    an argument which values the user says that it has."""
 
     name: str
     kind: str
     dtype: str
+    assumed: Values | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

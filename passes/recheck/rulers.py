@@ -27,6 +27,7 @@ from hlo_verify.passes.recheck.plain import (
     is_unbounded,
     nodes_of,
 )
+from hlo_verify.program.preconditions import Values
 
 Ruler = Hashable
 """A variable, or a place that index expressions are used in."""
@@ -40,6 +41,12 @@ def ruler_of(part: Part) -> Ruler:
     if isinstance(base, Integer):
         return ("integer", base.term.tensor if isinstance(base.term, Element) else None)
     return ("inside", id(base))
+
+
+def ends_of(values: Values) -> tuple[int, int]:
+    """The least of some integers, and the end of them, which comes after the greatest."""
+    least, greatest = values.integers
+    return least, greatest + 1
 
 
 def place(node: Expr, k: int) -> Ruler:
@@ -107,6 +114,8 @@ class Survey:
             elif isinstance(base, Table):
                 self.affine(base.inner, ("entries", id(base)))
                 self.rigid.update((key, ("entries", id(base))))
+            elif isinstance(base.term, Element) and base.term.tensor.assumed is not None:
+                self.constants.setdefault(key, set()).update(ends_of(base.term.tensor.assumed))
             self.uses.append(Use(where, key, part.low, end, abs(c)))
 
 

@@ -55,7 +55,7 @@ class Opening:
         """A tensor by a name."""
         found = self.symbols.get(source)
         if found is None:
-            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype)
+            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype, source.assumed)
         return found
 
     def definition(self, source: Tensor, where: tuple[Affine, ...]) -> Expr:

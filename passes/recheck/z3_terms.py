@@ -10,6 +10,7 @@ from typing import Any
 from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import SQRT
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
@@ -172,9 +173,11 @@ class _Writer:
             text = self._declare("_".join([name, *map(str, where)]).replace("-", "m"), (), target)
         if sort == "i1":
             self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
+        assumed = self.graph.assumed.get(name)
         if sort not in INTEGERS:
+            self.axioms += [] if assumed is None else bounds_of(text, assumed)
             return text
-        lo, hi = INTEGER_RANGES[sort]
+        lo, hi = INTEGER_RANGES[sort] if assumed is None else assumed.integers
         self.axioms.append(f"(assert (and (<= {whole(lo)} {text}) (<= {text} {whole(hi)})))")
         return f"(to_real {text})"
 
@@ -232,6 +235,16 @@ def operands(graph: Graph, n: Node) -> list[Node]:
 
 def _has_unknown(where: Sequence[Whole]) -> bool:
     return any(isinstance(e, Unknown) for e in where)
+
+
+def bounds_of(text: str, assumed: Values) -> list[str]:
+    """That a real number is one of some values."""
+    ends = ((assumed.least, "{0} {1}"), (assumed.greatest, "{1} {0}"))
+    return [
+        f"(assert ({'<' if excluded else '<='} {order.format(number(bound), text)}))"
+        for (bound, order), excluded in zip(ends, assumed.excluded, strict=True)
+        if bound is not None
+    ]
 
 
 def whole(value: int) -> str:

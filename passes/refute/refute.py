@@ -13,7 +13,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Input, Internal, Mismatch
 from hlo_verify.diagnostics.errors import DisagreementError, InputError
-from hlo_verify.evaluate import Blocks, Difference, Limits
+from hlo_verify.evaluate import Blocks, Difference, Limits, allows
 from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.diagnose.finding import Lead
 from hlo_verify.passes.prove.prove import out_of_time
@@ -26,6 +26,7 @@ from hlo_verify.passes.refute.search import Search
 from hlo_verify.passes.refute.trial import Counterexample, Inputs
 from hlo_verify.passes.refute.witness_file import Saved
 from hlo_verify.passes.refute.xla_replay import Replay, is_small, replay
+from hlo_verify.program import preconditions
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import pair_of
 from hlo_verify.program.sharding import Sharding
@@ -232,6 +233,7 @@ def save(path: Path, found: Counterexample, logical: bytes, partitioned: bytes) 
         arguments,
         pair.results,
         points,
+        pair.logical.assumed,
     )
     witness_file.save(path, saved)
 
@@ -243,6 +245,13 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
     shapes = [blocks.shape for blocks in saved.inputs]
     if shapes != [type_.shape for type_ in logical.main.argument_types]:
         raise InputError("the witness is for other arguments than the logical module's", Input.NOT_A_PAIR)
+    if saved.assumed and len(saved.assumed) != len(shapes):
+        raise InputError("the witness assumes something of other arguments than the logical module's", Input.DAMAGED)
+    logical = replace(logical, assumed=saved.assumed)
+    if not all(map(allows, preconditions.assumed(logical), saved.inputs)):
+        raise InputError(
+            f"the inputs are no witness where it holds that {'; '.join(preconditions.said(logical))}", Input.DAMAGED
+        )
     numbers = [n for n, *_ in saved.points]
     with refuter(logical, partitioned) as refutes:
         found, replayed = refutes.again(saved.inputs, numbers)
@@ -258,7 +267,9 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
             results[k] = replace(
                 results[k], verdict=Verdict.REFUTED, reason="", code=Mismatch.DIFFERS, witness=witness_
             )
-    return Report(saved.name, tuple(results), (), saved.devices, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    said = preconditions.said(logical)
+    return Report(saved.name, tuple(results), (), saved.devices, seconds, preconditions=said)
 
 
 def _as_placed(saved: Saved, module: Module) -> Module:

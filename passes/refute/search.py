@@ -18,7 +18,9 @@ from hlo_verify.evaluate import (
     Dimension,
     Limits,
     Zeros,
+    allows,
     default_scale,
+    nearest,
     random_argument,
 )
 from hlo_verify.evaluate.intervals import INTERVALS
@@ -31,6 +33,7 @@ from hlo_verify.passes.refute.granularity import Granularities, Granularity
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
 from hlo_verify.program.ir import Function, TensorType, operations
 from hlo_verify.program.pair import Pair
+from hlo_verify.program.preconditions import assumed
 from hlo_verify.session import Session, TimeUpError
 
 CLEARER = 10
@@ -208,6 +211,8 @@ class Search:
 
     def _note(self, trial: Trial, results: Collection[int]) -> None:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
+        if not all(map(allows, assumed(self.pair.logical), trial.inputs)):
+            return
         size = max(trial.whole.largest, trial.local.largest)
         is_small = size <= self.session.limits.clear_elements
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
@@ -293,6 +298,7 @@ class Search:
         self._known = known = self._known or known_of(logical)
         factors = known.factors(draw, np.random.default_rng((seed, 1)))
         tiles_of = [[tiles for _, tiles in each] for each in self._dimensions()]
+        allowed = assumed(logical)
         fine = {below for below in known.below if below is not None and is_table_fine} | known.ordered
         drawn = (
             random_argument(
@@ -307,17 +313,27 @@ class Search:
                 outside=draw.anything,
                 edges=draw.edges and known.below[n] is None,
                 plain=[each for each in plain if each[0] not in known.ordered],
+                assumed=allowed[n],
             )
             for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )
-        return tuple(_filled(blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
+        return tuple(self._filled(n, blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
+
+    def _filled(self, n: int, blocks: Blocks, value: int) -> Blocks:
+        """An argument of one number everywhere: that one, or one that the user allows."""
+        allowed = assumed(self.pair.logical)[n]
+        if allowed is None or allowed.admits(value, value):
+            return _filled(blocks, value)
+        if is_float(self.pair.logical.main.argument_types[n].dtype):
+            return _filled(blocks, nearest(allowed, float(value)))
+        return _filled(blocks, allowed.integers[value > allowed.integers[1]])
 
     def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
         as floating point shows it."""
         order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
         for n in order:
-            for plain in self._plainer(found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
+            for plain in self._plainer(n, found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
                 left = end - self._spent
                 if left < found.trial.work:
                     return found
@@ -339,17 +355,22 @@ class Search:
             still = Counterexample(trial, self._confirm(inputs, still.differences).differences)
         return still if _is_as_good(still, found) else None
 
-    def _plainer(self, blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
-        """Simpler values for an argument, the simplest first."""
-        if type_.dtype == "i1" or blocks.values.size == 0:
-            return
-        for value in (0, 1):
-            yield _filled(blocks, value)
-        if is_float(type_.dtype):
-            for step in (1.0, 0.5, 0.125):
-                rounded = np.round(blocks.values / step) * step
-                if not np.array_equal(rounded, blocks.values) and np.any(rounded):
-                    yield replace(blocks, values=rounded)
+    def _plainer(self, n: int, blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
+        """Simpler values for an argument that the user allows, the simplest first."""
+        allowed = assumed(self.pair.logical)[n]
+        return (plain for plain in _plainer(blocks, type_) if allows(allowed, plain))
+
+
+def _plainer(blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
+    if type_.dtype == "i1" or blocks.values.size == 0:
+        return
+    for value in (0, 1):
+        yield _filled(blocks, value)
+    if is_float(type_.dtype):
+        for step in (1.0, 0.5, 0.125):
+            rounded = np.round(blocks.values / step) * step
+            if not np.array_equal(rounded, blocks.values) and np.any(rounded):
+                yield replace(blocks, values=rounded)
 
 
 def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
@@ -359,7 +380,7 @@ def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
     )
 
 
-def _filled(blocks: Blocks, value: int) -> Blocks:
+def _filled(blocks: Blocks, value: float) -> Blocks:
     classes = tuple(np.zeros_like(each) for each in blocks.classes)
     return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))
 

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import Blocks
+from hlo_verify.program.preconditions import Values
 from hlo_verify.program.sharding import Sharding
 
 VERSION = 1
@@ -56,6 +58,8 @@ class Saved:
     arguments: tuple[Sharding | None, ...]
     results: tuple[Sharding | None, ...]
     points: tuple[tuple[int, int, tuple[int, ...], tuple[int, ...]], ...]
+    assumed: tuple[Values | None, ...] = ()
+    """The values that the user allowed of each argument; empty where nothing was said."""
 
 
 def save(path: Path, saved: Saved) -> None:
@@ -66,6 +70,7 @@ def save(path: Path, saved: Saved) -> None:
         "devices": saved.devices,
         "arguments": len(saved.inputs),
         "points": [list(point) for point in saved.points],
+        "assumed": [None if each is None else _written(each) for each in saved.assumed],
     }
     inputs: Arrays = {}
     for n, blocks in enumerate(saved.inputs):
@@ -105,11 +110,23 @@ def read(path: Path) -> Saved:
                     (_natural(n), _natural(device), tuple(whole), tuple(local))
                     for n, device, whole, local in described["points"]
                 ),
+                tuple(None if each is None else _allowed(*each) for each in described.get("assumed", ())),
             )
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
     except _DAMAGED as error:
         raise InputError(f"{path} is no witness that --witness wrote: {error}", Input.DAMAGED) from error
+
+
+def _written(values: Values) -> list[Any]:
+    bounds = (None if bound is None else str(bound) for bound in (values.least, values.greatest))
+    return [*bounds, list(values.excluded)]
+
+
+def _allowed(least: str | None, greatest: str | None, excluded: Sequence[Any]) -> Values:
+    bounds = [None if bound is None else Fraction(bound) for bound in (least, greatest)]
+    low, high = (bound.numerator if bound is not None and bound.denominator == 1 else bound for bound in bounds)
+    return Values(low, high, (bool(excluded[0]), bool(excluded[1])))
 
 
 def _natural(number: Any) -> int:
