@@ -124,8 +124,9 @@ def _function_of(outcome: Poly, dtype: str, initial: Sequence[Poly]) -> Poly:
     it."""
     if outcome.constant is not None:
         return outcome
-    for (n, _), operand in _operands().items():
-        if isinstance(outcome.atom, Read) and outcome.atom.tensor is operand:
+    for (n, own), operand in _operands().items():
+        # another type's integer is the same number, but its term stands for what it is in that type
+        if own == dtype and isinstance(outcome.atom, Read) and outcome.atom.tensor is operand:
             return initial[n]
     if dtype == "i1":
         raise NotByElementError

@@ -216,3 +216,24 @@ def test_a_table_is_looked_up() -> None:
 
     assert of_loops(looked_up(1), looked_up(1)) is Verdict.PROVED
     assert of_loops(looked_up(1), looked_up(2)) is Verdict.UNKNOWN
+
+
+def test_an_element_that_is_widened_is_what_it_was_in_its_own_type() -> None:
+    """Sums of i8 wrap before they become elements of i32."""
+    narrow = jax.ShapeDtypeStruct((8,), jnp.int8)
+    placed = Placed(AbstractMesh((4,), ("x",)), (ROWS, ROWS), ROWS, [narrow, narrow])
+
+    def carried(c: jax.Array) -> jax.Array:
+        def turn(_: jax.Array, now: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            return now[0], now[0].astype(jnp.int32), now[2] ^ 1
+
+        return lax.fori_loop(0, 5, turn, (c, c.astype(jnp.int32), c))[1]
+
+    def wide(a: jax.Array, b: jax.Array) -> jax.Array:
+        return a.astype(jnp.int32) + b.astype(jnp.int32)
+
+    def found(whole: Program) -> Verdict:
+        return hlo_verify.verify(*placed.pair(whole, lambda a, b: carried(a + b)), refute=False).verdict
+
+    assert found(lambda a, b: carried(a + b)) is Verdict.PROVED
+    assert found(wide) is Verdict.UNKNOWN
