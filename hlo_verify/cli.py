@@ -320,7 +320,9 @@ def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
         return json.render(outcomes, several=several)
     from hlo_verify.render import text
 
-    return text.render(outcomes, text.Style(arguments.verbose, _use_color(arguments)), several=several)
+    return text.render(
+        outcomes, text.Style(arguments.verbose, _use_color(arguments), arguments.frames == "all"), several=several
+    )
 
 
 def _use_color(arguments: argparse.Namespace) -> bool:

@@ -70,6 +70,12 @@ def make_parser() -> argparse.ArgumentParser:
     add("--format", choices=("text", "json"), help="how to print the report (default: text)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
+    add(
+        "--frames",
+        choices=("own", "all"),
+        default="own",
+        help="of a source line, show the one that is your own, or the frames of libraries too (default: own)",
+    )
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")

@@ -31,7 +31,8 @@ class Finding:
     was left out before it), `found` its term, `expected` what the logical module has there,
     `nearest` the logical tensor that nearly matches, with what differs. `code` is the kind of mismatch: known of a
     refuted result, suspected of an unknown one. `suggestion` is an edit that was proved to make the
-    results right, where one was found. Results that fail for one reason have equal findings.
+    results right, where one was found. `module` is the module of a network that the line belongs to, `frames` the whole
+    stack of it, innermost first, libraries too. Results that fail for one reason have equal findings.
     """
 
     operation: str
@@ -41,6 +42,8 @@ class Finding:
     nearest: str = ""
     code: Mismatch = Mismatch.DIFFERS
     suggestion: str = ""
+    module: str = ""
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +339,12 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
     if finding is not None:
         if finding.code is not code:
             notes["suspected"] = f"{finding.code}: {finding.code.summary}"
-        notes |= {"term": finding.found, "expected": finding.expected, "nearest": finding.nearest}
+        notes |= {
+            "module": finding.module,
+            "term": finding.found,
+            "expected": finding.expected,
+            "nearest": finding.nearest,
+        }
     if first.witness is not None:
         notes |= _of_witness(first.witness)
     if first.spent is not None:

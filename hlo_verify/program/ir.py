@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hlo_verify.program.source_lines import module_path, own_line
+
 if TYPE_CHECKING:
     from hlo_verify.program.preconditions import Values
     from hlo_verify.program.sharding import Sharding
@@ -52,18 +54,26 @@ class TensorType:
 class Location:
     """Where an operation comes from.
 
-    `name` is the JAX/HLO op name (`jit(loss)/dot_general`); `frames` are the user's stack
-    frames, innermost first, as (file, line).
+    `name` is the JAX/HLO op name (`jit(loss)/dot_general`); `frames` are the stack's frames, innermost first, as (file,
+    line). A location is told as the user's own line.
     """
 
     name: str = ""
     frames: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        if self.frames:
-            file, line = self.frames[0]
-            return f"{file}:{line}"
-        return self.name or "unknown location"
+        own = own_line(self.frames)
+        return f"{own[0]}:{own[1]}" if own is not None else self.name or "unknown location"
+
+    @property
+    def module(self) -> str:
+        """The module of a network that it belongs to (`Block/Dense_1`), as flax names it; empty if it says none."""
+        return module_path(self.name)
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """All frames, innermost first."""
+        return tuple(f"{file}:{line}" for file, line in self.frames)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class Style:
 
     verbose: bool = False
     color: bool = False
+    frames: bool = False
+    """Whether to show the whole stack of a source line, libraries too."""
 
     def verdict(self, verdict: Verdict) -> str:
         text = f"{verdict:<7}"
@@ -180,7 +182,13 @@ def _findings(report: Report, style: Style) -> Iterator[str]:
         said = diagnostic(held)
         yield ""
         yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}  {said.code}: {said.code.summary}"
-        labelled = (("operation", said.operation), ("source", said.location), *said.notes)
+        stack = held[0].finding.frames if held[0].finding is not None and style.frames else ()
+        labelled = (
+            ("operation", said.operation),
+            ("source", said.location),
+            ("frames", "\n".join(stack)),
+            *said.notes,
+        )
         for label, text in labelled:
             if text and label != "results":
                 yield f"  {style.faint(f'{label:<9}')}  {_indented(_shorten(text, style))}"

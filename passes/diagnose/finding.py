@@ -87,7 +87,7 @@ class Diagnosis:
         if missing is not None:
             where = flow.line(at) if values.by_hand and start in flow else missing.op.location
             text = "; ".join(part for part in (_missing(missing), said.text) if part)
-            finding = Finding(here, str(where), *shown, text, mismatches.without(missing, said))
+            finding = _at(where, Finding(here, str(where), *shown, text, mismatches.without(missing, said)))
             if start in flow:
                 self.leads[finding] = Lead(start)
             return finding
@@ -102,7 +102,8 @@ class Diagnosis:
         if logical in values.logical:
             at = self.blame.operands.at_fault(at, values.logical.step(logical))
         code = mismatches.at(flow.op(at), found, expected, said)
-        finding = Finding(statement(flow.op(at)), str(flow.line(at)), *shown, said.text, code)
+        line = flow.line(at)
+        finding = _at(line, Finding(statement(flow.op(at)), str(line), *shown, said.text, code))
         self.leads[finding] = Lead(at)
         return finding
 
@@ -126,7 +127,7 @@ class Diagnosis:
             wanted, step, said = None, None, fault.why
         code = fault.mismatch or code
         shown = self._show(value.term), "" if wanted is None else self._show(wanted)
-        finding = Finding(statement(op), str(fault.location), *shown, said, code)
+        finding = _at(fault.location, Finding(statement(op), str(fault.location), *shown, said, code))
         self.leads[finding] = replace(self._lead(fault.name, value, step, wanted), mismatch=code)
         return finding
 
@@ -230,3 +231,8 @@ def statement(op: Op) -> str:
         return op.name
     text = str(op.source).strip().split("\n", 1)[0]
     return text if len(text) <= LINE else text[: LINE - 1] + "…"
+
+
+def _at(location: Location, finding: Finding) -> Finding:
+    """A finding with all that is known of where it is from."""
+    return replace(finding, module=location.module, frames=location.stack)

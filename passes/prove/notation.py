@@ -48,10 +48,7 @@ _FUNCTIONS = {"inverse": "1/", "exponential": "exp"}
 
 def short(location: Location) -> str:
     """`train.py:57`, without folders; the operation's name where there is no line."""
-    if location.frames:
-        file, line = location.frames[0]
-        return f"{PurePath(file).name}:{line}"
-    return location.name
+    return PurePath(str(location)).name if location.frames else location.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""Which line of a stack of calls is the user's own, and which module of a network an operation belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+Frame = tuple[str, int]
+"""A file and a line."""
+
+_LIBRARY = re.compile(
+    r"[/\\](site|dist)-packages[/\\]"  # what is installed
+    r"|[/\\]lib[/\\]python3\.\d+[/\\]|^<frozen "  # Python's own
+    r"|[/\\]jax[/\\]_src[/\\]|[/\\](jax|flax|optax|equinox)[/\\]\2[/\\]"  # a checkout, which has a folder in a folder
+)
+
+_CALL = re.compile(r"(\w*)\((.*)\)")
+"""A function that JAX transformed, as `jvp(Block)`, or that was jitted, as `jit(loss)`."""
+
+_FUNCTIONS = {"jit", "pjit"}
+_CONTROL = re.compile(
+    r"while|body|cond|scan|branch_\d+_fun|shard_map|xla_pmap|closed_call|core_call|checkpoint|remat\d*"
+    r"|rematted_computation|custom_(jvp|vjp)_call\w*"
+)
+"""What JAX calls the inside of its own operations."""
+
+
+def own_line(frames: tuple[Frame, ...]) -> Frame | None:
+    """The innermost frame outside of libraries; of a program that is a library itself, the innermost one."""
+    own = (frame for frame in frames if not _LIBRARY.search(frame[0]))
+    return next(own, frames[0] if frames else None)
+
+
+def module_path(name: str) -> str:
+    """`Block/Dense_1` of `jit(loss)/transpose(jvp(Block))/Dense_1/dot_general`: modules of flax, and named scopes."""
+    parts = list(_parts(name))[:-1]
+    return "/".join(part for part in map(_plain, parts) if part and not _CONTROL.fullmatch(part))
+
+
+def _parts(name: str) -> Iterator[str]:
+    """What slashes separate that are in no parentheses."""
+    depth, part = 0, ""
+    for letter in name:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "/" and depth == 0:
+            yield part
+            part = ""
+        else:
+            part += letter
+    yield part
+
+
+def _plain(part: str) -> str:
+    """A part of a name without what JAX made of it; nothing of a function that was jitted."""
+    call = _CALL.fullmatch(part)
+    if call is None:
+        return part
+    return "" if call[1] in _FUNCTIONS else _plain(call[2])
