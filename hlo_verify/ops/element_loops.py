@@ -27,7 +27,7 @@ from hlo_verify.terms.functions import Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Number, Poly, Read, Tensor, number, tensor
 
-RULES: Mapping[str, Rule] = {
+BY_ELEMENT: Mapping[str, Rule] = {
     **elementwise.RULES,
     **bits.RULES,
     **comparison.RULES,
@@ -104,7 +104,7 @@ def _run(turn: Turn, known: Mapping[int, Number], context: Context, trips: int) 
         now = dict(enumerate(values))
         for op in turn.ops:
             try:
-                (now[op.results[0]],) = RULES[op.name](op, [now[v] for v in op.operands], plain)
+                (now[op.results[0]],) = BY_ELEMENT[op.name](op, [now[v] for v in op.operands], plain)
             except UnsupportedError:
                 return None
         values = [now[v] for v in turn.results]
