@@ -107,6 +107,9 @@ class Limits:
     """Elements of one tensor in such an evaluation: memory."""
     enclosed_bits: int = 1024
     """Bits of balls: the first have 64, the next ones four times as many until they tell two values apart."""
+    enclosed_room: int = 2
+    """How many times the elements of one tensor enclosures may take that floating point did, where it left larger ones
+    out: fewer slices of enclosures are equal."""
     vain_differences: int = 12
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3

@@ -163,13 +163,18 @@ def _merge(blocks: Blocks, axis: int, maps: Maps) -> Blocks:
     total = values.size // count
     if total > SAMPLE:
         first, _ = _slices(_sampled(values, axis), 0)
-        if len(first) == count:
+        if _are_apart(values, count, len(first)):
             return blocks
     first, which = _slices(values, axis)
-    if len(first) == count or (values.size > LARGE and len(first) > count // 2):
+    if _are_apart(values, count, len(first)):
         return blocks
     classes = maps.constant(len(blocks.classes[axis])) if len(first) == 1 else maps.intern(which[blocks.classes[axis]])
     return replaced(blocks, axis, classes, np.take(values, first, axis=axis))
+
+
+def _are_apart(values: Array, count: int, groups: int) -> bool:
+    """Whether slices in so many groups of equal ones, or more, are not worth merging."""
+    return groups == count or (values.size > LARGE and groups > count // 2)
 
 
 def _sampled(values: Array, axis: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from hlo_verify.evaluate import (
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
@@ -116,7 +117,7 @@ def evaluate(
     types = main.argument_types
     given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, types, strict=True)]
     if only is not None:
-        main = _part(main, {main.results[n] for n in only} | set(watch))
+        main = part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
         found = dict(zip(main.results, _run(run, main, given, place), strict=True))
     results = [found.get(value) for value in module.main.results]
@@ -130,23 +131,6 @@ def evaluate(
         frozenset(run.refused),
         tuple(run.undefined),
     )
-
-
-def _part(function: Function, needed: set[Name]) -> Function:
-    """The function with the operations that some values need, and those of its results that are among them."""
-    results = tuple(value for value in function.results if value in needed)
-    needed, kept = set(needed), []
-    for op in reversed(function.ops):
-        if not needed.isdisjoint(_made(op)):
-            kept.append(op)
-            needed |= used(op)
-    return replace(function, ops=tuple(reversed(kept)), results=results)
-
-
-def _made(op: Op) -> set[Name]:
-    """The values that an operation and its regions make."""
-    inside = (set(region.arguments).union(*map(_made, region.ops)) for region in op.regions)
-    return set(op.results).union(*inside)
 
 
 def mesh_devices(function: Function) -> int | None:

@@ -71,6 +71,7 @@ class Confirmer:
     pair: Pair
     session: Session = field(default_factory=Session)
     _literals: Literals | None = None
+    _elements: float = math.inf
 
     @property
     def assumes_rounded(self) -> bool:
@@ -78,11 +79,17 @@ class Confirmer:
         return self._literals is not None and self._literals.is_used
 
     def confirm(
-        self, inputs: Inputs, results: Collection[int], seen: Mapping[int, Difference] | None = None
+        self,
+        inputs: Inputs,
+        results: Collection[int],
+        seen: Mapping[int, Difference] | None = None,
+        elements: int | None = None,
     ) -> Confirmed:
         """Where those results surely differ for such inputs, and why the others are open. Where it is known how far
-        apart they are `seen` in floating point, what cannot be clear is not asked as if it could."""
+        apart they are `seen` in floating point, what cannot be clear is not asked as if it could. No tensor needs to
+        have more than so many `elements`."""
         said = Confirmed()
+        self._elements = math.inf if elements is None else elements
         widths: dict[tuple[int, bool], float] = {}
         faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, NEARLY * CLEARLY)}
         for stage in self._stages():
@@ -153,7 +160,7 @@ class Confirmer:
             self._literals = literals_of(self.pair.logical, self.pair.partitioned)
         self._literals.is_strict = is_strict
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
-        limits = Limits(elements, work, heed=self.session.check)
+        limits = Limits(int(min(elements, self._elements)), work, heed=self.session.check)
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
         held, devices = local_arguments(self.pair, given), 1 if self.pair.arguments is None else self.pair.devices
         asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)

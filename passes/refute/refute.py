@@ -71,7 +71,8 @@ class Refuter:
     def differing(self, results: Collection[int]) -> set[int]:
         """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
         limits = self.search.session.limits
-        found = self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+        found = self.search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
+        found = found or self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
         if not found:
             return found
         self._start()
@@ -131,7 +132,7 @@ class Refuter:
         proved = [result.index for result in report.results if result.verdict is Verdict.PROVED]
         if not proved:
             return
-        limits = Limits(work=self.search.session.limits.evaluation_work)
+        limits = Limits(found.trial.elements, self.search.session.limits.evaluation_work)
         trial = trials.run(self.search.pair, found.trial.inputs, only=proved, limits=limits)
         seen, _ = trials.beyond_noise(trial, trial.differences(proved))
         wrong = self.search.confirmer.confirm(found.trial.inputs, seen, seen).differences if seen else {}
@@ -170,7 +171,8 @@ def _conclude(
     for n in found.differences:
         by_finding.setdefault(results[n].finding, []).append(n)
     known = {finding: leads[finding] for finding in by_finding if finding is not None and finding in leads}
-    watching = watched(found, known.values(), Limits(work=allowance.work)) if known else None
+    limits = Limits(found.trial.elements, allowance.work)
+    watching = watched(found, known.values(), limits) if known else None
     for finding, together in by_finding.items():
         lead = known.get(finding) if finding is not None else None
         lost = lost_value(watching, lead) if watching is not None and lead is not None else None

@@ -7,31 +7,30 @@ all their devices; nothing is assumed of values in between. A search that ends w
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hlo_verify.evaluate import (
-    Blocks,
     Difference,
     Dimension,
     Limits,
     Zeros,
     allows,
     default_scale,
-    nearest,
     random_argument,
 )
 from hlo_verify.evaluate.intervals import INTERVALS
-from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.evaluate.needed import elements, least, part
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
 from hlo_verify.passes.refute.granularity import Granularities, Granularity
+from hlo_verify.passes.refute.plainer import filled, plainer
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
-from hlo_verify.program.ir import Function, TensorType, operations
+from hlo_verify.program.ir import Function, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.preconditions import assumed
 from hlo_verify.session import Session, TimeUpError
@@ -68,6 +67,10 @@ class Search:
     looked at again."""
     _dear: int = 0
     """How many draws in vain were no smaller than one that enclosures could not decide."""
+    _faint: Trial | None = None
+    """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
+    _confirming: float = 0.0
+    """What enclosures took last."""
     _known: Known | None = None
     _granularities: Granularities = field(init=False)
     _longest: int = field(init=False)
@@ -112,14 +115,36 @@ class Search:
                 trial = self._trial(self._tried, results, limits, end)
                 self._tried += 1
             self._note(trial, results)
-            need = max(trial.whole.largest, trial.local.largest, trial.whole.exceeded, trial.local.exceeded)
+            need = max(trial.largest, trial.exceeded)
             self._dear += need >= self._too_large and len(self._best) == known
             if is_first and self._best:
                 self._found_after, self._drawn_before = self._spent, self._drawn
             self._hardest = max(self._hardest, self._spent - before)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
                 self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
+        if self._faint is not None and self._best.keys().isdisjoint(results):
+            self._spared, faint, self._faint = [], self._faint, None
+            self._note(faint, results)
         return self.found(results)
+
+    def find_first(self, results: Collection[int], *, draws: int, work: float) -> set[int]:
+        """Whether the one of those results differs that takes least, where all of them take much more.
+
+        A loss that differs is seen long before the gradients, for which all is kept that the layers made.
+        """
+        main = self.pair.logical.main
+        first = least(main, results)
+        alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
+        if together <= work or alone > together / 2:
+            return set()
+        one = Search(self.pair, self.session)
+        one.confirmer = self.confirmer
+        one.find([first], draws=draws, work=work)
+        self._best.update(one._best)
+        self.open.update(one.open)
+        self._spent = self._found_after = self._spent + one._spent
+        self._drawn = self._drawn_before = self._drawn + one._drawn
+        return self.found([first])
 
     def found(self, results: Collection[int]) -> set[int]:
         """Which of those results were found to differ so far."""
@@ -140,7 +165,7 @@ class Search:
         bounds = self.session.limits
         if max(trial.whole.work, trial.local.work) > limits.work:
             self.session.reached("evaluation_work")
-        if max(trial.whole.exceeded, trial.local.exceeded) > bounds.evaluation_elements:
+        if trial.exceeded > bounds.evaluation_elements:
             self.session.reached("evaluation_elements")
         self.session.not_evaluated |= dict.fromkeys((*trial.whole.unknown, *trial.local.unknown))
         return trial
@@ -157,7 +182,7 @@ class Search:
                 before = self._spent
                 inputs = self.draw(replace(draw, detail=granularity.detail), number, granularity.plain)
                 trial = self._run(inputs, cheap, results, is_cheap=True)
-                need = max(trial.whole.exceeded, trial.local.exceeded)
+                need = trial.exceeded
                 self._granularities.note(granularity, need, self._spent - before)
                 if not need or self._spent > end:
                     return trial
@@ -188,7 +213,7 @@ class Search:
                 results,
                 is_cheap=True,
             )
-            need = max(trial.whole.exceeded, trial.local.exceeded)
+            need = trial.exceeded
             if not need:
                 if not zero and not plain:
                     self._granularities.note(Granularity(draw.detail), 0, self._spent - before)
@@ -213,7 +238,7 @@ class Search:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
         if not all(map(allows, assumed(self.pair.logical), trial.inputs)):
             return
-        size = max(trial.whole.largest, trial.local.largest)
+        size = trial.largest
         is_small = size <= self.session.limits.clear_elements
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
         seen = trial.differences(unclear, trials.NOTICED)
@@ -221,6 +246,9 @@ class Search:
         is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
         far = max((apart.relative for apart in seen.values()), default=0.0)
         if not seen or (size >= self._too_large and far <= CLEARER * self._left_open) or self._is_vain(is_evident):
+            return
+        if self._spared and not is_small and not is_evident:
+            self._faint = self._faint or trial
             return
         work = 0.0
         if not is_small:
@@ -232,13 +260,13 @@ class Search:
         is_dear = work / 2 * WEIGHTS[INTERVALS] > bounds.interval_work
         if is_dear:
             self.session.reached("interval_work")
-        said = Confirmed(is_too_large=True, is_dear=True) if is_dear else self._confirm(trial.inputs, seen)
+        said = Confirmed(is_too_large=True, is_dear=True) if is_dear else self._confirm(trial, seen)
         if said.is_too_large:
             end = self._spent + bounds.shrinking_work
             simpler = self._shrunk(Counterexample(trial, seen), end, is_certain=False)
             trial = simpler.trial
-            if max(trial.whole.largest, trial.local.largest) < size:
-                said = self._confirm(trial.inputs, simpler.differences)
+            if trial.largest < size:
+                said = self._confirm(trial, simpler.differences)
             if said.is_too_large:
                 self._too_large, self._left_open = size, math.inf if said.is_dear else far
         self._vain[is_evident] += not said.differences
@@ -247,9 +275,13 @@ class Search:
             if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
 
-    def _confirm(self, inputs: Inputs, seen: Mapping[int, Difference]) -> Confirmed:
-        said = self.confirmer.confirm(inputs, seen, seen)
+    def _confirm(self, trial: Trial, seen: Mapping[int, Difference]) -> Confirmed:
+        """What enclosures say; what was too large for floating point, and so makes no such difference, is for them."""
+        room = self.session.limits.enclosed_room
+        elements = min(room * trial.elements, trial.exceeded - 1) if trial.exceeded else None
+        said = self.confirmer.confirm(trial.inputs, seen, seen, elements)
         self._spent += said.work
+        self._confirming = said.work
         return said
 
     def _is_vain(self, is_evident: bool) -> bool:
@@ -270,7 +302,7 @@ class Search:
     def _is_unclear(self, n: int) -> bool:
         """Whether a difference is small, of inputs that are small too."""
         apart, trial = self._best[n]
-        size = max(trial.whole.largest, trial.local.largest)
+        size = trial.largest
         return not trials.is_clear(apart) and size <= self.session.limits.clear_elements
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
@@ -317,25 +349,18 @@ class Search:
             )
             for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )
-        return tuple(self._filled(n, blocks, 0) if n in zero else blocks for n, blocks in enumerate(drawn))
-
-    def _filled(self, n: int, blocks: Blocks, value: int) -> Blocks:
-        """An argument of one number everywhere: that one, or one that the user allows."""
-        allowed = assumed(self.pair.logical)[n]
-        if allowed is None or allowed.admits(value, value):
-            return _filled(blocks, value)
-        if is_float(self.pair.logical.main.argument_types[n].dtype):
-            return _filled(blocks, nearest(allowed, float(value)))
-        return _filled(blocks, allowed.integers[value > allowed.integers[1]])
+        types = logical.main.argument_types
+        return tuple(filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
 
     def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
         as floating point shows it."""
         order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
         for n in order:
-            for plain in self._plainer(n, found.trial.inputs[n], self.pair.logical.main.argument_types[n]):
+            type_, allowed = self.pair.logical.main.argument_types[n], assumed(self.pair.logical)[n]
+            for plain in plainer(found.trial.inputs[n], type_, allowed):
                 left = end - self._spent
-                if left < found.trial.work:
+                if left < found.trial.work + self._confirming * is_certain:
                     return found
                 inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
                 try:
@@ -352,25 +377,8 @@ class Search:
         trial = self._run(inputs, limits, found.differences)
         still = Counterexample(trial, trial.differences(found.differences))
         if is_certain and _is_as_good(still, found):
-            still = Counterexample(trial, self._confirm(inputs, still.differences).differences)
+            still = Counterexample(trial, self._confirm(trial, still.differences).differences)
         return still if _is_as_good(still, found) else None
-
-    def _plainer(self, n: int, blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
-        """Simpler values for an argument that the user allows, the simplest first."""
-        allowed = assumed(self.pair.logical)[n]
-        return (plain for plain in _plainer(blocks, type_) if allows(allowed, plain))
-
-
-def _plainer(blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
-    if type_.dtype == "i1" or blocks.values.size == 0:
-        return
-    for value in (0, 1):
-        yield _filled(blocks, value)
-    if is_float(type_.dtype):
-        for step in (1.0, 0.5, 0.125):
-            rounded = np.round(blocks.values / step) * step
-            if not np.array_equal(rounded, blocks.values) and np.any(rounded):
-                yield replace(blocks, values=rounded)
 
 
 def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
@@ -378,11 +386,6 @@ def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
     return still.differences.keys() == found.differences.keys() and all(
         map(trials.is_clear, still.differences.values())
     )
-
-
-def _filled(blocks: Blocks, value: float) -> Blocks:
-    classes = tuple(np.zeros_like(each) for each in blocks.classes)
-    return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))
 
 
 def _longest(function: Function) -> int:

@@ -46,6 +46,18 @@ class Trial:
     inputs: Inputs
     whole: Evaluation
     local: Evaluation
+    elements: int = Limits().elements
+    """Elements that one tensor was allowed to have."""
+
+    @property
+    def largest(self) -> int:
+        """Elements of the largest tensor that was evaluated."""
+        return max(self.whole.largest, self.local.largest)
+
+    @property
+    def exceeded(self) -> int:
+        """Elements of the largest that was not; 0 if there is none."""
+        return max(self.whole.exceeded, self.local.exceeded)
 
     @property
     def work(self) -> float:
@@ -99,7 +111,8 @@ def run(
     limits = limits or Limits()
     whole = whole or evaluate(pair.logical, inputs, 1, watch=watch[0], only=only, real=real, limits=limits)
     if needed is not None and whole.exceeded and all(whole.results[n] is None for n in needed):
-        return Trial(pair, inputs, whole, replace(whole, results=(None,) * len(pair.results), work=0.0))
+        refused = replace(whole, results=(None,) * len(pair.results), work=0.0)
+        return Trial(pair, inputs, whole, refused, limits.elements)
     local = evaluate(
         pair.partitioned,
         local_arguments(pair, inputs),
@@ -109,7 +122,7 @@ def run(
         real=real,
         limits=limits,
     )
-    return Trial(pair, inputs, whole, local)
+    return Trial(pair, inputs, whole, local, limits.elements)
 
 
 def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> tuple[Blocks | None, ...]:
@@ -152,6 +165,7 @@ def _moved_by_single_precision(
     """How far single precision moves both values of each difference together, where they are known, and the work."""
     if not found:
         return {}, 0.0
+    limits = limits or Limits(trial.elements)  # a loop makes what no difference is about, too: as little as before
     again = run(trial.pair, trial.inputs, real=np.float32, limits=limits, only=found)
     moved = {}
     for n, apart in found.items():

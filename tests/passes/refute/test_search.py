@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from hlo_verify.evaluate import Limits as Elements
 from hlo_verify.limits import Limits
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute import granularity, search
+from hlo_verify.passes.refute import granularity, search, trial
 from hlo_verify.passes.refute.draws import Draw
 from hlo_verify.passes.refute.granularity import Granularities, Granularity
 from hlo_verify.passes.refute.search import Search
@@ -214,3 +217,51 @@ def test_what_is_ordered_is_drawn_apart() -> None:
     modules = pair("tensor<12x16xf32>", "xy", "x", router, "k = 2", "k = 2")
     drawn = Search(modules).draw(Draw(1.0, 2, 8), 0, plain=frozenset({(12, 1), (16, 1)}))
     assert [len(set(classes)) for classes in drawn[0].classes] == [1, 12, 1]
+
+
+def test_what_takes_least_is_looked_at_alone() -> None:
+    """A sum that differs, and scores that need much more: nothing of these is evaluated."""
+    body = "%z = stablehlo.add %x, %x : TYPE" + SCORES
+    modules = pair("tensor<64x64xf32>", "xvw", "yz", body, "add %x, %x", "multiply %x, %x")
+    found = Search(modules)
+    assert found.find_first([0, 1], draws=2, work=1) == {1}
+    assert found._best[1][1].whole.results[0] is None
+    assert found.find([0, 1]) == {1}
+    assert Search(modules).find_first([0, 1], draws=2, work=10**12) == set()  # all of it takes no more than a glance
+
+
+def test_a_faint_difference_of_inputs_with_few_elements_is_looked_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = pair("tensor<64x64xf64>", "xvw", "y", SCORES, "dense<2.0>", "dense<2.00000095367431640625>")
+    monkeypatch.setattr(granularity, "CHEAP", 1 << 9)
+    found, left = Search(modules, Session(Limits(clear_elements=0))), []
+    confirm = found.confirmer.confirm
+
+    def noted(*given: Any) -> Any:
+        left.append(len(found._spared))
+        return confirm(*given)
+
+    monkeypatch.setattr(type(found.confirmer), "confirm", lambda _, *given: noted(*given))
+    assert found.find([0], draws=0) == {0}
+    assert left[0] == 0
+
+
+def test_inputs_are_made_no_plainer_where_it_takes_too_much_to_confirm_that() -> None:
+    modules = pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.02")
+    found = Search(modules)
+    assert found.find([0]) == {0}
+    drawn = found._best[0][1]
+    assert found.counterexamples([0])[0].trial is not drawn
+    found._confirming = 1e12
+    assert found.counterexamples([0])[0].trial is drawn
+
+
+def test_single_precision_is_evaluated_within_the_elements_of_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.02")
+    inputs = Search(modules).draw(Draw(1.0, 2, 8, uneven=True), 0)
+    drawn, asked = trial.run(modules, inputs, limits=Elements(1 << 10)), []
+    run = trial.run
+    monkeypatch.setattr(
+        trial, "run", lambda *given, **said: asked.append(said["limits"].elements) or run(*given, **said)
+    )
+    trial.beyond_noise(drawn, drawn.differences([0], 0.0))
+    assert asked == [1 << 10]
