@@ -91,3 +91,18 @@ def test_a_branch_that_only_some_devices_take_hides_no_communication() -> None:
         return lax.ppermute(y, "i", [(2, 0), (1, 2), (3, 1), (0, 3)]) + 0 * kept
 
     assert verified(placed.pair(lambda x: x, local)).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("split", "end"), [(0, 1), (1, 0)])
+def test_parts_without_elements(split: int, end: int) -> None:
+    """Pieces lie end to end along a dimension of no elements, or are cut there; beside what has some."""
+
+    def local(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        exchanged = lax.all_to_all(x, "i", split, end, tiled=True)
+        return jnp.concatenate([exchanged] * 2)[:2], y + 1
+
+    placed = on({"i": 2}, (P("i"), P("i")), (P("i"), P("i")), (4, 0), (4,))
+    logical, partitioned = map(load, placed.pair(lambda x, y: (x, y + 1), local))
+    with Session().on() as session:
+        found = each_device(logical, partitioned, session)
+        assert found is not None and found.proves(0) and found.proves(1)
