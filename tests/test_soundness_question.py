@@ -13,7 +13,10 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
+from hlo_verify.passes.chain import between
+from hlo_verify.passes.load.load import load
 from hlo_verify.report import Report, Verdict
+from hlo_verify.session import Session
 from hlo_verify.xla.partition import partition
 
 MESH = AbstractMesh((4,), ("x",))
@@ -99,6 +102,56 @@ def test_a_wrong_account_of_the_program_alone_changes_nothing() -> None:
         report = hlo_verify.verify(given, partitioned, annotated=annotated.replace("tanh(", "sine("), refute=False)
         assert report.verdict is Verdict.PROVED, name
         assert "what XLA annotated" not in report.compared
+
+
+TWO = """\
+module @jit_f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%x: tensor<8xf32> {mhlo.sharding = "{replicated}"})
+      -> (tensor<8xf32> {mhlo.sharding = "{replicated}"}, tensor<8xf32> {mhlo.sharding = "{replicated}"}) {
+    %y = stablehlo.FIRST %x : tensor<8xf32>
+    %z = stablehlo.SECOND %x : tensor<8xf32>
+    return %y, %z : tensor<8xf32>, tensor<8xf32>
+  }
+}
+"""
+
+
+def two(first: str, second: str) -> str:
+    return TWO.replace("FIRST", first).replace("SECOND", second)
+
+
+def test_a_result_that_the_annotated_module_computes_otherwise_is_not_proved_by_it() -> None:
+    """Of two results, one is what was given: what is behind proves that one alone."""
+    given, made = two("tanh", "exponential"), two("sine", "exponential")
+    report = hlo_verify.verify(given, made, annotated=made, refute=False)
+    assert [result.verdict for result in report.results] == [Verdict.UNKNOWN, Verdict.PROVED]
+
+
+NUMBERED = """
+    %n = stablehlo.partition_id : tensor<ui32>
+    %c = stablehlo.convert %n : (tensor<ui32>) -> tensor<f32>"""
+NOTHING = """
+    %c = stablehlo.constant dense<0.0> : tensor<f32>"""
+MULTIPLIED = """\
+module @jit_f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%x: tensor<8xf32> {mhlo.sharding = "{replicated}"})
+      -> (tensor<8xf32> {mhlo.sharding = "{replicated}"}) {FACTOR
+    %f = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<8xf32>
+    %y = stablehlo.multiply %x, %f : tensor<8xf32>
+    return %y : tensor<8xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("numbered", ["given", "annotated", "both"])
+def test_what_numbers_devices_is_not_linked_as_if_there_were_one(numbered: str) -> None:
+    """On a single device, a factor that is the device's number is 0."""
+    given, annotated = (NUMBERED if numbered in (name, "both") else NOTHING for name in ("given", "annotated"))
+    first, second, plain = (load(MULTIPLIED.replace("FACTOR", each)) for each in (given, annotated, NOTHING))
+    with Session().on() as session:
+        assert between._linked(first, second, session)[:2] == (frozenset(), None)
+        assert between._linked(plain, plain, session)[0] == {0}
 
 
 # Where arguments and results lie

@@ -251,6 +251,22 @@ def test_a_rounding_that_is_amplified_is_not_taken_for_a_rounding(tmp_path: Path
     assert f"the constant {THIRD} is 1 / 3, rounded" in found.assumptions
 
 
+def test_what_works_device_by_device_is_not_compared_as_if_there_were_one(tmp_path: Path) -> None:
+    """`x * number of the device` is `x * 0` on a single one."""
+    numbered = lines(
+        "%p = u32[] partition-id()",
+        "%c.0 = f32[] convert(%p)",
+        "%c = f32[4] broadcast(%c.0), dimensions={}",
+        "ROOT %y = f32[4] multiply(%x, %c)",
+    )
+    nothing = lines(splat("c", "0"), "ROOT %y = f32[4] multiply(%x, %c)")
+    for n, chain in enumerate(((numbered, nothing), (nothing, numbered))):
+        found = written(tmp_path / str(n), *chain)
+        assert [step.verdict for step in found.steps] == [Verdict.PROVED, Verdict.UNKNOWN]
+        assert found.steps[1].reason == each_pass.BY_DEVICE
+    assert written(tmp_path / "same", numbered, numbered).verdict is Verdict.PROVED
+
+
 @pytest.mark.parametrize("moved", ["argument", "result"])
 def test_no_pass_may_move_what_the_program_places(tmp_path: Path, moved: str) -> None:
     def placed(argument: str, result: str) -> str:
