@@ -239,7 +239,7 @@ def _ends(whole: TensorType, part: TensorType, devices: int) -> list[_End]:
 
 def _is_split_over_all(whole: TensorType, part: TensorType, devices: int) -> bool:
     """Whether there are as many shards as devices, so that none is a copy, or padding alone."""
-    if whole.rank != part.rank or 0 in part.shape:
+    if 0 in part.shape:
         return False
     return prod(-(-w // p) for w, p in zip(whole.shape, part.shape, strict=True)) == devices
 

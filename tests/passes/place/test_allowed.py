@@ -135,3 +135,73 @@ def test_more_placements_than_may_be_tried_refute_nothing() -> None:
     part = WRONG_EVERYWHERE["another function"]
     (result,) = hlo_verify.verify(WHOLE, part, limits=Limits(placement_pairs=3)).results
     assert result.verdict is UNKNOWN and result.code is Annotation.GUESSED_PLACEMENT
+
+
+def summed_in(groups: str) -> str:
+    return (
+        f'%s = "stablehlo.all_reduce"(%a0) ({{\n^bb0(%p: tensor<f32>, %q: tensor<f32>):\n'
+        "%r = stablehlo.add %p, %q : tensor<f32>\nstablehlo.return %r : tensor<f32>\n}) "
+        f"{{replica_groups = dense<{groups}> : tensor<2x2xi64>}} : ({X}) -> {X}\n"
+    )
+
+
+HALF_OF_EACH = f"""
+    %n = stablehlo.replica_id : tensor<ui32>
+    %table = stablehlo.constant dense<[0, 3, 3, 0]> : tensor<4xi32>
+    %one = stablehlo.dynamic_slice %table, %n, sizes = [1] : (tensor<4xi32>, tensor<ui32>) -> tensor<1xi32>
+    %k = stablehlo.reshape %one : (tensor<1xi32>) -> tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %h = stablehlo.dynamic_slice %a0, %z, %k, sizes = [4, 3] : ({X}, tensor<i32>, tensor<i32>) -> {HALF}
+    """
+
+RIGHT_SOMEWHERE = {
+    "two addends of the argument, each on two devices": one(summed_in("[[0, 3], [1, 2]]") + tanh("%y", "%s"), 4),
+    "two addends of the result, each on two devices": HALVED.replace("num_replicas = 2", "num_replicas = 4"),
+    "two shards of the result, each on two devices": one(HALF_OF_EACH + tanh("%y", "%h", HALF), 4, HALF),
+}
+
+
+@pytest.mark.parametrize("part", RIGHT_SOMEWHERE.values(), ids=RIGHT_SOMEWHERE.keys())
+def test_what_is_right_where_devices_hold_copies_is_not_refuted(part: str) -> None:
+    """Fewer addends, or shards, than devices."""
+    assert "num_replicas = 4" in part
+    assert hlo_verify.verify(WHOLE, part).verdict is not REFUTED
+
+
+@pytest.mark.parametrize("kind", ["tensor<4xf32>", "tensor<4x0xf32>", "tensor<4x6x1xf32>"])
+def test_shapes_that_are_no_shards_are_no_pair(kind: str) -> None:
+    with pytest.raises(hlo_verify.InputError, match="argument arg0"):
+        hlo_verify.verify(WHOLE, one(f"%y = stablehlo.sine %a0 : {kind}\n", 2, kind, kind))
+
+
+def added(kind: str, function: str) -> str:
+    return (
+        "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = stablehlo.reduce(%a0 init: %z) applies stablehlo.add "
+        f"across dimensions = [0, 1] : ({kind}, tensor<f32>) -> tensor<f32>\n"
+        f"%t = stablehlo.add %a1, %s : tensor<f32>\n%y = stablehlo.{function} %t : tensor<f32>\n"
+    )
+
+
+@pytest.mark.parametrize(("function", "verdict"), [("tanh", PROVED), ("sine", REFUTED)])
+def test_an_argument_without_elements_is_split_too(function: str, verdict: Verdict) -> None:
+    kinds = [[f"tensor<{rows}x0xf32>", "tensor<f32>"] for rows in (8, 4)]
+    whole = module(kinds[0], [("%y", "tensor<f32>")], added(kinds[0][0], "tanh"), 1)
+    part = module(kinds[1], [("%y", "tensor<f32>")], added(kinds[1][0], function), 2)
+    assert hlo_verify.verify(whole, part).verdict is verdict
+
+
+IN_TUPLES = f"""module @m attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2 : i32}} {{
+  func.func public @main(%p: tuple<{X}>) -> {X} {{
+    %x = stablehlo.get_tuple_element %p[0] : (tuple<{X}>) -> {X}
+    %y = stablehlo.FUNCTION %x : {X}
+    return %y : {X}
+  }}
+}}
+"""
+
+
+def test_arguments_in_tuples_are_placed_as_they_are_or_not_at_all() -> None:
+    wrong, right = (IN_TUPLES.replace("FUNCTION", function) for function in ("sine", "tanh"))
+    assert hlo_verify.verify(WHOLE, right).verdict is PROVED
+    (result,) = hlo_verify.verify(WHOLE, wrong).results
+    assert result.verdict is UNKNOWN and result.code is Annotation.GUESSED_PLACEMENT
