@@ -196,18 +196,23 @@ def together(checks: Sequence[Recheck]) -> Recheck:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Preconditions that the inputs of witnesses break: integers lie outside of the dimensions that they index.
+    """Preconditions that integers lie inside of the dimensions that they index.
 
-    `results` are those that only such inputs were found for, `proved` those of them that are proved under the
-    preconditions. The verdict without them stays what it is.
+    `results` are those that differ for other inputs alone, as far as any were found, `proved` those of them that are
+    proved under the preconditions. The verdict without them stays what it is. Where no inputs were `found` at all, the
+    results are unknown.
     """
 
     preconditions: tuple[str, ...]
     results: tuple[str, ...]
     proved: tuple[str, ...]
+    found: bool = True
 
     def __str__(self) -> str:
         under = ", ".join(f"`{each}`" for each in self.preconditions)
+        if not self.found:
+            names = ", ".join(self.proved)
+            return f"integers may lie outside of the dimensions that they index; {names} PROVED under {under}"
         broken = f"only inputs were found that lie outside of the dimensions that they index, which break {under}"
         if not self.proved:
             return f"{broken}; under that it is not proved either"

@@ -312,3 +312,70 @@ def test_layers_are_not_taken_for_equal_where_ranges_differ() -> None:
     for k in (0, 3, 5):
         fewer = {name: values for name, values in every.items() if name != f"tokens[{k}]"}
         assert verify(*modules, assume=fewer, refute=False).verdict is Verdict.UNKNOWN
+
+
+def _mine(table: Any, tokens: Any) -> Any:
+    """The rows of a table that is split over its vocabulary."""
+    size = table.shape[0]
+    at = tokens - lax.axis_index("i") * size
+    inside = (at >= 0) & (at < size)
+    return lax.psum(jnp.where(inside[:, None], table[jnp.where(inside, at, 0)], 0), "i")
+
+
+def _in_a_loop() -> tuple[str, str]:
+    """Tokens that a scan takes one after another."""
+
+    def steps(lookup: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+        return lambda table, tokens, x: lax.scan(lambda x, t: (jnp.tanh(x + lookup(table, t)), None), x, tokens)[0]
+
+    arguments = ((32, 3), jnp.float32), ((5, 2), jnp.int32), ((2, 3), jnp.float32)
+    placed = _placed((P("i"), P(), P()), P(), *arguments)
+    return placed.pair(steps(lambda table, t: table[t]), steps(_mine))
+
+
+def _of_two_tables() -> tuple[str, str]:
+    arguments = ((32, 3), jnp.float32), ((16, 3), jnp.float32), ((6,), jnp.int32), ((6,), jnp.int32)
+    placed = _placed((P("i"), P("i"), P(), P()), P(), *arguments)
+    return placed.pair(
+        lambda words, places, tokens, at: words[tokens] + places[at],
+        lambda words, places, tokens, at: _mine(words, tokens) + _mine(places, at),
+    )
+
+
+def _loss() -> tuple[str, str]:
+    """A label that is none makes the whole loss no number: no witness, and no proof."""
+
+    def local(logits: Any, labels: Any) -> Any:
+        size = logits.shape[-1]
+        top = lax.pmax(logits.max(-1), "i")
+        total = lax.psum(jnp.exp(logits - top[:, None]).sum(-1), "i")
+        at = labels - lax.axis_index("i") * size
+        mine = jnp.take_along_axis(logits, jnp.clip(at, 0, size - 1)[:, None], axis=-1)[:, 0]
+        wanted = lax.psum(jnp.where((at >= 0) & (at < size), mine, 0.0), "i")
+        return (jnp.log(total) + top - wanted).mean()
+
+    def whole(logits: Any, labels: Any) -> Any:
+        wanted = jnp.take_along_axis(logits, labels[:, None], axis=-1)[:, 0]
+        return (jax.nn.logsumexp(logits, axis=-1) - wanted).mean()
+
+    placed = _placed((P(None, "i"), P()), P(), ((6, 32), jnp.float32), ((6,), jnp.int32))
+    return placed.pair(whole, local)
+
+
+@pytest.mark.parametrize(
+    ("pair", "verdict", "under"),
+    [
+        (_in_a_loop, Verdict.REFUTED, ("tokens in [0, 32)",)),
+        (_of_two_tables, Verdict.REFUTED, ("tokens in [0, 32)", "at in [0, 16)")),
+        (_loss, Verdict.UNKNOWN, ("labels in [0, 32)",)),
+    ],
+)
+def test_what_is_suggested(pair: Callable[[], tuple[str, str]], verdict: Verdict, under: tuple[str, ...]) -> None:
+    modules = pair()
+    report = verify(*modules)
+    assert report.verdict is verdict
+    assert report.suggestion is not None
+    assert report.suggestion.preconditions == under
+    assert report.suggestion.proved == ("result",)
+    assert report.suggestion.found is (verdict is Verdict.REFUTED)
+    assert verify(*modules, assume=under, refute=False).verdict is Verdict.PROVED

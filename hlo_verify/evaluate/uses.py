@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
-from hlo_verify.program.op_families import KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
+from hlo_verify.program.op_families import CONTROL, KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
 
 
 def index_limits(module: Module) -> tuple[int | None, ...]:
@@ -35,26 +35,49 @@ class _Use:
 
 def _least_sizes(module: Module, size_of: Callable[[_Use], int]) -> tuple[int | None, ...]:
     main = module.main
-    shapes = dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True))
-    sources: dict[Name, frozenset[int]] = {
-        value: frozenset({n}) if is_integer(type_.dtype) else frozenset()
-        for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True))
-    }
-    counted: dict[Name, int] = {}
+    followed = _Followed(dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True)))
+    for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True)):
+        followed.sources[value] = frozenset({n}) if is_integer(type_.dtype) else frozenset()
+    followed.through(main)
     limits: dict[int, int] = {}
-    for op in main.ops:
-        for use in _indexed(op, shapes, sources, counted):
-            limits[use.source] = min(size_of(use), limits.get(use.source, size_of(use)))
-        followed = op.name in KEEPS_INDICES
-        reached = frozenset().union(*(sources.get(v, frozenset()) for v in op.operands)) if followed else frozenset()
-        counts = [counted[v] for v in op.operands if v in counted] if followed else []
-        for value, type_ in zip(op.results, op.types, strict=True):
-            shapes[value], sources[value] = type_.shape, reached
-            if op.name == "iota":
-                counted[value] = type_.shape[op.attributes["iota_dimension"]]
-            elif counts:
-                counted[value] = max(counts)
+    for use in followed.uses:
+        limits[use.source] = min(size_of(use), limits.get(use.source, size_of(use)))
     return tuple(limits.get(n) for n in range(len(main.arguments)))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """Where integers of arguments get to, in the bodies of loops too, and what they are used for there."""
+
+    shapes: dict[Name, tuple[int, ...]]
+    sources: dict[Name, frozenset[int]] = field(default_factory=dict)
+    counted: dict[Name, int] = field(default_factory=dict)
+    """The size of the iota that a value is made of."""
+    uses: list[_Use] = field(default_factory=list)
+
+    def through(self, function: Function) -> None:
+        for op in function.ops:
+            self.uses += _indexed(op, self.shapes, self.sources, self.counted)
+            self._follow(op)
+            for region in op.regions:
+                self.shapes.update(zip(region.arguments, (t.shape for t in region.argument_types), strict=True))
+                if op.name == "while":
+                    passed = zip(region.arguments, op.operands, strict=True)
+                    self.sources.update((inner, self.sources.get(v, frozenset())) for inner, v in passed)
+                if op.name in CONTROL:
+                    self.through(region)
+
+    def _follow(self, op: Op) -> None:
+        keeps = op.name in KEEPS_INDICES
+        operands = op.operands[:1] if op.name == "dynamic_slice" else op.operands if keeps else ()
+        reached = frozenset().union(*(self.sources.get(v, frozenset()) for v in operands))
+        counts = [self.counted[v] for v in op.operands if v in self.counted] if keeps else []
+        for value, type_ in zip(op.results, op.types, strict=True):
+            self.shapes[value], self.sources[value] = type_.shape, reached
+            if op.name == "iota":
+                self.counted[value] = type_.shape[op.attributes["iota_dimension"]]
+            elif counts:
+                self.counted[value] = max(counts)
 
 
 def _indexed(

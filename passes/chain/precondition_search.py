@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.chain.between import Question, answer
-from hlo_verify.passes.refute.outside import are_outside, broken_by
+from hlo_verify.passes.prove.prove import prove_at_once
+from hlo_verify.passes.refute.outside import are_outside, broken_by, that_indices_lie_inside
 from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.program import preconditions
 from hlo_verify.program.preconditions import Precondition
@@ -22,24 +23,27 @@ from hlo_verify.session import Session, TimeUpError
 def suggested(
     question: Question, report: Report, counterexamples: Sequence[Counterexample], session: Session
 ) -> Suggestion | None:
-    """What the refuted results are proved under, where the inputs of a witness lie outside of what they index."""
+    """What results are proved under, where the inputs of a witness lie outside of what they index; or where there is no
+    witness, if they are proved if all indices lie inside."""
     outside = [found for found in counterexamples if are_outside(found)]
-    wanted = {n for found in outside for n in found.differences} & {
-        result.index for result in report.results if result.verdict is Verdict.REFUTED
-    }
+    differing = {n for found in outside for n in found.differences}
+    refuted = {r.index for r in report.results if r.verdict is Verdict.REFUTED}
+    unknown = {r.index for r in report.results if r.verdict is Verdict.UNKNOWN}
+    wanted = refuted & differing if refuted else unknown
     if not wanted:
         return None
-    best: tuple[tuple[str, ...], set[int]] | None = None
-    for broken in broken_by(outside):
-        allowed = _under(question, broken)
-        proved = set() if allowed is None else _proved(allowed, session) & wanted
-        if best is None or len(proved) > len(best[1]):
-            best = tuple(map(str, broken)), proved
+    ways = [broken_by(outside)] if outside else []
+    best: tuple[tuple[Precondition, ...], set[int]] = (ways[0] if ways else (), set())
+    for way in dict.fromkeys([*ways, *that_indices_lie_inside(question.given)]):
+        allowed = _under(question, way)
+        proved = set() if allowed is None else _proved(allowed, session, by_construction=not refuted) & wanted
+        best = max(best, (way, proved), key=lambda found: len(found[1]))
         if best[1] == wanted:
             break
-    assert best is not None
-    names = [_name(result) for result in report.results if result.index in wanted]
-    return Suggestion(best[0], tuple(names), tuple(_name(r) for r in report.results if r.index in best[1]))
+    if not refuted and not best[1]:
+        return None
+    names, shown = ([_name(r) for r in report.results if r.index in some] for some in (wanted, best[1]))
+    return Suggestion(tuple(map(str, best[0])), tuple(names), tuple(shown), bool(refuted))
 
 
 def _name(result: Result) -> str:
@@ -56,11 +60,15 @@ def _under(question: Question, broken: Sequence[Precondition]) -> Question | Non
     return replace(question, given=given, annotated=annotated)
 
 
-def _proved(question: Question, session: Session) -> set[int]:
-    """The results that are proved, with as much effort as the question itself may take and the time that is left."""
+def _proved(question: Question, session: Session, *, by_construction: bool) -> set[int]:
+    """The results that are proved, by construction alone or with as much effort as the question itself may take, in the
+    time that is left."""
     anew = Session(session.limits, session.deadline, custom_calls=session.custom_calls)
     try:
-        report = answer(question, session=anew).examination.report
+        if by_construction:
+            report = prove_at_once(question.given, question.partitioned, session=anew)
+        else:
+            report = answer(question, session=anew).examination.report
     except TimeUpError:
         return set()
     return {result.index for result in report.results if result.verdict is Verdict.PROVED}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hlo_verify.evaluate import Blocks, index_limits, index_places
 from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.program.ir import Module
-from hlo_verify.program.preconditions import Precondition, Values
+from hlo_verify.program.preconditions import Precondition, Values, assumed
 
 
 def are_outside(found: Counterexample) -> bool:
@@ -16,17 +16,28 @@ def are_outside(found: Counterexample) -> bool:
     return bool(_broken(logical, found, index_limits(logical)))
 
 
-def broken_by(found: Sequence[Counterexample]) -> list[tuple[Precondition, ...]]:
-    """Preconditions that those inputs break, the weakest first: that indices are such, and that windows at them lie
-    inside."""
-    ways: dict[tuple[Precondition, ...], None] = {}
-    for sizes_of in (index_limits, index_places):
-        said: dict[Precondition, None] = {}
-        for each in found:
-            logical = each.trial.pair.logical
-            said |= dict.fromkeys(_broken(logical, each, sizes_of(logical)))
-        ways[tuple(said)] = None
-    return list(ways)
+def broken_by(found: Sequence[Counterexample]) -> tuple[Precondition, ...]:
+    """Preconditions that those inputs break: that indices lie inside of what they index."""
+    said: dict[Precondition, None] = {}
+    for each in found:
+        logical = each.trial.pair.logical
+        said |= dict.fromkeys(_broken(logical, each, index_limits(logical)))
+    return tuple(said)
+
+
+def that_indices_lie_inside(logical: Module) -> list[tuple[Precondition, ...]]:
+    """Preconditions that all integers lie inside of what they index; and that the windows which begin there do."""
+    ways = (_inside(logical, sizes_of(logical)) for sizes_of in (index_limits, index_places))
+    return [way for way in dict.fromkeys(ways) if way]
+
+
+def _inside(logical: Module, sizes: Sequence[int | None]) -> tuple[Precondition, ...]:
+    each = zip(logical.argument_names, sizes, assumed(logical), strict=True)
+    return tuple(
+        Precondition(name, Values(0, size, (False, True)))
+        for name, size, values in each
+        if size is not None and size > 0 and (values is None or values.integers[0] < 0 or values.integers[1] >= size)
+    )
 
 
 def _broken(logical: Module, found: Counterexample, sizes: Sequence[int | None]) -> list[Precondition]:
