@@ -58,8 +58,11 @@ class Job:
 def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
     settle()
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["lint"]:
+        return _lint(given[1:])
     parser = make_parser()
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(given)
     if not arguments.paths and arguments.explain is None and arguments.replay is None:
         parser.error("the following arguments are required: PATH")
     try:
@@ -75,6 +78,16 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
         from hlo_verify import defects
 
         return complain(defects.diagnose(error), INTERNAL_ERROR)
+
+
+def _lint(argv: Sequence[str]) -> int:
+    """`hlo-verify lint`, which takes arguments of its own."""
+    from hlo_verify.linter import cli as linter
+
+    try:
+        return linter.main(argv)
+    except InputError as error:
+        return complain(error.diagnostic, INPUT_ERROR)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -26,6 +26,8 @@ report               diagnostics limits
 session              memory collector registered_calls limits report
 render               diagnostics limits report
 shown                render report
+hlo                  diagnostics
+linter               diagnostics hlo
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program

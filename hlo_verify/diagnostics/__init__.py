@@ -7,9 +7,11 @@ from difflib import get_close_matches
 
 from hlo_verify.diagnostics.annotation import Annotation
 from hlo_verify.diagnostics.code import Code, Diagnostic, Severity
+from hlo_verify.diagnostics.collective import Collective
 from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.diagnostics.internal import Internal
 from hlo_verify.diagnostics.mismatch import Mismatch
+from hlo_verify.diagnostics.schedule import Schedule
 from hlo_verify.diagnostics.solver import Solver
 from hlo_verify.diagnostics.unsupported import Unsupported
 
@@ -18,10 +20,12 @@ __all__ = [
     "FAMILIES",
     "Annotation",
     "Code",
+    "Collective",
     "Diagnostic",
     "Input",
     "Internal",
     "Mismatch",
+    "Schedule",
     "Severity",
     "Solver",
     "Unsupported",
@@ -34,6 +38,8 @@ FAMILIES: Mapping[str, type[Code]] = {
     "HV2": Unsupported,
     "HV3": Solver,
     "HV4": Input,
+    "HV6": Collective,
+    "HV7": Schedule,
     "HV9": Internal,
 }
 """The families by the beginning of their codes."""

@@ -1,0 +1,1 @@
+"""Defects of one module alone: its placements, collectives, schedule and buffers."""

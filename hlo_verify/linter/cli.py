@@ -1,0 +1,78 @@
+"""`hlo-verify lint MODULE… | DUMP_DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hlo_verify.diagnostics import CODES, Input
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.linter.lint import Files, LintReport, files_of, lint
+from hlo_verify.linter.render import text, to_json
+
+CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hlo-verify lint",
+        description="Look for defects in modules that XLA compiled, each by itself: in collectives, transfers and "
+        "donations, and with a buffer assignment for races.",
+        epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="HLO text (*after_optimizations.txt), gzipped or not, or a dump folder",
+    )
+    parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
+    parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--select", action="append", metavar="CODE", help="only codes that begin so (HV7; repeatable)")
+    parser.add_argument("--ignore", action="append", metavar="CODE", help="no codes that begin so (repeatable)")
+    parser.add_argument("--strict", action="store_true", help="warnings count for the exit status as well")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `hlo-verify lint` and return its exit status. Raises InputError for input that cannot be read."""
+    arguments = make_parser().parse_args(argv)
+    for code in (*(arguments.select or ()), *(arguments.ignore or ())):
+        if not any(known.startswith(code.upper()) for known in CODES):
+            raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
+    files = [one for path in arguments.paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
+    if arguments.buffers is not None or arguments.values is not None:
+        if len(files) != 1:
+            raise InputError("--buffers and --values are of one module; give one", Input.USAGE)
+        files = [Files(files[0].module, arguments.buffers or files[0].buffers, arguments.values or files[0].values)]
+    reports = [_selected(_lint(one), arguments) for one in files]
+    written = (text if arguments.format == "text" else to_json)(reports)
+    if arguments.output is None:
+        sys.stdout.write(written)
+    else:
+        try:
+            arguments.output.write_text(written)
+        except OSError as error:
+            raise InputError(f"cannot write {arguments.output}: {error.strerror}", Input.UNWRITABLE) from error
+    counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
+    return DEFECTS if counted else CLEAN
+
+
+def _lint(files: Files) -> LintReport:
+    try:
+        return lint(files.module, buffers=files.buffers, values=files.values, name=str(files.module))
+    except InputError as error:
+        raise error.within(str(files.module)) from error
+
+
+def _selected(report: LintReport, arguments: argparse.Namespace) -> LintReport:
+    selected = tuple(code.upper() for code in arguments.select or ("HV",))
+    ignored = tuple(code.upper() for code in arguments.ignore or ())
+    kept = (one for one in report.findings if one.code.startswith(selected) and not one.code.startswith(ignored))
+    return replace(report, findings=tuple(kept))

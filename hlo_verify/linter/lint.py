@@ -1,0 +1,133 @@
+"""Look for defects in one module, with no reference: `hlo_verify.lint(module)`."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlo_verify.diagnostics import Input, Severity
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.hlo.buffers import parse_assignment, parse_values
+from hlo_verify.hlo.groups import COLLECTIVES
+from hlo_verify.hlo.module import HloModule
+from hlo_verify.hlo.text import parse_hlo
+from hlo_verify.linter import buffers, collectives, donation, transfers
+from hlo_verify.linter.finding import Finding
+from hlo_verify.linter.transfers import is_start
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What was found in a module, in the order of its text, and what was looked at: `instructions`, `collectives`,
+    `transfers`, and with a buffer assignment `allocations` and `values`, each with its number."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    looked_at: dict[str, int]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What is a defect for every input."""
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
+
+    def __str__(self) -> str:
+        from hlo_verify.linter.render import text
+
+        return text([self])
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A module as XLA dumps it, and what it dumps beside it."""
+
+    module: Path
+    buffers: Path | None = None
+    values: Path | None = None
+
+
+def lint(
+    module: str | Path, *, buffers: str | Path | None = None, values: str | Path | None = None, name: str = ""
+) -> LintReport:
+    """Look for defects in a module of HLO text, scheduled or not.
+
+    `module`, `buffers` (`*-buffer-assignment.txt`) and `values` (`*-buffer-assignment-values.txt`) are paths, gzipped
+    or not, or the texts themselves. Without `values`, who reads what is found out from the module. Raises `InputError`
+    for what cannot be read.
+    """
+    parsed = parse_hlo(_text(module))
+    found = list(_findings(parsed))
+    looked_at = _looked_at(parsed)
+    if buffers is not None:
+        more, counts = _of_buffers(parsed, _text(buffers), None if values is None else _text(values))
+        found += more
+        looked_at |= counts
+    elif values is not None:
+        raise InputError("a list of values is of use with a buffer assignment alone: give that too", Input.USAGE)
+    found.sort(key=lambda one: (one.line, one.code))
+    return LintReport(name or parsed.name, tuple(dict.fromkeys(found)), looked_at)
+
+
+def _findings(module: HloModule) -> Iterator[Finding]:
+    yield from collectives.check(module)
+    yield from transfers.check(module)
+    yield from donation.check(module)
+
+
+def _of_buffers(module: HloModule, text: str, values: str | None) -> tuple[list[Finding], dict[str, int]]:
+    allocations = parse_assignment(text)
+    if not module.is_scheduled:
+        raise InputError("the module is not scheduled, so a buffer assignment says nothing of it", Input.USAGE)
+    found = list(buffers.check(module, allocations, None if values is None else parse_values(values)))
+    return found, {"allocations": len(allocations), "values": sum(len(one.values) for one in allocations)}
+
+
+def _looked_at(module: HloModule) -> dict[str, int]:
+    counts = Counter(
+        what
+        for instruction in module.instructions()
+        for what, holds in (
+            ("instructions", True),
+            ("collectives", instruction.opcode in COLLECTIVES),
+            ("transfers", is_start(instruction)),
+        )
+        if holds
+    )
+    return {what: counts[what] for what in ("instructions", "collectives", "transfers")}
+
+
+def _text(given: str | Path) -> str:
+    """A file's text, or a text as it is. Raises InputError for what is neither."""
+    if isinstance(given, str) and "\n" in given:
+        return given
+    path = Path(given)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", Input.UNREADABLE) from error
+    try:
+        data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        return data.decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no text: give the module as XLA prints it", Input.NOT_A_MODULE) from error
+
+
+def files_of(folder: Path) -> list[Files]:
+    """The final modules of a dump folder, and buffer assignments beside them. Raises InputError if there is none."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        stem = path.name.removesuffix(".gz").removesuffix(".txt")
+        if stem.endswith("after_optimizations"):
+            found.append(
+                Files(path, _beside(path, stem, "buffer-assignment"), _beside(path, stem, "buffer-assignment-values"))
+            )
+    if not found:
+        raise InputError(f"there is no *after_optimizations.txt in {folder}", Input.NO_PAIR_IN_FOLDER)
+    return found
+
+
+def _beside(path: Path, stem: str, what: str) -> Path | None:
+    candidates = (path.with_name(f"{stem}-{what}.txt{gz}") for gz in ("", ".gz"))
+    return next((one for one in candidates if one.exists()), None)

@@ -1,0 +1,65 @@
+"""`hlo-verify lint` from the command line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from hlo_verify import cli
+
+CLEAN = "HloModule m\nENTRY e {\n  ROOT p = f32[4] parameter(0)\n}\n"
+WRONG = """HloModule m, is_scheduled=true
+ENTRY e {
+  p = f32[4] parameter(0), metadata={op_name="f/copy" source_file="train.py" source_line=7}
+  s = (f32[4], f32[4], u32[]) copy-start(p)
+  ROOT n = f32[4] negate(p)
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "module_0001.jit_f.cpu_after_optimizations.txt").write_text(CLEAN)
+    (tmp_path / "module_0002.jit_g.cpu_after_optimizations.txt.gz").write_bytes(gzip.compress(WRONG.encode()))
+    (tmp_path / "module_0001.jit_f.before_optimizations.txt").write_text("of no interest")
+    return tmp_path
+
+
+def test_a_dump_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", str(folder)]) == 1
+    out, err = capsys.readouterr()
+    assert err == "" and "no defect found" in out
+    assert "  error[HV703] s: no copy-done waits for it\n    at    line 4\n" in out
+
+
+def test_json_and_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", str(folder), "--format", "json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    [found] = data["findings"]
+    assert (found["code"], found["class"], found["instruction"]) == ("HV703", "orphan_start", "s")
+    assert [one["looked_at"]["transfers"] for one in data["modules"]] == [0, 1]
+    assert cli.main(["lint", str(folder), "--ignore", "HV70"]) == 0
+    assert cli.main(["lint", str(folder), "--select", "HV6"]) == 0
+    assert cli.main(["lint", str(folder), "--select", "hv703", "-o", str(folder / "report.txt")]) == 1
+    assert "HV703" in (folder / "report.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["missing.txt"], "cannot read missing.txt"),
+        (["FOLDER", "--buffers", "b.txt"], "--buffers and --values are of one module"),
+        (["FOLDER", "--select", "HV999"], "no code begins with 'HV999'"),
+        (["EMPTY"], "there is no *after_optimizations.txt"),
+        (["JUNK"], "does not begin with HloModule"),
+    ],
+)
+def test_what_cannot_be_read(argv: list[str], said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "empty").mkdir()
+    (folder / "junk").write_bytes(b"nothing\n")
+    there = {"FOLDER": folder, "EMPTY": folder / "empty", "JUNK": folder / "junk"}
+    assert cli.main(["lint", *(str(there.get(word, word)) for word in argv)]) == 2
+    assert said in capsys.readouterr().err
