@@ -65,7 +65,7 @@ def check(
     from hlo_verify.traced import functions, meshes, stages
     from hlo_verify.traced.agreement import check_agreement
     from hlo_verify.traced.arguments import shapes
-    from hlo_verify.traced.distribution import Distribution
+    from hlo_verify.traced.distribution import Distribution, devices_of_meshes
 
     options: dict[str, Any] = {
         "assume": assume,
@@ -85,7 +85,7 @@ def check(
                     "a compiled function alone: pass the function that it was compiled from too, as the first one",
                     Input.USAGE,
                 )
-            return verify(contents, keep=keep, **options)
+            return verify(contents, keep=keep, devices=devices_of_meshes(contents), **options)
         first = functions.Function(function, "the first function")
         second = functions.Function(args[0], "the second function")
         first = functions.alike(first, second)
@@ -99,7 +99,8 @@ def check(
         contents, who = _distributed(second, stage, first, reference)
         logical = functions.contents(first, reference)
     if who is Distribution.XLA:
-        return verify(logical, contents, partition=True, keep=keep, **options)
+        devices = devices_of_meshes(contents)
+        return verify(logical, contents, partition=True, keep=keep, devices=devices, **options)
     if keep is not None:
         _keep(Path(keep), logical, contents)
     report = verify(logical, contents, devices=stages.devices_of(stage), **options)

@@ -74,6 +74,12 @@ FORMS: dict[str, Callable[[], hlo_verify.Report]] = {
 PARTITIONED: dict[str, Callable[[], hlo_verify.Report]] = {
     "annotated": lambda: check(plain, annotated(), X, W),
     "arguments that are distributed": lambda: check(plain, plain, placed(X, SPLIT), placed(W, WHOLE)),
+    "constraints under a mesh": lambda: check(
+        plain, lambda x, w: plain(lax.with_sharding_constraint(x, P("d")), w), X, W, mesh={"d": 4}
+    ),
+    "regions and constraints": lambda: check(
+        plain, lambda x, w: on_devices()(lax.with_sharding_constraint(x, SPLIT), w), X, W
+    ),
     "lowered": lambda: check(plain, annotated().trace(X, W).lower(lowering_platforms=("cpu",)), X, W),
 }
 
@@ -198,6 +204,11 @@ MISTAKES: dict[str, tuple[Callable[[], object], Input, str]] = {
         lambda: check(plain, lambda x, w: on_devices(mesh=jax.make_mesh((4096,), ("d",)))(x, w), X, W),
         Input.NOT_TRACED,
         "cannot be traced: ValueError: .*4096.*mesh=",
+    ),
+    "specs under a mesh without devices": (
+        lambda: check(plain, jax.jit(plain, in_shardings=(P("d"), P())), X, W, mesh={"d": 4}),
+        Input.NOT_TRACED,
+        r"the second function \(plain\) cannot be traced: .*or NamedShardings$",
     ),
     "a mesh that is none": (
         lambda: check(plain, on_devices(mesh=None), X, W, mesh=4),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from hlo_verify import NotProvedError, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -29,3 +32,10 @@ def test_example_succeeds(name: str, tmp_path: Path) -> None:
     done = subprocess.run(COMMANDS[name], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PROVED" in done.stdout
+
+
+def test_the_first_program_of_the_readme_is_refuted() -> None:
+    program = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
+    with pytest.raises(NotProvedError, match="the factor is 1/8 where 1 is expected") as raised:
+        exec(program, {})
+    assert raised.value.report.verdict is Verdict.REFUTED

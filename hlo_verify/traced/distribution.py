@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
 
 _REGION = re.compile(r"\bsdy\.manual_computation\b|@SPMDFullToShardShape\b")
 _STATED = re.compile(r"\bsdy\.sharding(_constraint)?\b|\bsdy\.reshard\b|\bmhlo\.sharding\b|@Sharding\b")
+
+
+_ONE = re.compile(r"\bmhlo\.num_partitions = 1 : i32\b")
+_MESH = re.compile(r"^\s*sdy\.mesh @\S+ = <\[(.*?)\]", re.MULTILINE)
+_SIZE = re.compile(r'"=(\d+)')
 
 
 class Distribution(enum.Enum):
@@ -20,6 +26,15 @@ class Distribution(enum.Enum):
     """Shardings of arguments, results or values, beside manual regions or without any."""
     DONE = "done"
     """XLA has: the module was compiled."""
+
+
+def devices_of_meshes(contents: str | bytes) -> int | None:
+    """For how many devices text of StableHLO is whose meshes alone say it: for an `AbstractMesh` around a function, JAX
+    writes that it is for one. None where the module says it itself, or meshes differ."""
+    if isinstance(contents, bytes) or not _ONE.search(contents):
+        return None
+    sizes = {math.prod(map(int, _SIZE.findall(axes))) for axes in _MESH.findall(contents)} - {1}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def distribution_of(contents: str | bytes, devices: int | None) -> Distribution:

@@ -143,6 +143,8 @@ def _not_traced(function: Function, error: Exception) -> InputError:
     said = " ".join(str(error).split())
     said = said if len(said) <= SAID else said[: SAID - 1] + "…"
     hint = ""
-    if _NO_MESH.search(said):
+    if "PartitionSpec" in said and "in_shardings" in said:
+        hint = "; that takes a mesh of devices that are there (mesh=jax.make_mesh(...)), or NamedShardings"
+    elif _NO_MESH.search(said):
         hint = '; functions that need a mesh around them take mesh=, of devices that need not be there: {"data": 8}'
     return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{hint}", Input.NOT_TRACED)
