@@ -26,6 +26,7 @@ from hlo_verify.equality.opening import opened, without_common_sums, without_nam
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.equality.scalars import is_zero
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.index import expr
@@ -97,7 +98,9 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     decided = settling.settled(p, effort)
     if decided is not p:
         return vanishes(decided, effort, depth)
-    return not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth))
+    if not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)):
+        return True
+    return is_zero(p, effort)
 
 
 def _vanishes_for_each(p: Poly, effort: Effort) -> bool:

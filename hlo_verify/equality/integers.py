@@ -63,7 +63,7 @@ class Together:
 
 
 @once_a_session
-def _context() -> z3.Context:
+def z3_context() -> z3.Context:
     """Z3's own memory, which it may use in one thread at a time; how it answers depends on what is in there."""
     return z3.Context()
 
@@ -73,7 +73,7 @@ class Integers:
 
     def __init__(self, expressions: Iterable[Index], effort: Effort) -> None:
         self.effort = effort
-        self._context = _context()
+        self._context = z3_context()
         self.solver = z3.SolverFor("QF_LIA", ctx=self._context)
         self._limits = effort.limits
         limit(self.solver, self._limits)

@@ -17,7 +17,7 @@ from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINI
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.products import add, expanded, multiply, power, subtract, times
 from hlo_verify.terms.root_laws import without_logarithms
-from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
 
 Arguments = tuple[Poly, ...]
 
@@ -35,6 +35,11 @@ def may_be_none(p: Poly) -> bool:
 def vanishes(p: Poly) -> bool:
     """Whether a term is minus infinity and something else that is no infinity: `-inf + inf` is no number."""
     return _infinite(p) < 0 and not _less_infinity(p).doubt & INFINITE
+
+
+def infinity_is_not_zero(function: Function, args: Arguments) -> Poly | None:
+    """`[a = 0]` of an infinity and something else that is a number."""
+    return ZERO if _infinite(args[0]) and not _less_infinity(args[0]).doubt else None
 
 
 def is_plain(p: Poly) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.exponential_laws import (
     by_cases,
+    infinity_is_not_zero,
     inverse_of_common,
     inverse_of_product,
     is_factor,
@@ -189,6 +190,7 @@ TABLE = (
     Law("absolute value of a product", "abs(k * a * b)", "abs(k) * abs(a) * abs(b)", by=absolute_of_product),
     Law("sign of what has one", "positive(a)", "1", "is_decided(a)", by=decided),
     Law("zero of what is one, or none", "zero(a)", "0", "is_told(a)", by=told),
+    Law("an infinity is not zero", "zero(a - infinity)", "0", by=infinity_is_not_zero),
     Law("positive factor of what is positive", "positive(a * b)", "positive(b)", "a > 0", by=positive_of_product),
     Law("positive factor of what is zero", "zero(a * b)", "zero(b)", "a > 0", by=zero_of_product),
     Law(

@@ -1,0 +1,347 @@
+"""Functions of real numbers that are spelled otherwise: by cases of what is compared, over a common denominator.
+
+    1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))        log(1 + exp(x)) = maximum(x, 0) + log(1 + exp(-abs(x)))
+    tanh(x) = 1 - 2/(exp(2x) + 1)               maximum(a, b) + minimum(a, b) = a + b
+
+A term is 0 if it is in each case that exists: where `t > 0` and where `t <= 0`, a maximum, an absolute value or a
+condition on t is one of its parts. Without these, hyperbolic functions are quotients of exponentials. What logarithms
+add up to is 0 where the product of what they are of is 1, and a sum of quotients of denominators that are not 0 is 0
+where its multiple by these is. Every step is exact, and none is taken with what may be no number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import z3
+
+from hlo_verify.equality.integers import Effort, z3_context
+from hlo_verify.equality.opening import opened
+from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.equality.z3_limits import limit, satisfiable
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.limits import allows
+from hlo_verify.terms import algebra, guards, signs
+from hlo_verify.terms.doubts import INTEGRAL
+from hlo_verify.terms.functions import ABS, EXPONENTIAL, EXTREMA, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, real
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    make_poly,
+    of_atom,
+    value_of,
+)
+
+TANH, SINH, COSH = real("tanh"), real("sinh"), real("cosh")
+CONDITIONS = (MAXIMUM, MINIMUM, ABS, POSITIVE)
+ALGEBRAIC = (*CONDITIONS, INVERSE, LOG, TANH, SINH, COSH)
+
+POINTS = (0.7, -1.3, 0.2)
+"""About these a term is looked at in floats, before it is worked out."""
+
+FAR = 1e-5
+"""What is so much further from 0 than its addends is not worked out."""
+
+
+def is_zero(p: Poly, effort: Effort) -> bool:
+    """Whether a term of real numbers is 0 whatever its atoms are."""
+    if p.doubt or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+        return False
+    p = _unnamed(p)
+    if not allows("question_terms", len(p.items)) or any(_is_far(p, point) for point in POINTS):
+        return False
+    return _holds(p, Region(effort))
+
+
+def _depends_on_place(p: Poly) -> bool:
+    """Whether a term has conditions on where it is: such cases are taken apart before."""
+    return any(isinstance(a, Guard) and not _is_whole(a.form) for mono, _ in p.items for a, _ in mono)
+
+
+def _applied(p: Poly) -> Iterator[Apply]:
+    """The functions in a term, those in their arguments before them."""
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if isinstance(atom, Apply):
+                for arg in atom.args:
+                    yield from _applied(arg)
+                yield atom
+
+
+def _unnamed(p: Poly) -> Poly:
+    """The term with no named terms on its surface, nor on that of functions' arguments."""
+    p = opened(p)
+    images: dict[Atom, Poly] = {}
+    for atom in {a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply)}:
+        args = tuple(map(_unnamed, atom.args))
+        if args != atom.args:
+            images[atom] = apply(atom.function, args)
+    return opened(rebuilt(p, images, {})) if images else p
+
+
+# Cases
+
+
+@dataclass(slots=True)
+class Region:
+    """What is known of terms in a case: those that are positive, and those that are not."""
+
+    effort: Effort
+    known: list[tuple[Poly, bool]] = field(default_factory=list)
+
+    def exists(self, *more: tuple[Poly, bool]) -> bool:
+        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers."""
+        context = z3_context()
+        solver = z3.SolverFor("QF_LRA", ctx=context)
+        limits = self.effort.limits
+        limit(solver, limits)
+        for p, is_positive in (*self.known, *more):
+            total = z3.RealVal(0, context)
+            for mono, c in p.items:
+                value = z3.RealVal(str(Fraction(c)), context)
+                total = total + (value * _variable(mono, context) if mono else value)
+            least = 1 if _is_integer(p) else 0
+            solver.add(total <= 0 if not is_positive else total >= least if least else total > 0)
+        return satisfiable(solver, limits) is not False
+
+    def shows_zero(self, p: Poly) -> bool:
+        """Whether a term is 0 in this case, as neither it nor its opposite can be positive."""
+        if not self.known or any(signs.of_atom(a) & signs.BEYOND for mono, _ in p.items for a, _ in mono):
+            return False
+        return not any(self.exists((algebra.scale(p, sign), True)) for sign in (1, -1))
+
+
+def _is_integer(p: Poly) -> bool:
+    """Whether a term is a sum of integers."""
+    atoms = (a for mono, _ in p.items for a, _ in mono)
+    return all(isinstance(c, int) for _, c in p.items) and all(
+        isinstance(a, Ix) or (isinstance(a, Read) and INTEGRAL.fullmatch(a.tensor.dtype)) for a in atoms
+    )
+
+
+def _variable(mono: Monomial, context: z3.Context) -> z3.ArithRef:
+    return z3.Real("*".join(f"{atom.uid}^{n}" for atom, n in mono), context)
+
+
+def _holds(p: Poly, region: Region) -> bool:
+    if p is ZERO:
+        return True
+    effort = region.effort
+    effort.left -= 1
+    if effort.left <= 0 or not allows("question_terms", len(p.items)):
+        return False
+    condition = next(_conditions(p), None)
+    if condition is None:
+        return _vanishes(p) or region.shows_zero(p)
+    tested = _tested(condition)
+    if isinstance(condition, Apply) and condition.function != POSITIVE:  # where the sides are equal, either will do
+        for is_positive, other in ((True, algebra.scale(tested, -1)), (False, tested)):
+            if not region.exists((other, True)):
+                return _holds(_decided(p, condition, is_positive), region)
+    for is_positive in (True, False):
+        region.known.append((tested, is_positive))
+        holds = not region.exists() or _holds(_decided(p, condition, is_positive), region)
+        region.known.pop()
+        if not holds:
+            return False
+    return True
+
+
+def _conditions(p: Poly) -> Iterator[Apply | Guard]:
+    """What a term is made of that the sign of something decides, the innermost first."""
+    yield from (a for a in _applied(p) if a.function in CONDITIONS)
+    yield from (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and _is_whole(a.form))
+
+
+def _is_whole(e: Index) -> bool:
+    """Whether an index expression is of integers that are what the machine holds as they stand."""
+    for part, _ in e.items:
+        atom = value_of(part).atom if isinstance(part, Opaque) and part.operator == "value" else None
+        if not isinstance(atom, Read) or not INTEGRAL.fullmatch(atom.tensor.dtype) or atom.tensor.bodies:
+            return False
+    return True
+
+
+def _tested(condition: Apply | Guard) -> Poly:
+    """The term whose sign decides what a condition or a function is."""
+    if isinstance(condition, Guard):
+        end = condition.hi if condition.lo is None else condition.lo - 1
+        assert end is not None
+        return algebra.of_index(expr.shift(condition.form, -end))
+    if condition.function in EXTREMA.values():
+        return algebra.subtract(condition.args[0], condition.args[1])
+    return condition.args[0]
+
+
+def _decided(p: Poly, condition: Apply | Guard, is_positive: bool) -> Poly:
+    if isinstance(condition, Guard):
+        if condition.lo is None:
+            return _replaced(p, {condition: ZERO if is_positive else ONE})
+        return _replaced(p, {condition: guards.interval(condition.form, None, condition.hi) if is_positive else ZERO})
+    args = condition.args
+    if condition.function == POSITIVE:
+        there = ONE if is_positive else ZERO
+    elif condition.function == ABS:
+        there = args[0] if is_positive else algebra.scale(args[0], -1)
+    else:
+        chosen = args[0] if is_positive == (condition.function == MAXIMUM) else args[1]
+        there = apply(condition.function, (chosen, *args[2:])) if args[2:] else chosen
+    return _replaced(p, {condition: there})
+
+
+def _replaced(p: Poly, images: dict[Atom, Poly]) -> Poly:
+    """The term with functions replaced, in arguments too, and multiplied out."""
+    return algebra.add(*(algebra.scale(_product(mono, images), c) for mono, c in p.items))
+
+
+def _product(mono: Monomial, images: dict[Atom, Poly]) -> Poly:
+    total = ONE
+    for atom, n in mono:
+        if isinstance(atom, Apply) and atom not in images:
+            args = tuple(_replaced(arg, images) for arg in atom.args)
+            images[atom] = apply(atom.function, args) if args != atom.args else of_atom(atom)
+        total = algebra.expanded(total, _power(images.get(atom, of_atom(atom)), n))
+    return total
+
+
+def _power(p: Poly, n: Number) -> Poly:
+    if not isinstance(n, int) or n < 0 or len(p.items) <= 1:
+        return algebra.power_of(p, n)
+    total = ONE
+    for _ in range(n):
+        total = algebra.expanded(total, p)
+    return total
+
+
+# Logarithms and quotients
+
+
+def _vanishes(p: Poly) -> bool:
+    hyperbolic: dict[Atom, Poly] = {a: _of_exponentials(a) for a in _applied(p) if a.function in (TANH, SINH, COSH)}
+    p = _replaced(p, hyperbolic) if hyperbolic else p
+    rest = _without_logarithms(p)
+    return rest is not None and _is_zero_quotient(rest)
+
+
+def _of_exponentials(a: Apply) -> Poly:
+    up, down = (apply(EXPONENTIAL, (algebra.scale(a.args[0], sign),)) for sign in (1, -1))
+    if a.function == TANH:
+        square = apply(EXPONENTIAL, (algebra.scale(a.args[0], 2),))
+        return algebra.subtract(ONE, algebra.scale(apply(INVERSE, (algebra.add(ONE, square),)), 2))
+    both = algebra.add(up, down) if a.function == COSH else algebra.subtract(up, down)
+    return algebra.scale(both, Fraction(1, 2))
+
+
+def _without_logarithms(p: Poly) -> Poly | None:
+    """What is left of a term without logarithms that add up to 0, each with the same other factors; None where some are
+    left."""
+    groups: dict[Monomial, list[tuple[Poly, Number]]] = {}
+    left: dict[Monomial, Number] = {}
+    for mono, c in p.items:
+        logarithms = [a for a, _ in mono if isinstance(a, Apply) and a.function == LOG]
+        if not logarithms:
+            left[mono] = c
+        elif len(logarithms) > 1 or (logarithms[0], 1) not in mono:
+            return None
+        else:
+            others = tuple(item for item in mono if item[0] is not logarithms[0])
+            groups.setdefault(others, []).append((logarithms[0].args[0], c))
+    for others, added in sorted(groups.items(), key=lambda group: -len(group[0])):
+        beside = [mono for mono in left if all(item in mono for item in others)]
+        rest = algebra.build({tuple(i for i in mono if i not in others): left.pop(mono) for mono in beside})
+        if not _is_one(added, rest):
+            return None
+    return algebra.build(left)
+
+
+def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly) -> bool:
+    """Whether a sum of multiples of logarithms and a rest is 0, as the product of powers is 1."""
+    common = math.lcm(*(Fraction(c).denominator for _, c in added))
+    if signs.of(rest) & signs.BEYOND:
+        return False
+    above, below = apply(EXPONENTIAL, (algebra.scale(rest, common),)), ONE
+    for of, c in added:
+        n = int(c * common)
+        if signs.of(of) != signs.POSITIVE or not allows("question_terms", len(of.items) ** abs(n)):
+            return False
+        if n > 0:
+            above = algebra.expanded(above, _power(of, n))
+        else:
+            below = algebra.expanded(below, _power(of, -n))
+    return _is_zero_quotient(algebra.subtract(above, below))
+
+
+def _is_zero_quotient(p: Poly) -> bool:
+    """Whether a term is 0, multiplied by its denominators, which are not 0 as the term is a number."""
+    while allows("question_terms", len(p.items)):
+        inverses = {a: 0 for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and a.function == INVERSE}
+        if not inverses:
+            break
+        inverse = max(inverses, key=lambda a: a.uid)
+        powers = [next((n for a, n in mono if a is inverse), 0) for mono, _ in p.items]
+        if any(not isinstance(n, int) or n < 0 for n in powers) or signs.of(inverse.args[0]) & signs.ZERO:
+            return False
+        most = max(powers)
+        p = algebra.add(
+            *(
+                algebra.expanded(
+                    make_poly(((tuple(item for item in mono if item[0] is not inverse), c),)),
+                    _power(inverse.args[0], most - n),
+                )
+                for (mono, c), n in zip(p.items, powers, strict=True)
+            )
+        )
+    return p is ZERO
+
+
+# A look in floats
+
+
+def _is_far(p: Poly, point: float) -> bool:
+    """Whether a term is far from 0 where its atoms are numbers about that point; False where that is not told."""
+    try:
+        parts = [float(c) * math.prod(_value(a, point) ** float(n) for a, n in mono) for mono, c in p.items]
+    except (ArithmeticError, ValueError, TypeError):
+        return False
+    return abs(math.fsum(parts)) > FAR * (1 + max(map(abs, parts), default=0))
+
+
+def _value(atom: Atom, point: float) -> float:
+    function = atom.function.name if isinstance(atom, Apply) else ""
+    known = _FLOATS.get(function)
+    if isinstance(atom, Guard):
+        raise ValueError("a condition is 0 or 1")
+    if not isinstance(atom, Apply) or known is None:
+        return point + math.sin(atom.uid)
+    args = [
+        math.fsum(float(c) * math.prod(_value(a, point) ** float(n) for a, n in mono) for mono, c in arg.items)
+        for arg in atom.args
+    ]
+    return float(known(*args))
+
+
+_FLOATS: dict[str, Callable[..., float]] = {
+    "abs": abs,
+    "cosh": math.cosh,
+    "exponential": math.exp,
+    "inverse": lambda x: 1 / x,
+    "log": math.log,
+    "maximum": max,
+    "minimum": min,
+    "positive": lambda x: x > 0,
+    "sinh": math.sinh,
+    "tanh": math.tanh,
+}

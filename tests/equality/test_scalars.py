@@ -1,0 +1,141 @@
+"""Functions of real numbers in other spellings: what is proved of them, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.nn import log_sigmoid, relu, sigmoid, softplus
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed
+
+MESH = AbstractMesh((4,), ("x",))
+Function = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def verdict(reference: Function, local: Function, dtype: str = "float32") -> Verdict:
+    shapes = [jax.ShapeDtypeStruct((8, 3), dtype)] * 2
+    placed = Placed(MESH, (P("x"), P("x")), P("x"), shapes)
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
+
+
+def slope(f: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
+    return jax.grad(lambda x: jnp.sum(f(x)))
+
+
+def cross_entropy(x: jax.Array, y: jax.Array) -> jax.Array:
+    return -(y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x))
+
+
+def shifted(x: jax.Array, y: jax.Array) -> jax.Array:
+    most = jnp.maximum(x, y)
+    return most + jnp.log(jnp.exp(x - most) + jnp.exp(y - most))
+
+
+SAME: dict[str, tuple[Function, Function]] = {
+    "opposite of a logistic": (lambda x, y: 1 - sigmoid(x), lambda x, y: sigmoid(-x)),
+    "logistic by tanh": (lambda x, y: sigmoid(x), lambda x, y: 0.5 * (1 + jnp.tanh(x / 2))),
+    "tanh by a logistic": (lambda x, y: jnp.tanh(x), lambda x, y: 2 * sigmoid(2 * x) - 1),
+    "tanh by exponentials": (
+        lambda x, y: jnp.tanh(x),
+        lambda x, y: (jnp.exp(x) - jnp.exp(-x)) / (jnp.exp(x) + jnp.exp(-x)),
+    ),
+    "slope of a logistic": (lambda x, y: slope(sigmoid)(x), lambda x, y: sigmoid(x) * sigmoid(-x)),
+    "slope of silu": (lambda x, y: slope(jax.nn.silu)(x), lambda x, y: sigmoid(x) * (1 + x * sigmoid(-x))),
+    "softplus": (lambda x, y: softplus(x), lambda x, y: jnp.log1p(jnp.exp(x))),
+    "stable softplus": (lambda x, y: softplus(x), lambda x, y: relu(x) + jnp.log1p(jnp.exp(-jnp.abs(x)))),
+    "softplus both ways": (lambda x, y: softplus(x) - softplus(-x), lambda x, y: x),
+    "slope of softplus": (lambda x, y: slope(softplus)(x), lambda x, y: sigmoid(x)),
+    "logarithm of a logistic": (lambda x, y: log_sigmoid(x), lambda x, y: jnp.log(sigmoid(x))),
+    "logaddexp": (lambda x, y: jnp.logaddexp(x, y), lambda x, y: jnp.log(jnp.exp(x) + jnp.exp(y))),
+    "logaddexp, shifted": (lambda x, y: jnp.logaddexp(x, y), shifted),
+    "logaddexp by softplus": (lambda x, y: jnp.logaddexp(x, y), lambda x, y: x + softplus(y - x)),
+    "cross entropy": (
+        cross_entropy,
+        lambda x, y: jnp.maximum(x, 0) - x * y + jnp.log1p(jnp.exp(-jnp.abs(x))),
+    ),
+    "slope of cross entropy": (
+        lambda x, y: slope(lambda x: cross_entropy(x, y))(x),
+        lambda x, y: sigmoid(x) - y,
+    ),
+    "softmax of two": (lambda x, y: jax.nn.softmax(jnp.stack([x, y]), 0)[0], lambda x, y: sigmoid(x - y)),
+    "greater and less": (lambda x, y: x + y, lambda x, y: jnp.maximum(x, y) + jnp.minimum(x, y)),
+    "product of greater and less": (lambda x, y: x * y, lambda x, y: jnp.maximum(x, y) * jnp.minimum(x, y)),
+    "distance": (lambda x, y: jnp.abs(x - y), lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y)),
+    "greater by distance": (lambda x, y: jnp.maximum(x, y), lambda x, y: (x + y + jnp.abs(x - y)) / 2),
+    "greater by relu": (lambda x, y: jnp.maximum(x, y), lambda x, y: x + relu(y - x)),
+    "bounds in any order": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jnp.maximum(jnp.minimum(x, 1), -1)),
+    "bounds by relu": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: relu(x + 1) - relu(x - 1) - 1),
+    "bounds by choice": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jax.nn.hard_tanh(x)),
+}
+
+OTHER: dict[str, tuple[Function, Function]] = {
+    "logistic of the opposite": (lambda x, y: 1 - sigmoid(x), lambda x, y: sigmoid(x)),
+    "logistic by tanh of all": (lambda x, y: sigmoid(x), lambda x, y: 0.5 * (1 + jnp.tanh(x))),
+    "half of tanh": (lambda x, y: jnp.tanh(x), lambda x, y: (jnp.exp(x) - 1) / (jnp.exp(x) + 1)),
+    "slope": (lambda x, y: slope(sigmoid)(x), lambda x, y: sigmoid(x) * (1 + sigmoid(x))),
+    "softplus of the opposite": (lambda x, y: softplus(x), lambda x, y: jnp.log1p(jnp.exp(-x))),
+    "softplus of a distance": (lambda x, y: softplus(x), lambda x, y: relu(x) + jnp.log1p(jnp.exp(jnp.abs(x)))),
+    "softplus without its greater": (lambda x, y: softplus(x), lambda x, y: jnp.log1p(jnp.exp(-jnp.abs(x)))),
+    "logaddexp of one": (lambda x, y: jnp.logaddexp(x, y), lambda x, y: y + softplus(y - x)),
+    "entropy of the other label": (cross_entropy, lambda x, y: cross_entropy(x, 1 - y)),
+    "half a logarithm": (lambda x, y: softplus(x), lambda x, y: jnp.log1p(jnp.exp(2 * x)) / 2),
+    "greater twice": (lambda x, y: x + y, lambda x, y: jnp.maximum(x, y) + jnp.maximum(x, y)),
+    "difference": (lambda x, y: jnp.abs(x - y), lambda x, y: x - y),
+    "other bounds": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jnp.maximum(jnp.minimum(x, 1), 0)),
+    "bounds by relu, shifted": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: relu(x + 1) - relu(x - 1)),
+    "equal at one point alone": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x == y, x, x + y)),
+    "a small part": (lambda x, y: jnp.tanh(x), lambda x, y: 2 * sigmoid(2 * x) - 1 + 1e-7 * y),
+}
+
+
+def values(f: Function) -> np.ndarray:
+    x, y = np.random.default_rng(0).standard_normal((2, 8, 3))
+    y[0] = x[0]
+    with jax.enable_x64(True):
+        return np.asarray(f(jnp.asarray(x), jnp.asarray(y)))
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_another_spelling_is_proved(name: str) -> None:
+    reference, local = SAME[name]
+    np.testing.assert_allclose(values(reference), values(local), atol=1e-6)
+    assert verdict(reference, local) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_another_function_is_not(name: str) -> None:
+    reference, local = OTHER[name]
+    assert np.abs(values(reference) - values(local)).max() > 1e-9
+    assert verdict(reference, local) is not Verdict.PROVED
+
+
+INTEGERS: dict[str, tuple[Function, Function]] = {
+    "greater": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x > y, x, y)),
+    "less": (lambda x, y: jnp.minimum(x, y), lambda x, y: jnp.where(x < y, x, y)),
+    "less, or equal": (lambda x, y: jnp.minimum(x, y), lambda x, y: jnp.where(x <= y, x, y)),
+    "greater and less": (lambda x, y: x + y, lambda x, y: jnp.maximum(x, y) + jnp.minimum(x, y)),
+    "other": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x < y, x, y)),
+    "other, next to it": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x > y + 1, x, y)),
+    "other by a sign that wraps": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x - y > 0, x, y)),
+    "other by a distance that wraps": (lambda x, y: jnp.abs(x - y), lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y)),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers(name: str) -> None:
+    assert (verdict(*INTEGERS[name], dtype="int32") is Verdict.PROVED) is not name.startswith("other")
+
+
+def test_what_may_be_no_number_is_left_alone() -> None:
+    """`1/x - 1/x` over a common denominator is 0, and no number for 0."""
+    assert verdict(lambda x, y: y + relu(x), lambda x, y: y + relu(x) + (1 / x - 1 / x)) is not Verdict.PROVED
+    found = verdict(lambda x, y: relu(x), lambda x, y: relu(x) * ((1 / x + 1 / y) * x * y - x - y + 1))
+    assert found is not Verdict.PROVED
