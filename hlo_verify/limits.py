@@ -69,6 +69,8 @@ class Limits:
     """Steps of comparisons for what loops carry, all together: a guess that holds is seen at once."""
     reading_steps: int = 1000
     """Steps of comparisons of results where loops are read in another way: equal sums are seen at once."""
+    reading_network_steps: int = 15_000
+    """Steps of comparing them as sums of products there, in each way: a second."""
     written_out_operations: int = 4000
     """Operations in iterations that are written out of loops of both modules, where the modules are not equal as they
     are: a second or two."""

@@ -297,6 +297,7 @@ class OtherReadings:
         if outcome is None:
             outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
             outcome.stages.effort.left = min(outcome.stages.effort.left, self.session.limits.reading_steps)
+            outcome.stages.network.left = min(outcome.stages.network.left, self.session.limits.reading_network_steps)
             self._outcomes[reading] = outcome
         if may_hang(outcome.unsupported) is not None:
             return False
