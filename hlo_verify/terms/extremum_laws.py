@@ -8,8 +8,10 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import doubts
+from hlo_verify.program.preconditions import Values
+from hlo_verify.terms import assumed_bounds, doubts
 from hlo_verify.terms.addition import of_index, scale
+from hlo_verify.terms.assumed_bounds import are_never_above
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
@@ -102,14 +104,24 @@ def _infinite(p: Poly) -> Number:
 
 
 def _not_exceeded(function: Function, terms: list[Poly]) -> list[Poly]:
-    """The terms without integers that are never beyond another one, whatever their values are."""
+    """The terms without those that are never beyond another one, whatever their values are: integers, and floats of
+    which the user says where they lie."""
     ranges = {p: e for p in terms if (e := _integer(p)) is not None}
     kept = list(terms)
     for p, e in ranges.items():
         others = [ranges[q] for q in kept if q is not p and q in ranges]
         if any(other.lo >= e.hi if function == MAXIMUM else other.hi <= e.lo for other in others):
             kept.remove(p)
+    known = {p: values for p in kept if (values := assumed_bounds.of_sum(p)) is not None}
+    for p, values in known.items() if len(known) > 1 else ():
+        others_known = (known[q] for q in kept if q is not p and q in known)
+        if any(are_never_above(*_ordered(function, values, other)) for other in others_known):
+            kept.remove(p)
     return kept
+
+
+def _ordered(function: Function, values: Values, other: Values) -> tuple[Values, Values]:
+    return (values, other) if function == MAXIMUM else (other, values)
 
 
 def _bounded(function: Function, p: Poly, k: Number) -> Poly | None:

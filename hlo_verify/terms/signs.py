@@ -12,6 +12,7 @@ import numpy as np
 
 from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
+from hlo_verify.terms import assumed_bounds
 
 if TYPE_CHECKING:
     from hlo_verify.program.preconditions import Values
@@ -87,6 +88,9 @@ def _is_infinite(p: Poly) -> bool:
 
 def _found(p: Poly) -> int:
     """Case by case where there are conditions, so that of `c*a + (1-c)*b` it is the signs of a and of b."""
+    known = assumed_bounds.of_sum(p)
+    if known is not None:
+        return _of_values(known)
     if len(p.items) > 1 and any(atom.boolean for mono, _ in p.items for atom, _ in mono):
         from hlo_verify.terms.conditions import Conditions  # made of terms
 

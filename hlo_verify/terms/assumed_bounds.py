@@ -1,0 +1,54 @@
+"""The numbers that a sum of multiples of arguments' elements may be, by what the user says of these: `1 - x` for an x
+in [0, 1) is positive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hlo_verify.program.element_types import is_float
+from hlo_verify.program.preconditions import Values
+
+if TYPE_CHECKING:
+    from hlo_verify.terms.term import Monomial, Number, Poly
+
+
+def of_sum(p: Poly) -> Values | None:
+    """The values of a sum of multiples of such floats and a constant; None of anything else."""
+    total = Values(0, 0)
+    for mono, c in p.items:
+        part = _of_product(mono)
+        if part is None:
+            return None
+        total = _added(total, _scaled(part, c))
+    return total
+
+
+def _of_product(mono: Monomial) -> Values | None:
+    from hlo_verify.terms.term import Read
+
+    if not mono:
+        return Values(1, 1)
+    (atom, power), *others = mono
+    if others or power != 1 or not isinstance(atom, Read) or not is_float(atom.tensor.dtype):
+        return None
+    return atom.tensor.assumed
+
+
+def are_never_above(lower: Values, upper: Values) -> bool:
+    """Whether no number of the first is above any of the second."""
+    return lower.greatest is not None and upper.least is not None and lower.greatest <= upper.least
+
+
+def _scaled(values: Values, c: Number) -> Values:
+    ends = [None if bound is None else bound * c for bound in (values.least, values.greatest)]
+    if c > 0:
+        return Values(ends[0], ends[1], values.excluded)
+    return Values(ends[1], ends[0], (values.excluded[1], values.excluded[0]))
+
+
+def _added(a: Values, b: Values) -> Values:
+    """The sums of one of each; an end is excluded where it is of either."""
+    least = None if a.least is None or b.least is None else a.least + b.least
+    greatest = None if a.greatest is None or b.greatest is None else a.greatest + b.greatest
+    excluded = (a.excluded[0] or b.excluded[0], a.excluded[1] or b.excluded[1])
+    return Values(least, greatest, excluded)

@@ -1,0 +1,68 @@
+"""What is known of sums of floats of which the user says where they lie, against numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from hlo_verify.program.preconditions import Values
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, assumed_bounds, signs
+from hlo_verify.terms.assumed_bounds import are_never_above
+from hlo_verify.terms.functions import MAXIMUM, MINIMUM
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import Poly, number, tensor
+
+RANGES = [
+    Values(0, None, (True, False)),
+    Values(0),
+    Values(None, -1),
+    Values(Fraction(-1, 2), 1, (False, True)),
+    Values(0, 1, (True, False)),
+]
+FAR = 7
+
+
+def _samples(values: Values) -> list[Fraction]:
+    steps = [Fraction(n, 8) for n in range(-8 * FAR, 8 * FAR + 1)]
+    return [x for x in steps if values.admits(float(x), float(x))]
+
+
+def _read(values: Values | None) -> Poly:
+    return algebra.read(tensor("argument", "x", "f32", (), assumed=values), ())
+
+
+@pytest.mark.parametrize(("one", "other"), [*product(RANGES, RANGES)])
+@pytest.mark.parametrize(("a", "b", "c"), [(1, 1, 0), (2, -3, 1), (-1, Fraction(1, 2), Fraction(-1, 2))])
+def test_all_sums_lie_within(one: Values, other: Values, a: int, b: int | Fraction, c: int | Fraction) -> None:
+    with Session().on():
+        p = algebra.add(algebra.scale(_read(one), a), algebra.scale(_read(other), b), number(c))
+        known = assumed_bounds.of_sum(p)
+        found = {a * x + b * y + c for x in _samples(one) for y in _samples(other)}
+        assert known is not None
+        assert all(known.admits(float(n), float(n)) for n in found)
+        some = {(n > 0) - (n < 0) for n in found}
+        said = signs.of(p)
+        assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
+
+
+def test_nothing_is_known_of_others() -> None:
+    with Session().on():
+        x = _read(Values(0))
+        assert assumed_bounds.of_sum(_read(None)) is None
+        assert assumed_bounds.of_sum(algebra.multiply(x, x)) is None
+        assert assumed_bounds.of_sum(algebra.add(x, _read(None))) is None
+
+
+@pytest.mark.parametrize(("one", "other"), [*product(RANGES, RANGES)])
+def test_the_greater_of_two(one: Values, other: Values) -> None:
+    """An extremum leaves out what is never beyond the other, and nothing else."""
+    with Session().on():
+        x, y = _read(one), _read(other)
+        below = max(_samples(one)) <= min(_samples(other)) and other.least is not None and one.greatest is not None
+        above = max(_samples(other)) <= min(_samples(one)) and one.least is not None and other.greatest is not None
+        assert (apply(MAXIMUM, (x, y)) in (x, y)) == (below or above)
+        assert (apply(MINIMUM, (x, y)) is x) == below
+        assert are_never_above(one, other) == below
