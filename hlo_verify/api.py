@@ -195,6 +195,7 @@ def _verify_one(
     asked.session.phase = "XLA partitioned the module"
     with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load.load import load  # takes a second, and XLA works meanwhile
+        from hlo_verify.passes.read.decompositions import lacking
 
         try:
             whole = load(contents, devices=devices)
@@ -211,6 +212,9 @@ def _verify_one(
         if keep is not None:
             _keep(files[0], made, Path(keep))
         annotated, parts = load(made.annotated), load(made.partitioned)
+        left_out = lacking(whole, annotated)
+        if left_out:
+            whole = load(contents, devices=devices, written_out=left_out)
     whole = whole if given is None else given.apply(whole)
     from hlo_verify.xla.left_open import completed
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 from hlo_verify.index import expr
 from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
 from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
@@ -10,6 +13,31 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.term import number
 
 
+def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
+    """The rule, but of two numbers the number that a machine makes of them; not of shifts by the width or more."""
+
+    def decorated(rule: Rule) -> Rule:
+        def known(op: Op, args: list[Value], context: Context) -> list[Value]:
+            a, b = args[0].term.constant, args[1].term.constant
+            dtype = op.types[0].dtype
+            if dtype == "i1" or not isinstance(a, int) or not isinstance(b, int):
+                return rule(op, args, context)
+            lo, hi = integer_range(dtype)
+            a, b = ((c - lo) % (hi - lo + 1) + lo for c in (a, b))
+            if "shift" in op.name and not 0 <= b < _bits(op):
+                return rule(op, args, context)
+            if op.name == "shift_right_logical":
+                a %= hi - lo + 1
+            elif op.name == "shift_right_arithmetic" and lo == 0 and a > hi // 2:
+                a -= hi + 1  # the sign bit is copied, of what has no sign too
+            return result(op, number((function(a, b) - lo) % (hi - lo + 1) + lo))
+
+        return known
+
+    return decorated
+
+
+@_of_numbers(operator.and_)
 def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, product(args[0].term, args[1].term, "i1"))
@@ -21,12 +49,14 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
     return uninterpreted(op, args)
 
 
+@_of_numbers(operator.or_)
 def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, disjunction(args[0].term, args[1].term))
     return uninterpreted(op, args)
 
 
+@_of_numbers(operator.xor)
 def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         a, b = (v.term for v in args)
@@ -41,6 +71,7 @@ def _not(op: Op, args: list[Value], context: Context) -> list[Value]:
     return result(op, algebra.subtract(number(-1), args[0].term))  # modulo 2^n
 
 
+@_of_numbers(operator.lshift)
 def _shift_left(op: Op, args: list[Value], context: Context) -> list[Value]:
     by = as_index(args[1])
     if not by.items and 0 <= by.const < _bits(op):
@@ -64,7 +95,7 @@ def _shift_right(signed: bool) -> Rule:
             return result(op, algebra.of_index(expr.floor_div(e, 1 << by.const)))
         return uninterpreted(op, args)
 
-    return rule
+    return _of_numbers(operator.rshift)(rule)
 
 
 RULES: dict[str, Rule] = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -26,6 +30,7 @@ from hlo_verify.terms.functions import (
     EQUAL,
     EQUAL_COMPLEX,
     EQUAL_IN_TOTAL,
+    INFINITY,
     IS_ZERO,
     LESS_IN_TOTAL,
     LESS_OR_EQUAL,
@@ -34,7 +39,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
 from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly
 
 
 def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -88,6 +93,9 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
     or equal: the one is the other's opposite for numbers alone.
     """
+    known = _known(a), _known(b)
+    if known[0] is not None and known[1] is not None:
+        return ONE if _COMPARED[direction](*known) else ZERO
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
         return apply(LESS_OR_EQUAL, (a, b))
     if direction == "LE" and (a.doubt | b.doubt):
@@ -99,6 +107,23 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     else:
         test = apply(IS_ZERO, (algebra.subtract(a, b),))
     return algebra.logical_not(test) if direction in ("LE", "NE") else test
+
+
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "GT": operator.gt,
+    "LE": operator.le,
+    "EQ": operator.eq,
+    "NE": operator.ne,
+}
+
+
+def _known(p: Poly) -> Number | float | None:
+    """A number that a program writes, or an infinity."""
+    if p.constant is not None or len(p.items) != 1:
+        return p.constant
+    (mono, c), atom = p.items[0], p.items[0][0][0][0]
+    is_infinity = len(mono) == 1 and mono[0][1] == 1 and isinstance(atom, Apply) and atom.function == INFINITY
+    return math.copysign(math.inf, c) if is_infinity else None
 
 
 def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:

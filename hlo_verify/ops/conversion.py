@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -33,7 +36,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.functions import COMPLEX, IS_ZERO, truncate, typed
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Poly, make_poly, number
+from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Number, Poly, make_poly, number
 
 
 def is_complex(dtype: str) -> bool:
@@ -85,7 +88,8 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         raise UnsupportedError(f"bitcast_convert of {old} to {new}", Unsupported.ELEMENT_TYPE)
     made = {} if is_integer(old) else made_by(op)
     if wide == narrow:
-        return result(op, _of_bits(old, new, [source.term], made))
+        known = None if made else _number_of_bits(source.term.constant, old, new)
+        return result(op, _of_bits(old, new, [source.term], made) if known is None else number(known))
     rank = min(type_.rank, len(source.shape))
     outer = list(positions(type_.shape[:rank]))
     if wide < narrow:
@@ -99,6 +103,22 @@ def _bitcast_convert(op: Op, args: list[Value], context: Context) -> list[Value]
         for n in range(type_.shape[-1])
     ]
     return result(op, algebra.add(*chosen))
+
+
+def _number_of_bits(source: Number | None, old: str, new: str) -> Number | None:
+    """What a number's bits are in another type. None where its format does not hold it, or what they are is no number,
+    or it is zero, whose sign is not known."""
+    if source is None or is_integer(old) == is_integer(new):
+        return None
+    if is_integer(old):
+        lo, hi = integer_range(old)
+        made = np.array((source - lo) % (hi - lo + 1) + lo, DTYPES[old]).view(DTYPES[new])
+        exact = float(made)
+        return Fraction(exact) if math.isfinite(exact) and exact else None
+    there = np.array(float(source), DTYPES[old])
+    if not source or Fraction(float(source)) != source or float(there) != float(source):
+        return None
+    return int(there.view(DTYPES[new]))
 
 
 def _of_bits(old: str, new: str, parts: list[Poly], which: Mapping[str, str | int]) -> Poly:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from hlo_verify.passes.load.conversion import ConversionError
 from hlo_verify.passes.read import (
     all_to_all_groups,
     bitcasts,
+    decompositions,
     expand,
     fields,
     kernel_layouts,
@@ -54,12 +56,15 @@ class Source:
 
 
 @deeply
-def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
+def load(
+    source: str | bytes | Path, *, devices: int | None = None, written_out: Collection[str] = frozenset()
+) -> Module:
     """The module in a file, or in text or bytes given directly.
 
     A `str` is text where it has several lines, else a path. `devices` is the number of
-    devices (partitions times replicas), for a module that does not say it. Raises `InputError` for everything that
-    cannot be read, with what is wrong, where, and what to do.
+    devices (partitions times replicas), for a module that does not say it. Functions that are to be `written_out`
+    (`read.decompositions`) are. Raises `InputError` for everything that cannot be read, with what is wrong, where, and
+    what to do.
     """
     path = ""
     if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source):
@@ -70,6 +75,8 @@ def load(source: str | bytes | Path, *, devices: int | None = None) -> Module:
     try:
         with seldom_collecting():
             found = read(contents)
+            if written_out:
+                found = replace(found, notes=(*found.notes, *decompositions.write_out(found.module, written_out)))
             return build(found, canonicalize(found.module, path), devices, path)
     except InputError as error:
         if not path:
