@@ -67,15 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
         "StableHLO text or bytecode, portable or jax.export artifacts, HLO text or serialized HloModuleProtos, plain "
         "or gzipped",
     )
-    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
-    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
-    add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
-    add(
-        "--frames",
-        choices=("own", "all"),
-        default="own",
-        help="of a source line, show the one that is your own, or the frames of libraries too (default: own)",
-    )
+    _add_what_is_printed(parser)
     add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
     add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
@@ -109,6 +101,19 @@ def make_parser() -> argparse.ArgumentParser:
     add("--traceback", action="store_true", help="show where an internal error happened")
     add("--version", action=_Version, nargs=0, help="show the version and exit")
     return parser
+
+
+def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
+    add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
+    add(
+        "--frames",
+        choices=("own", "all"),
+        default="own",
+        help="of a source line, show the one that is your own, or the frames of libraries too (default: own)",
+    )
 
 
 def complain(said: Diagnostic, status: int) -> int:
