@@ -58,12 +58,17 @@ FAR = 1e-5
 
 def is_zero(p: Poly, effort: Effort) -> bool:
     """Whether a term of real numbers is 0 whatever its atoms are."""
-    if p.doubt or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+    if _may_be_none(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
         return False
     p = _unnamed(p)
-    if not allows("question_terms", len(p.items)) or any(_is_far(p, point) for point in POINTS):
+    if _may_be_none(p) or not allows("question_terms", len(p.items)) or any(_is_far(p, point) for point in POINTS):
         return False
     return _holds(p, Region(effort))
+
+
+def _may_be_none(p: Poly) -> bool:
+    """Whether a term, or what it compares, may be no number: a truth value of it is one, and hides that."""
+    return bool(p.doubt) or any(arg.doubt for a in _applied(p) for arg in a.args)
 
 
 def _depends_on_place(p: Poly) -> bool:

@@ -139,3 +139,29 @@ def test_what_may_be_no_number_is_left_alone() -> None:
     assert verdict(lambda x, y: y + relu(x), lambda x, y: y + relu(x) + (1 / x - 1 / x)) is not Verdict.PROVED
     found = verdict(lambda x, y: relu(x), lambda x, y: relu(x) * ((1 / x + 1 / y) * x * y - x - y + 1))
     assert found is not Verdict.PROVED
+
+
+MAY_BE_NONE: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "logarithm": jnp.log,
+    "root": jnp.sqrt,
+    "inverse root": jax.lax.rsqrt,
+    "difference of logarithms": lambda x: jnp.log(x) - jnp.log(x + 1),
+}
+
+DECIDED: dict[str, Callable[[jax.Array, jax.Array], jax.Array]] = {
+    "above 0 or below 1": lambda t, y: (t > 0) | (t < 1),
+    "above y or below more": lambda t, y: (t > y) | (t < y + 1),
+    "a distance and more": lambda t, y: jnp.abs(t) + 1 > 0,
+}
+
+
+@pytest.mark.parametrize("name", MAY_BE_NONE)
+@pytest.mark.parametrize("decided", DECIDED)
+def test_a_comparison_of_what_may_be_no_number_is_not_told_by_cases(name: str, decided: str) -> None:
+    """Each of these holds for all numbers, and for no NaN."""
+
+    def local(of: Callable[[jax.Array], jax.Array]) -> Function:
+        return lambda x, y: jnp.where(DECIDED[decided](of(x), y), y, -y)
+
+    assert verdict(lambda x, y: y, local(MAY_BE_NONE[name])) is not Verdict.PROVED
+    assert verdict(lambda x, y: y, local(lambda x: x)) is Verdict.PROVED
