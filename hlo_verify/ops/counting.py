@@ -17,6 +17,12 @@ from hlo_verify.terms.term import Guard, Poly, tensor
 
 _UNCOUNTED = 1 << 30
 
+ENDLESS = "a loop that never ends"
+OF_UNKNOWN_COUNT = "a loop whose number of iterations is not known"
+OVERFLOWS = "a loop counter that overflows"
+MAY_NOT_END = frozenset((OF_UNKNOWN_COUNT, OVERFLOWS))
+"""Why a loop is not understood of which nothing shows that it ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -67,12 +73,11 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
         )
     if trips is None:
-        unknown_count = UnsupportedError("a loop whose number of iterations is not known", Unsupported.LOOP)
         if test.term.constant is not None:
-            raise unknown_count
-        return Shape(_UNCOUNTED, frozenset(invariant), {}, unknown_count)
+            raise UnsupportedError(ENDLESS, Unsupported.LOOP)
+        return Shape(_UNCOUNTED, frozenset(invariant), {}, UnsupportedError(OF_UNKNOWN_COUNT, Unsupported.LOOP))
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
-        raise UnsupportedError("a loop counter that overflows", Unsupported.LOOP)
+        raise UnsupportedError(OVERFLOWS, Unsupported.LOOP)
     return Shape(trips, frozenset(invariant), counters)
 
 

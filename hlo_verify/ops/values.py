@@ -152,7 +152,7 @@ class Context:
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another, and in every iteration."""
-        key = f"{op.name} at {op.location}: {code.value}"
+        key = f"{op.name} at {op.location}: {code.value}, {reason}"
         said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
         self.unsupported.setdefault(key, said)
         values = []

@@ -14,6 +14,7 @@ from itertools import chain
 from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.counting import ENDLESS, MAY_NOT_END
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.effects import unless_effects_differ
@@ -40,6 +41,8 @@ ASSUMPTIONS = (
     "arguments are numbers, and the logical module divides by no zero (and the like) on the way to a result",
     "reducers are applied in any order",
 )
+
+LOOPS_END = "loops end on which no result hangs, also where nothing shows how often they go round"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def report_of(logical: Module, outcome: Outcome, results: list[Result], devices:
     return Report(
         logical.name,
         tuple(results if hang is None else (_unless_it_hangs(result, hang) for result in results)),
-        ASSUMPTIONS,
+        _assumptions(outcome.unsupported),
         devices,
         time.perf_counter() - started,
         stages=_stages(outcome.stages),
@@ -120,9 +123,17 @@ def _laws() -> tuple[LawUse, ...]:
     return tuple(LawUse(name, SAID[name], times) for name, times in counts().items())
 
 
+def _assumptions(unsupported: Iterable[Diagnostic]) -> tuple[str, ...]:
+    """What a proof leans on: that loops end, where one is left of which nothing else is known."""
+    leaves_loops = any(said.message in MAY_NOT_END for said in unsupported)
+    return (*ASSUMPTIONS, LOOPS_END) if leaves_loops else ASSUMPTIONS
+
+
 def may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
-    """Where devices may wait for others that never arrive. A program that hangs gives none of its results."""
-    return next((said for said in unsupported if said.code is Unsupported.BRANCH), None)
+    """Where devices may wait for others that never arrive, or a loop never ends. A program that hangs gives none of its
+    results."""
+    hangs = (said for said in unsupported if said.code is Unsupported.BRANCH or said.message == ENDLESS)
+    return next(hangs, None)
 
 
 def _unless_it_hangs(result: Result, hang: Diagnostic) -> Result:
@@ -218,7 +229,7 @@ def _prove_repeated(
     return Report(
         logical.name,
         tuple(results),
-        ASSUMPTIONS,
+        _assumptions(both.unsupported),
         devices,
         0.0,
         stages=tuple(once.stages),

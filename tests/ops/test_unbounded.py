@@ -10,8 +10,12 @@ import pytest
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
+import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.passes.prove.prove import LOOPS_END
+from hlo_verify.report import Report
 from tests.ops.test_matching import COLUMNS, ROWS, Function, regional, verdict
+from tests.support.pairs import REPLICATED, module, on
 
 State = tuple[jax.Array, jax.Array]
 
@@ -128,3 +132,78 @@ def test_what_is_counted_in_another_type(dtype: str) -> None:
 
     pair = counted("int32"), regional(counted(dtype), P(), P())
     assert verdict(*pair, (4,)) is (Verdict.PROVED if dtype == "int32" else Verdict.UNKNOWN)
+
+
+TYPE = "tensor<4xi32>"
+
+
+def _loop(condition: str, step: int = 1, dtype: str = "i8", line: str = "") -> str:
+    """A loop of which nothing is used, that goes on under a condition."""
+    return f"""
+    %zero{line} = stablehlo.constant dense<0> : tensor<{dtype}>
+    %w{line}:2 = stablehlo.while(%i = %zero{line}, %z = %a) : tensor<{dtype}>, {TYPE}
+    cond {{
+      {condition}
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %one = stablehlo.constant dense<{step}> : tensor<{dtype}>
+      %j = stablehlo.add %i, %one : tensor<{dtype}>
+      %s = stablehlo.add %z, %a : {TYPE}
+      %z1 = stablehlo.popcnt %s : {TYPE}
+      stablehlo.return %j, %z1 : tensor<{dtype}>, {TYPE}
+    }} loc("model.py":7:1)"""
+
+
+def _until(most: int, direction: str = "LT", dtype: str = "i8") -> str:
+    return f"""%n = stablehlo.constant dense<{most}> : tensor<{dtype}>
+      %p = stablehlo.compare {direction}, %i, %n : (tensor<{dtype}>, tensor<{dtype}>) -> tensor<i1>"""
+
+
+OF_DATA = f"""%first = stablehlo.slice %z [0:1] : ({TYPE}) -> tensor<1xi32>
+      %value = stablehlo.reshape %first : (tensor<1xi32>) -> tensor<i32>
+      %five = stablehlo.constant dense<5> : tensor<i32>
+      %p = stablehlo.compare LT, %value, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>"""
+FOR_EVER = "%p = stablehlo.constant dense<true> : tensor<i1>"
+PLAIN = f"\n    %y = stablehlo.negate %a : {TYPE}\n    return %y : {TYPE}"
+
+
+def _report(logical: str, partitioned: str) -> Report:
+    where = f"{TYPE} {on(REPLICATED)}"
+    whole, local = (
+        module(f"%a: {where}", where, logical, devices=2),
+        module(f"%a: {TYPE}", TYPE, partitioned, devices=2),
+    )
+    return hlo_verify.verify(whole, local, refute=False)
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_assumed"),
+    [
+        pytest.param(_loop(_until(100)), False, id="so many turns"),
+        pytest.param(_loop(_until(1000, dtype="i32"), dtype="i32"), False, id="more turns than are written out"),
+        pytest.param(_loop(OF_DATA), True, id="data"),
+        pytest.param(_loop(_until(126, "LE"), step=3), True, id="a counter that overflows"),
+        pytest.param(
+            _loop(_until(1000, dtype="i32"), dtype="i32", line="1") + _loop(OF_DATA, line="2"),
+            True,
+            id="two loops of one line",
+        ),
+    ],
+)
+def test_that_a_loop_ends_on_which_nothing_hangs_is_an_assumption(loop: str, is_assumed: bool) -> None:
+    report = _report(PLAIN, loop + PLAIN)
+    assert report.verdict is Verdict.PROVED
+    assert (LOOPS_END in report.assumptions) == is_assumed
+
+
+def test_a_loop_that_both_modules_have_ends_in_both_or_in_neither() -> None:
+    both = _loop(OF_DATA) + f"\n    return %w#1 : {TYPE}"
+    report = _report(both, both)
+    assert report.verdict is Verdict.PROVED and LOOPS_END not in report.assumptions
+
+
+@pytest.mark.parametrize("condition", [FOR_EVER, _until(127, "LE")])
+def test_what_never_ends_gives_no_result(condition: str) -> None:
+    (result,) = _report(PLAIN, _loop(condition) + PLAIN).results
+    assert result.verdict is Verdict.UNKNOWN
+    assert "may hang at while: a loop that never ends" in result.reason
