@@ -61,11 +61,8 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             start, step = counters[k]
             at = expr.shift(expr.scale(expr.of_var(t), step), start)
             values.append(Value(value.type, algebra.of_index(at)))
-        elif k in invariant:
-            values.append(value)
         else:
-            unknown = tensor("opaque", f"carried {k}", value.type.dtype, value.shape)
-            values.append(Value(value.type, algebra.read(unknown, positions(value.shape))))
+            values.append(value if k in invariant else _anything(k, value.type))
     (test,) = context.run(condition, values, context)
     trips = _count(test.term, t)
     if trips is None and any(map(communicates, op.regions)) and _may_end_apart(op, args, context):
@@ -74,11 +71,19 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
         )
     if trips is None:
         if test.term.constant is not None:
-            raise UnsupportedError(ENDLESS, Unsupported.LOOP)
+            whatever = [_anything(k, value.type) if k in counters else value for k, value in enumerate(values)]
+            (test,) = context.run(condition, whatever, replace(context, observe=None, unsupported={}))
+            raise UnsupportedError(OVERFLOWS if test.term.constant is None else ENDLESS, Unsupported.LOOP)
         return Shape(_UNCOUNTED, frozenset(invariant), {}, UnsupportedError(OF_UNKNOWN_COUNT, Unsupported.LOOP))
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
         raise UnsupportedError(OVERFLOWS, Unsupported.LOOP)
     return Shape(trips, frozenset(invariant), counters)
+
+
+def _anything(k: int, type_: TensorType) -> Value:
+    """Any value of a component."""
+    unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
+    return Value(type_, algebra.read(unknown, positions(type_.shape)))
 
 
 def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
