@@ -71,8 +71,8 @@ class Refuter:
     def differing(self, results: Collection[int]) -> set[int]:
         """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
         limits = self.search.session.limits
-        found = self.search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
-        found = found or self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+        found = self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+        found = found or self.search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
         if not found:
             return found
         self._start()
