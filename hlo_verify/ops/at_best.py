@@ -20,6 +20,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.ops.attaining import least_index_of_best
 from hlo_verify.ops.best import Pair, Types, best_value, index_of_best, is_from_the_worst, one_index
 from hlo_verify.ops.bounds import within
+from hlo_verify.ops.permutations import unpermuted
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_integer
@@ -41,6 +42,7 @@ def at_best(p: Poly) -> Poly:
 
 def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -> Poly:
     """The reduction of a term over variables, where that may be how a program looks for the best of parts."""
+    bound, term = unpermuted(bound, term)
     best = least_index_of_best(bound, term, dtype) if reducer == "min" and is_integer(dtype) else None
     reduced = reduce_terms(reducer, bound, term) if best is None else best
     return at_best(reduced) if reducer == "sum" else reduced
@@ -109,10 +111,10 @@ def _numbering(bound: Sequence[Var], index: Index) -> tuple[Var, dict[Var, Index
 
 
 def _elsewhere(p: Poly, best: Read, w: Var) -> Poly | None:
-    """The term at another place than that of the best element; None where it depends on that otherwise."""
+    """The term at another place than that of the best element, on which it may depend otherwise too; None where it
+    reads nothing there."""
     places = {e: there for e in _places(p) if (there := _moved(e, best, w)) is not e}
-    moved = rebuilt(p, {best: algebra.of_index(expr.of_var(w))}, places)
-    return moved if places and best.tensor not in opening.ingredients(moved) else None
+    return rebuilt(p, {best: algebra.of_index(expr.of_var(w))}, places) if places else None
 
 
 def _moved(e: Index, best: Read, w: Var) -> Index:

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
+from hlo_verify.ops.permutations import is_permutation, summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.values import (
     Context,
@@ -34,11 +35,11 @@ from hlo_verify.ops.values import (
     remap,
 )
 from hlo_verify.program.ir import Function, Op
-from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly
+from hlo_verify.terms.term import ONE, Poly, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +147,11 @@ def _landed(reducer: str, place: Landing, operand: Value, term: Poly, dtype: str
     base = operand_term(reducer, operand, dtype)
     bound, lands = place.bound, place.lands
     if reducer == "sum":
-        return algebra.add(base, sums.reduce_sum(bound, algebra.multiply(lands, term)))
+        return algebra.add(base, summed(bound, algebra.multiply(lands, term)))
     if reducer == "set":
-        covered = sums.reduce_sum(bound, lands)
+        covered = summed(bound, lands)
         kept = algebra.multiply(algebra.logical_not(covered), factor(base, dtype))
-        return algebra.add(kept, sums.reduce_sum(bound, algebra.multiply(lands, term)))
+        return algebra.add(kept, summed(bound, algebra.multiply(lands, term)))
     candidates = algebra.select(lands, term, neutral(reducer, dtype))
     return combine(reducer, base, reduce_terms(reducer, bound, candidates), dtype)
 
@@ -170,6 +171,10 @@ def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     """
     shown: set[Var] = set()
     for e in places:
+        part = e.items[0][0] if len(e.items) == 1 else None
+        if isinstance(part, Opaque) and part.operator == "value":
+            shown |= {v for v in bound if is_permutation(value_of(part).atom, v)}
+            continue
         parts = [(abs(c), a) for a, c in e.items if not a.free.isdisjoint(bound)]
         if any(not isinstance(a, Digit) or a.low != 1 or not a.top for _, a in parts):
             continue

@@ -81,8 +81,11 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
 
 def _range(source: Tensor) -> tuple[int, int]:
     """The least and the greatest integer that an element may be: of the index of a best element, one of those that are
-    chosen from."""
+    chosen from, and of what is sorted one of these."""
     lo, hi = INTEGER_RANGES[source.dtype]
+    if source.kind == "sort":
+        element = as_index(source.bodies[source.attributes[2]], lo, hi)
+        return element.lo, element.hi
     if source.kind not in ("argmax", "argmin"):
         return ranges.of_elements(source) or (lo, hi)
     _, index, _, initial = (as_index(body, lo, hi) for body in source.bodies)

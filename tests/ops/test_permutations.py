@@ -1,0 +1,107 @@
+"""Rows that are put in the order of something, worked on, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed
+
+MESH = AbstractMesh((2,), ("x",))
+ROWS = 6
+Body = Callable[..., jax.Array]
+
+
+def verdict(reference: Body, local: Body, *, split: bool) -> Verdict:
+    rows = P("x") if split else P()
+    shapes = [
+        jax.ShapeDtypeStruct((ROWS, 3), jnp.float32),
+        jax.ShapeDtypeStruct((ROWS,), jnp.int32),
+        jax.ShapeDtypeStruct((4, 3, 5), jnp.float32),
+    ]
+    placed = Placed(MESH, (rows, rows, P()), rows, shapes)
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
+
+
+def layer(x: jax.Array, expert: jax.Array, weights: jax.Array) -> jax.Array:
+    """What each row's expert makes of it."""
+    return jnp.einsum("td,tdf->tf", x, weights[expert])
+
+
+def put_back(form: str, x: jax.Array, expert: jax.Array, weights: jax.Array) -> jax.Array:
+    order = jnp.argsort(expert)
+    made = layer(x[order], expert[order], weights)
+    empty = jnp.zeros_like(made)
+    match form:
+        case "set":
+            return empty.at[order].set(made)
+        case "set over others":
+            return (empty + 7).at[order].set(made)
+        case "add":
+            return empty.at[order].add(made)
+        case "in another order":
+            return empty.at[jnp.argsort(-expert)].set(made)
+        case "once more in order":
+            return made[order]
+        case "left in order":
+            return made
+        case "another expert's":
+            return empty.at[order].set(layer(x[order], expert, weights))
+        case "half of the rows":
+            return empty.at[order[: ROWS // 4]].set(made[: ROWS // 4])
+        case "added to others":
+            return (empty + 7).at[order].add(made)
+        case "by experts":
+            return empty.at[expert].set(made)
+        case "sorted experts":
+            return empty.at[jnp.sort(expert)].set(made)
+        case _:
+            raise AssertionError(form)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("form", ["set", "set over others", "add"])
+def test_what_is_put_back_is_where_it_was(form: str, split: bool) -> None:
+    assert verdict(layer, lambda *args: put_back(form, *args), split=split) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "in another order",
+        "once more in order",
+        "left in order",
+        "another expert's",
+        "half of the rows",
+        "added to others",
+        "by experts",
+        "sorted experts",
+    ],
+)
+def test_other_rows_are_not(form: str) -> None:
+    for split in (False, True):
+        assert verdict(layer, lambda *args: put_back(form, *args), split=split) is not Verdict.PROVED
+
+
+def test_sums_and_extrema_in_any_order() -> None:
+    def ordered(reduce: Body) -> Body:
+        return lambda x, expert, weights: reduce(jnp.sin(x[jnp.argsort(expert)]), 0) + 0 * x
+
+    def plain(reduce: Body) -> Body:
+        return lambda x, expert, weights: reduce(jnp.sin(x), 0) + 0 * x
+
+    for reduce in (jnp.sum, jnp.max, jnp.min):
+        assert verdict(plain(reduce), ordered(reduce), split=False) is Verdict.PROVED
+
+    def weighted(x: jax.Array, expert: jax.Array, weights: jax.Array) -> jax.Array:
+        order = jnp.argsort(expert)
+        return jnp.sum(x[order] * jnp.sin(x), 0) + 0 * x
+
+    assert verdict(plain(lambda x, axis: jnp.sum(x * x, axis)), weighted, split=False) is not Verdict.PROVED
