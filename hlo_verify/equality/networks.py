@@ -19,8 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.equality.computed import are_numbers
+from hlo_verify.equality.denominators import cancel, is_divided, read_by_denominators
 from hlo_verify.equality.labelling import Labelling
-from hlo_verify.equality.regions import by_conditions, by_remainders
+from hlo_verify.equality.regions import by_blocks, by_conditions, by_remainders
 from hlo_verify.equality.summands import Cuts, SpentError, Steps, Summand, Unfolding, as_written
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session
@@ -87,10 +88,14 @@ def _holds(question: Question, opened: frozenset[Tensor], session: Session, step
             apart, shared = comparison.definitions()
             if not apart and comparison.holds_cut():
                 return True
-            if apart or shared:
+            if not apart:
+                regions = by_blocks(comparison.atoms(), question.free, most)
+            if regions is None and (apart or shared):
                 opened |= _outermost(apart or shared)
                 continue
-            regions = by_remainders(comparison.atoms(), question.free, most)
+            if regions is None and comparison.holds_multiplied():
+                return True
+            regions = regions or by_remainders(comparison.atoms(), question.free, most)
         if regions is None:
             return False
         v, values = regions
@@ -119,8 +124,19 @@ class Comparison:
 
     def holds_cut(self) -> bool:
         """Whether what is left is equal with ranges cut."""
-        cuts = self.unfolding.ends([*self.left[0], *self.left[1]], self.question.free)
+        cuts = self._cuts()
         return bool(cuts) and self._holds(cuts)
+
+    def holds_multiplied(self) -> bool:
+        """Whether what is left is equal once it is multiplied by what it is divided by, with ranges cut."""
+        left = (*self.left[0], *self.left[1])
+        if self.question.may_be_infinite or not any(map(is_divided, left)):
+            return False
+        deeper = Comparison(self.question, self.opened | read_by_denominators(left), self.steps)
+        return deeper._holds(self._cuts(), multiplied=True)
+
+    def _cuts(self) -> Cuts:
+        return self.unfolding.ends([*self.left[0], *self.left[1]], self.question.free)
 
     def question_left(self) -> Question:
         """The same question of what is left; where nothing is, what is computed differs."""
@@ -128,18 +144,22 @@ class Comparison:
             return self.question
         return replace(self.question, mine=self.left[0], others=self.left[1])
 
-    def _holds(self, cuts: Cuts) -> bool:
+    def _holds(self, cuts: Cuts, *, multiplied: bool = False) -> bool:
         unfolding = Unfolding(self.opened, cuts, self.steps)
         labelling = Labelling(unfolding, self.steps)
-        if not cuts:
+        is_first = not cuts and not multiplied
+        if is_first:
             self.unfolding = unfolding
         found, expected = self.question.found, self.question.expected
         if self.question.may_be_infinite:
             return labelling.of_term(found, {}) == labelling.of_term(expected, {})
         mine, others = (unfolding.again(side) for side in (self.question.mine, self.question.others))
         left = _left(mine, others, labelling)
-        if not cuts:
+        if is_first:
             self.left = left
+        if multiplied and any(left):
+            opposite = (replace(summand, times=-summand.times) for summand in left[1])
+            left = ((), ()) if cancel((*left[0], *opposite), labelling) else left
         return not any(left) and are_numbers(found, expected, labelling)
 
     def definitions(self) -> tuple[frozenset[Tensor], frozenset[Tensor]]:

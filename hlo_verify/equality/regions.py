@@ -36,6 +36,17 @@ def by_conditions(atoms: Iterable[Atom], free: frozenset[Var], most: int) -> Reg
     return min((it for it in each if len(it[1]) > 1), key=lambda it: (len(it[1]), it[0].uid), default=None)
 
 
+def by_blocks(atoms: Iterable[Atom], free: frozenset[Var], most: int) -> Regions | None:
+    """A variable of which the block is asked that it lies in, of at most so many blocks: `2*(v div 4)`."""
+    digits = (part for atom in atoms for e in indices(atom) for part, _ in e.items if isinstance(part, Digit))
+    lows = {(part.var, part.low) for part in digits if part.var in free and part.low > 1 and part.top}
+    blocks = [(v.size // low, v.uid, v, low) for v, low in lows if not v.size % low and v.size // low <= most]
+    if not blocks:
+        return None
+    count, _, v, low = min(blocks, key=lambda block: block[:2])
+    return _between(v, [n * low for n in range(count + 1)])
+
+
 def by_remainders(atoms: Iterable[Atom], free: frozenset[Var], most: int) -> Regions | None:
     """A variable of at most so many values that is looked up in tables, clamped or divided."""
     found = {v for atom in atoms for e in indices(atom) for v in _inside_opaque(e) if v in free and v.size <= most}

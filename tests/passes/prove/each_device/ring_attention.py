@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from tests.passes.prove.each_device.programs import on, turned
+from tests.passes.prove.each_device.programs import Function, on, turned
 
 LARGE = -1e30
 INFINITE = -np.inf
@@ -32,6 +32,8 @@ class Ring:
     start: float = LARGE
     loop: str = "python"
     scale: float = 0.5
+    gradient: bool = False
+    """Whether it is the gradient of a loss by all arguments, for which the maxima are taken for constants."""
     wrong: str = ""
 
     @property
@@ -46,7 +48,9 @@ class Ring:
     def pair(self) -> tuple[str, str]:
         rows = self.devices * self.block
         placed = on({"i": self.devices}, (P("i"),) * 3, P("i"), *[(rows, 2)] * 3)
-        return placed.pair(self.whole, self.local)
+        if not self.gradient:
+            return placed.pair(self.whole, self.local)
+        return placed.lowered(_gradient(self.whole)), placed.lowered(_gradient(placed.mapped(self.local)))
 
     def whole(self, q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
         scores = q @ k.T * self.scale
@@ -75,6 +79,7 @@ class Ring:
             if self.mask and not self.selects:
                 scores = jnp.where(seen, scores, self.masked)
             greatest = jnp.maximum(most, scores.max(1))
+            greatest = lax.stop_gradient(greatest) if self.gradient else greatest
             weights = jnp.exp(scores - greatest[:, None])
             if self.mask and self.selects:
                 weights = jnp.where(seen, weights, 0)
@@ -106,6 +111,13 @@ class Ring:
         return queries[:, None] >= keys[None]
 
 
+def _gradient(function: Function) -> Function:
+    def loss(*arrays: jax.Array) -> jax.Array:
+        return jnp.sum(function(*arrays) ** 2)
+
+    return jax.grad(loss, argnums=(0, 1, 2))
+
+
 PYTHON = Ring()
 RINGS = {
     "python": PYTHON,
@@ -119,6 +131,8 @@ RINGS = {
     "selected": replace(PYTHON, selects=True),
     "selected_scan": replace(PYTHON, selects=True, loop="scan"),
     "all_seen": replace(PYTHON, mask=""),
+    "gradient": replace(PYTHON, devices=2, mask="", gradient=True, loop="fori", start=INFINITE),
+    "gradient_masked": replace(PYTHON, devices=2, gradient=True),
 }
 
 WRONG = [
@@ -128,4 +142,5 @@ WRONG = [
     replace(RINGS["zigzag"], wrong="strict"),
     replace(RINGS["selected"], wrong="no_rescaling"),
     replace(RINGS["selected_scan"], wrong="strict"),
+    replace(RINGS["gradient"], wrong="short"),
 ]

@@ -1,0 +1,148 @@
+"""Quotients brought to one denominator: `a*b/c + a*d/c - a`, with `b + d` as c, is nothing once all is multiplied by c.
+
+What is left of a comparison is multiplied by denominators that are never 0, whatever the arguments are. It is 0 if what
+that gives is. A denominator may hang on bound variables, as one of each row: `sum r. f(r)/u(r) + g(r)/u(r)**2` is 0 if
+`f(r)*u(r) + g(r)` is, in every row. So a softmax does not hang on what is subtracted from its scores, in gradients
+neither: there each maximum has a factor that is `1 - sum exp(s)/u`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlo_verify.equality.labelling import Labelling
+from hlo_verify.equality.summands import Summand
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Var
+from hlo_verify.limits import allows, limit_of
+from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.term import Apply, Number, Poly, Read, Tensor, make_poly
+
+ROW = "row"
+"""What variables are called that stand for one value of a bound one."""
+
+
+def cancel(summands: Sequence[Summand], labelling: Labelling) -> bool:
+    """Whether summands add up to 0, once they are multiplied by what they are divided by.
+
+    Those of each set of rows have to by themselves: what is 0 in every row is a sum of zeros, of as many rows.
+    """
+    at_rows: dict[frozenset[Var], list[Summand]] = {}
+    for summand in summands:
+        own, rows = _by_rows(summand)
+        at_rows.setdefault(rows, []).append(own)
+    return all(_cancel(group, labelling) for several in at_rows.values() for group in _by_denominators(several))
+
+
+def _cancel(summands: Sequence[Summand], labelling: Labelling) -> bool:
+    left = _without_opposites(summands, labelling)
+    for _ in range(limit_of("turns_apart")):
+        common = _uneven(left)
+        if not left or common is None or not allows("joined_terms", len(left)):
+            break
+        left = _without_opposites(_multiplied(left, common, labelling), labelling)
+    return not left
+
+
+def _by_denominators(summands: Sequence[Summand]) -> list[list[Summand]]:
+    """The summands in groups that have no denominator of a row in common."""
+    groups: list[tuple[set[Poly], list[Summand]]] = []
+    for summand in summands:
+        own = {p for p in _denominators(summand) if any(v.prefix == ROW for v in p.free)}
+        mine = [summand]
+        rest = []
+        for denominators, others in groups:
+            if denominators & own or not (denominators or own):
+                own |= denominators
+                mine += others
+            else:
+                rest.append((denominators, others))
+        groups = [*rest, (own, mine)]
+    return [group for _, group in groups]
+
+
+def read_by_denominators(summands: Sequence[Summand]) -> frozenset[Tensor]:
+    """The sums that the denominators of some summands read, and what these are made of by name."""
+    todo = [p for summand in summands for p in _denominators(summand)]
+    found: set[Tensor] = set()
+    while todo:
+        for mono, _ in todo.pop().items:
+            for atom, _ in mono:
+                if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term") and atom.tensor not in found:
+                    found.add(atom.tensor)
+                    todo += atom.tensor.bodies
+    return frozenset(found)
+
+
+def is_divided(summand: Summand) -> bool:
+    """Whether a summand is divided by what is never 0."""
+    return bool(_denominators(summand))
+
+
+def _denominators(summand: Summand) -> dict[Poly, int]:
+    """What a summand is divided by, with powers, as far as that is never 0."""
+    return {
+        atom.args[0]: n
+        for atom, n in summand.product
+        if isinstance(atom, Apply) and atom.function == INVERSE and not atom.doubt and isinstance(n, int) and n > 0
+    }
+
+
+def _by_rows(summand: Summand) -> tuple[Summand, frozenset[Var]]:
+    """The summand at one value of each bound variable that a denominator hangs on: variables that are the same for
+    all summands, in the order in which the denominators read at them; and these."""
+    rows: dict[Var, Var] = {}
+    for denominator in _denominators(summand):
+        for v in _read_at(denominator):
+            if v in summand.bound and v not in rows:
+                rows[v] = expr.var(ROW, -1 - len(rows), v.size)
+    there = algebra.substitute(summand.body, {v: expr.of_var(row) for v, row in rows.items()})
+    if not rows or len(there.items) != 1:
+        return summand, frozenset()
+    ((product, times),) = there.items
+    bound = tuple(v for v in summand.bound if v not in rows)
+    return Summand(bound, product, times * summand.times), frozenset(rows.values())
+
+
+def _read_at(p: Poly) -> list[Var]:
+    """The variables that a term reads definitions at, in their order."""
+    reads = [atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read)]
+    return [digit.var for read in reads for e in read.indices for digit, _ in e.items if isinstance(digit, Digit)]
+
+
+def _uneven(summands: Sequence[Summand]) -> Poly | None:
+    """A denominator that not all summands have to the same power, the one of the greatest, and of the most summands."""
+    powers: dict[Poly, list[int]] = {}
+    for summand in summands:
+        for denominator, n in _denominators(summand).items():
+            powers.setdefault(denominator, []).append(n)
+    uneven = [p for p, own in powers.items() if len(own) < len(summands) or len(set(own)) > 1]
+    return max(uneven, key=lambda p: (max(powers[p]), len(powers[p]), -p.uid), default=None)
+
+
+def _multiplied(summands: Sequence[Summand], denominator: Poly, labelling: Labelling) -> list[Summand]:
+    """The summands multiplied by the greatest power of a denominator that one of them has."""
+    own = [_denominators(summand).get(denominator, 0) for summand in summands]
+    found: list[Summand] = []
+    for summand, n in zip(summands, own, strict=True):
+        rest = tuple(item for item in summand.product if not _is_inverse_of(item[0], denominator))
+        factor = algebra.power_of(denominator, max(own) - n)
+        whole = algebra.expanded(make_poly(((rest, summand.times),)), factor)
+        found += labelling.unfolding.over(summand.bound, whole)
+    return found
+
+
+def _is_inverse_of(atom: object, denominator: Poly) -> bool:
+    return isinstance(atom, Apply) and atom.function == INVERSE and atom.args[0] is denominator
+
+
+def _without_opposites(summands: Sequence[Summand], labelling: Labelling) -> list[Summand]:
+    """The summands whose like do not add up to 0."""
+    numbered: list[tuple[Summand, int]] = []
+    amounts: dict[int, Number] = {}
+    for summand in summands:
+        number, times = labelling.of_summand(summand, {})
+        amounts[number] = amounts.get(number, 0) + times
+        numbered.append((summand, number))
+    return [summand for summand, number in numbered if amounts[number]]
