@@ -322,6 +322,8 @@ def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> Cha
 
     files = (arguments.shardings, arguments.results)
     shardings = [None if file is None else read_shardings(file) for file in files]
+    if _assumed(arguments) or any(each is not None and each.assumed for each in shardings):
+        raise InputError("preconditions do not go with --each-pass", Input.USAGE)
     options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
     return verify_passes(chain, shardings=shardings, **options, **_limits(arguments))
 

@@ -289,6 +289,17 @@ def test_a_witness_keeps_what_was_assumed(files: list[str], tmp_path: Path, caps
     assert "--assume does not go with --replay" in err
 
 
+def test_options_that_would_ignore_it(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = tmp_path / "said.toml"
+    said.write_text("[assume]\ntokens = [0, 32]\n")
+    status, _, err = _told([*files, "--results", str(said)], capsys)
+    assert status == 2
+    assert "shardings says, not results" in err
+    status, _, err = _told(["--each-pass", str(tmp_path), "--assume", "tokens in [0, 32)"], capsys)
+    assert status == 2
+    assert "--assume does not go with --each-pass" in err
+
+
 def test_what_matches_nothing_is_an_error_in_python() -> None:
     with pytest.raises(InputError, match="there is no such argument"):
         verify(*_looked_up(32), assume={"labels": (0, 32)})

@@ -71,8 +71,10 @@ def demanded_of_results(path: str | Path | None) -> shardings_file.Shardings | N
     if path is None:
         return None
     found = shardings_file.read_shardings(path)
-    if found.arguments:
-        raise InputError(f"{path}: of arguments, shardings says where they lie, not results", Input.SHARDINGS_FILE)
+    if found.arguments or found.assumed:
+        raise InputError(
+            f"{path}: what there is to say of arguments, shardings says, not results", Input.SHARDINGS_FILE
+        )
     return found
 
 
