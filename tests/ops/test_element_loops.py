@@ -237,3 +237,38 @@ def test_an_element_that_is_widened_is_what_it_was_in_its_own_type() -> None:
 
     assert found(lambda a, b: carried(a + b)) is Verdict.PROVED
     assert found(wide) is Verdict.UNKNOWN
+
+
+# Programs that draw: layers one after another, keys that the program writes itself, masks of a split hidden layer
+
+
+def layers(cut: Program, first: int = 0) -> Program:
+    """Three layers with a mask each, of a key that is folded with the layer's number."""
+
+    def program(key: jax.Array, x: jax.Array) -> jax.Array:
+        def layer(n: jax.Array, h: jax.Array) -> jax.Array:
+            return jnp.tanh(h) * cut(random.bernoulli(random.fold_in(key, n + first), 0.9, (8, 6))) / 0.9
+
+        return lax.fori_loop(0, 3, layer, x)
+
+    return program
+
+
+def own_rows(whole: jax.Array) -> jax.Array:
+    return lax.dynamic_slice_in_dim(whole, 2 * device(), 2)
+
+
+def test_masks_in_a_loop() -> None:
+    assert verdict(layers(lambda mask: mask), layers(own_rows)) is Verdict.PROVED
+    assert verdict(layers(lambda mask: mask), layers(own_rows, 1)) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("seed", [42, 43])
+def test_keys_that_a_program_writes(seed: int) -> None:
+    def whole(_: jax.Array, x: jax.Array) -> jax.Array:
+        return x + jnp.concatenate([random.normal(random.fold_in(random.key(42), n), (2, 6)) for n in range(4)])
+
+    def local(_: jax.Array, x: jax.Array) -> jax.Array:
+        return x + random.normal(random.fold_in(random.key(seed), device()), x.shape)
+
+    assert verdict(whole, local) is (Verdict.PROVED if seed == 42 else Verdict.UNKNOWN)
