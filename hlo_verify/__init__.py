@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hlo_verify.checking import check
     from hlo_verify.custom_calls import forget_custom_call, register_custom_call
     from hlo_verify.diagnostics.errors import InputError
-    from hlo_verify.linter.lint import lint
+    from hlo_verify.linter.lint import lint, lint_ranks
     from hlo_verify.report import Result, Verdict
     from hlo_verify.session import Session
     from hlo_verify.shown import NotProvedError, Report
@@ -25,6 +25,7 @@ __all__ = [
     "check",
     "forget_custom_call",
     "lint",
+    "lint_ranks",
     "register_custom_call",
     "replay",
     "verify",
@@ -42,6 +43,7 @@ _HOMES = {
     "check": "hlo_verify.checking",
     "forget_custom_call": "hlo_verify.custom_calls",
     "lint": "hlo_verify.linter.lint",
+    "lint_ranks": "hlo_verify.linter.lint",
     "register_custom_call": "hlo_verify.custom_calls",
     "replay": "hlo_verify.api",
     "verify": "hlo_verify.api",

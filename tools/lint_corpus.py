@@ -20,7 +20,7 @@ from typing import Any
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.finding import Finding
-from hlo_verify.linter.lint import lint
+from hlo_verify.linter.lint import lint, lint_ranks
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "scheduled"
 
@@ -36,6 +36,7 @@ ALSO = {
     ),
     "groups_illegal": ("groups_unequal", "groups_overlap", "groups_not_covering"),
     "alias_illegal": ("async_illegal",),
+    "send_recv_illegal": ("recv_without_send", "send_without_recv", "send_recv_pairs_mismatch"),
 }
 """By a class of the corpus, classes that say the same more exactly: an edited offset and a moved instruction leave two
 values in one place; XLA's verifier has one word for all that is wrong with a permute."""
@@ -91,16 +92,18 @@ def _parser() -> argparse.ArgumentParser:
 def _cases(wanted: list[str], *, derive: bool) -> Iterator[Case]:
     for line in (CORPUS / "index.jsonl").read_text().splitlines():
         record = json.loads(line)
-        if "hlo" not in record["files"]:
-            continue  # programs of several ranks
         if not wanted or any(word in record["kind"] or word in record["name"] for word in wanted):
             try:
-                yield Case(record, tuple(_findings(record["files"], derive=derive)))
+                yield Case(record, tuple(_findings(record, derive=derive)))
             except InputError as error:
                 yield Case(record, (), str(error))
 
 
-def _findings(files: dict[str, str], *, derive: bool) -> Iterator[Finding]:
+def _findings(record: dict[str, Any], *, derive: bool) -> Iterator[Finding]:
+    files = record["files"]
+    if "hlo" not in files:
+        yield from lint_ranks({CORPUS / name: devices for name, devices in record["ranks"].items()}).errors
+        return
     texts = {key: gzip.decompress((CORPUS / name).read_bytes()).decode() for key, name in files.items()}
     values = None if derive else texts.get("values")
     yield from lint(texts["hlo"], buffers=texts.get("buffers"), values=values).errors

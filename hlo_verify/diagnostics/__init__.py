@@ -11,6 +11,7 @@ from hlo_verify.diagnostics.collective import Collective
 from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.diagnostics.internal import Internal
 from hlo_verify.diagnostics.mismatch import Mismatch
+from hlo_verify.diagnostics.ranks import Ranks
 from hlo_verify.diagnostics.schedule import Schedule
 from hlo_verify.diagnostics.solver import Solver
 from hlo_verify.diagnostics.unsupported import Unsupported
@@ -25,6 +26,7 @@ __all__ = [
     "Input",
     "Internal",
     "Mismatch",
+    "Ranks",
     "Schedule",
     "Severity",
     "Solver",
@@ -40,6 +42,7 @@ FAMILIES: Mapping[str, type[Code]] = {
     "HV4": Input,
     "HV6": Collective,
     "HV7": Schedule,
+    "HV8": Ranks,
     "HV9": Internal,
 }
 """The families by the beginning of their codes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.linter.lint import Files, LintReport, files_of, lint
+from hlo_verify.linter.lint import Files, LintReport, files_of, lint, lint_ranks
 from hlo_verify.linter.render import text, to_json
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
@@ -23,15 +23,14 @@ def make_parser() -> argparse.ArgumentParser:
         "donations, and with a buffer assignment for races.",
         epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read",
     )
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        type=Path,
-        metavar="PATH",
-        help="HLO text (*after_optimizations.txt), gzipped or not, or a dump folder",
-    )
+    said = "HLO text (*after_optimizations.txt), gzipped or not, or a dump folder"
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
     parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
     parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
+    said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
+    parser.add_argument("--ranks", action="store_true", help=said)
+    said = "with --ranks: a send need not wait for its receive"
+    parser.add_argument("--buffered-sends", action="store_true", help=said)
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--select", action="append", metavar="CODE", help="only codes that begin so (HV7; repeatable)")
     parser.add_argument("--ignore", action="append", metavar="CODE", help="no codes that begin so (repeatable)")
@@ -46,12 +45,7 @@ def main(argv: Sequence[str]) -> int:
     for code in (*(arguments.select or ()), *(arguments.ignore or ())):
         if not any(known.startswith(code.upper()) for known in CODES):
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
-    files = [one for path in arguments.paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
-    if arguments.buffers is not None or arguments.values is not None:
-        if len(files) != 1:
-            raise InputError("--buffers and --values are of one module; give one", Input.USAGE)
-        files = [Files(files[0].module, arguments.buffers or files[0].buffers, arguments.values or files[0].values)]
-    reports = [_selected(_lint(one), arguments) for one in files]
+    reports = [_selected(report, arguments) for report in _reports(arguments)]
     written = (text if arguments.format == "text" else to_json)(reports)
     if arguments.output is None:
         sys.stdout.write(written)
@@ -62,6 +56,44 @@ def main(argv: Sequence[str]) -> int:
             raise InputError(f"cannot write {arguments.output}: {error.strerror}", Input.UNWRITABLE) from error
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
+
+
+def _reports(arguments: argparse.Namespace) -> list[LintReport]:
+    beside = arguments.buffers is not None or arguments.values is not None
+    if arguments.ranks:
+        if beside:
+            raise InputError("--buffers and --values are of one module, and --ranks of several", Input.USAGE)
+        return [lint_ranks(_ranks(arguments.paths), buffered_sends=arguments.buffered_sends)]
+    if arguments.buffered_sends:
+        raise InputError("--buffered-sends goes with --ranks", Input.USAGE)
+    paths = map(Path, arguments.paths)
+    files = [one for path in paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
+    if beside:
+        if len(files) != 1:
+            raise InputError("--buffers and --values are of one module; give one", Input.USAGE)
+        files = [Files(files[0].module, arguments.buffers or files[0].buffers, arguments.values or files[0].values)]
+    return [_lint(one) for one in files]
+
+
+def _ranks(paths: Sequence[str]) -> dict[str | Path, list[int]]:
+    """The devices of each program. Raises InputError for what does not say any."""
+    found: dict[str | Path, list[int]] = {}
+    for number, given in enumerate(paths):
+        path, equals, devices = given.rpartition("=")
+        found[path if equals else given] = _numbers(devices, given) if equals else [number]
+    if len(found) < len(paths):
+        raise InputError("a program is named twice; say all its devices at once", Input.USAGE)
+    return found
+
+
+def _numbers(devices: str, given: str) -> list[int]:
+    found: list[int] = []
+    for piece in devices.split(","):
+        first, dash, last = piece.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise InputError(f"{given!r} does not say devices as FILE=0-3 or FILE=4,5", Input.USAGE)
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 def _lint(files: Files) -> LintReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from hlo_verify.hlo.buffers import parse_assignment, parse_values
 from hlo_verify.hlo.groups import COLLECTIVES
 from hlo_verify.hlo.module import HloModule
 from hlo_verify.hlo.text import parse_hlo
-from hlo_verify.linter import buffers, collectives, donation, transfers
+from hlo_verify.linter import buffers, collectives, donation, ranks, sends, transfers
 from hlo_verify.linter.finding import Finding
+from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
 
 
@@ -70,10 +71,36 @@ def lint(
     return LintReport(name or parsed.name, tuple(dict.fromkeys(found)), looked_at)
 
 
+def lint_ranks(programs: Mapping[str | Path, Sequence[int]], *, buffered_sends: bool = False) -> LintReport:
+    """Look for defects in the programs of ranks, each by itself and together.
+
+    `programs` names the devices that run each module (a path). A device belongs to one program; those that run none are
+    left out of account. `buffered_sends`: a send is done before its receive is posted. Raises `InputError`.
+    """
+    devices = [device for numbers in programs.values() for device in numbers]
+    if len(set(devices)) != len(devices):
+        twice = next(device for device in devices if devices.count(device) > 1)
+        raise InputError(f"device {twice} is said to run two programs", Input.USAGE)
+    parsed = [(str(path), Program(parse_hlo(_text(path)), tuple(numbers))) for path, numbers in programs.items()]
+    found = [one for _, program in parsed for one in _of_one(program.module)]
+    together = [program for _, program in parsed]
+    found += [*ranks.check(together), *sends.between(together, buffered=buffered_sends)]
+    looked_at = sum((Counter(_looked_at(program.module)) for program in together), Counter())
+    name = ", ".join(f"{path} on {','.join(map(str, program.devices))}" for path, program in parsed)
+    return LintReport(name, tuple(dict.fromkeys(found)), dict(looked_at) | {"programs": len(together)})
+
+
 def _findings(module: HloModule) -> Iterator[Finding]:
+    yield from _of_one(module)
+    yield from sends.between([Program(module, sends.devices_of(module))])
+
+
+def _of_one(module: HloModule) -> Iterator[Finding]:
+    """What is wrong with a program whoever runs it."""
     yield from collectives.check(module)
     yield from transfers.check(module)
     yield from donation.check(module)
+    yield from sends.check(module)
 
 
 def _of_buffers(module: HloModule, text: str, values: str | None) -> tuple[list[Finding], dict[str, int]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Schedule
 from hlo_verify.hlo.module import Computation, HloModule, Instruction, parts
-from hlo_verify.hlo.shapes import Path, Tuple, same
+from hlo_verify.hlo.shapes import Path, Shape, Tuple, leaves, same
 from hlo_verify.linter.finding import Finding, at
 
 PASSED_ON = frozenset("tuple while conditional call optimization-barrier opt-barrier domain".split())
@@ -253,6 +253,12 @@ def _shapes(one: Flight) -> Iterator[Finding]:
             )
 
 
+def _laid_out_alike(a: Shape, b: Shape) -> bool:
+    """Whether two shapes of one structure have the same order of dimensions, wherever both name one."""
+    pairs = zip((leaf for _, leaf in leaves(a)), (leaf for _, leaf in leaves(b)), strict=True)
+    return all(None in (x.order, y.order) or x.order == y.order for x, y in pairs)
+
+
 def _called_shapes(start: Instruction, pieces: Sequence[object]) -> Iterator[Finding]:
     operands, result = parts(start.shape)[:2]
     given = Tuple(start.given_shapes)
@@ -263,7 +269,7 @@ def _called_shapes(start: Instruction, pieces: Sequence[object]) -> Iterator[Fin
         if called is None or called.root is None:
             continue
         taken = Tuple(tuple(p.shape for _, p in sorted(called.parameters.items())))
-        if not same(operands, taken):
+        if not same(operands, taken) or not _laid_out_alike(operands, taken):
             yield at(start, Schedule.ASYNC_ILLEGAL, f"{name} takes {taken}, and its shape says {operands}")
         if not same(result, called.root.shape):
             yield at(start, Schedule.ASYNC_ILLEGAL, f"{name} gives {called.root.shape}, and its shape says {result}")
