@@ -11,7 +11,7 @@ proof holds for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly, value_of
+from hlo_verify.terms.term import ONE, Atom, Poly, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,12 @@ def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     A sum of multiples of variables takes no value twice where each multiple exceeds all smaller ones together.
     """
     shown: set[Var] = set()
+    permuted: list[Atom] = []
     for e in places:
         part = e.items[0][0] if len(e.items) == 1 else None
         if isinstance(part, Opaque) and part.operator == "value":
-            shown |= {v for v in bound if is_permutation(value_of(part).atom, v)}
+            atom = value_of(part).atom
+            permuted += [] if atom is None else [atom]
             continue
         parts = [(abs(c), a) for a, c in e.items if not a.free.isdisjoint(bound)]
         if any(not isinstance(a, Digit) or a.low != 1 or not a.top for _, a in parts):
@@ -185,7 +187,22 @@ def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
             reach += c * a.hi
         else:
             shown |= {a.var for _, a in parts if isinstance(a, Digit)}
-    return shown >= set(bound)
+    return shown | _permuted(permuted, bound, shown) >= set(bound)
+
+
+def _permuted(places: Sequence[Atom], bound: Sequence[Var], shown: Set[Var]) -> Set[Var]:
+    """The variables that permutations at places show, each once all others that it hangs on are shown."""
+    found = set(shown)
+    while True:
+        more = {
+            v
+            for atom in places
+            for v in set(bound) - found
+            if is_permutation(atom, v) and found.issuperset(atom.free.intersection(bound) - {v})
+        }
+        if not more:
+            return found
+        found |= more
 
 
 def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:

@@ -105,3 +105,25 @@ def test_sums_and_extrema_in_any_order() -> None:
         return jnp.sum(x[order] * jnp.sin(x), 0) + 0 * x
 
     assert verdict(plain(lambda x, axis: jnp.sum(x * x, axis)), weighted, split=False) is not Verdict.PROVED
+
+
+def test_permutations_that_hang_on_one_another_may_meet() -> None:
+    """Each column is a permutation of the rows, and each row one of the columns: two updates may have both in common,
+    and the later one stays. Rows that are permuted each by itself meet nowhere."""
+    shapes = [jax.ShapeDtypeStruct((2, 2), jnp.float32)] * 4
+    placed = Placed(MESH, (P(),) * 4, P(), shapes)
+
+    def crossed(x: jax.Array, k: jax.Array, other: jax.Array, u: jax.Array, turned: bool = False) -> jax.Array:
+        rows, columns = jnp.argsort(k, axis=1), jnp.argsort(other, axis=0)
+        return x.at[rows.T, columns.T].set(u.T) if turned else x.at[rows, columns].set(u)
+
+    def by_row(x: jax.Array, k: jax.Array, other: jax.Array, u: jax.Array, turned: bool = False) -> jax.Array:
+        rows, columns = jnp.broadcast_to(jnp.arange(2)[:, None], (2, 2)), jnp.argsort(k, axis=1)
+        return x.at[rows.T, columns.T].set(u.T) if turned else x.at[rows, columns].set(u)
+
+    def found(body: Callable[..., jax.Array]) -> Verdict:
+        pair = placed.pair(body, lambda *given: body(*given, turned=True))
+        return hlo_verify.verify(*pair, refute=False).verdict
+
+    assert found(by_row) is Verdict.PROVED
+    assert found(crossed) is Verdict.UNKNOWN
