@@ -104,6 +104,8 @@ NO_LIMITS = {
     "refute.RUNNING": "seconds of a child process",
     "repairs.ROUNDING": "what may be noise",
     "roles.DEEP": "what a role is",
+    "scalars.FAR": "what may be noise",
+    "scalars.POINTS": "where a term is looked at, to refuse it at once",
     "search.CLEARER": "which inputs are better than others",
     "settling.COST": "what one question counts for",
     "shape_reduction.LEAST": "what a small instance has to keep",
