@@ -7,6 +7,7 @@ of a batch is worked on by itself: XLA's own partitioner splits such a call alon
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 REAL_AND_COMPLEX = "geev gees gehrd gesdd gesvd geqrf geqp3 getrf gtsv potrf trsm".split()
 REAL = "orgqr ormqr syevd sytrd".split()
@@ -31,5 +32,5 @@ def _names() -> Iterator[tuple[str, int]]:
     yield from ((name, 2) for name in ("Qr", "ProductOfElementaryHouseholderReflectors", "Eigh", "LuDecomposition"))
 
 
-LIBRARY_CALLS: Mapping[str, int] = dict(_names())
+LIBRARY_CALLS: Mapping[str, int] = MappingProxyType(dict(_names()))
 """By target: how many dimensions the first operand has behind those of the batch."""
