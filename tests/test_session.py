@@ -228,6 +228,7 @@ PROCESS = {
     "hlo_verify.jaxlib_api": {"_read", "_context"},
     "hlo_verify.program.depth": {"_inside", "_before", "_lock"},
     "hlo_verify.program.sharding": {"automatic"},
+    "hlo_verify.hlo.shapes": {"parse_shape"},
     "hlo_verify.program.sharding_text": {"leaves"},
     "hlo_verify.evaluate.blocks": {"_drawn"},
     "hlo_verify.terms.term": {"_checksum"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{([^{}]*)\})?")
@@ -104,7 +104,7 @@ def bits_of(dtype: str) -> int:
     return int(found[1]) if found else 0
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def parse_shape(text: str) -> Shape:
     """A shape as HLO text spells it. Raises ValueError for what is none."""
     text = _COMMENT.sub("", text).strip()
