@@ -78,21 +78,21 @@ def test_a_result_says_that_the_budget_is_used_up() -> None:
 
 
 GUARDS = """module @m attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32}} {{
-func.func public @main(%x: tensor<64xf32> {{mhlo.sharding = "{{replicated}}"}}) -> (tensor<64xf32> {{mhlo.sharding = "{{replicated}}"}}) {{
-  %zero = stablehlo.constant dense<0.0> : tensor<64xf32>
-  %1 = stablehlo.constant dense<1> : tensor<64xi32>
-  %3 = stablehlo.constant dense<3> : tensor<64xi32>
-  %8 = stablehlo.constant dense<8> : tensor<64xi32>
-  %i = stablehlo.iota dim = 0 : tensor<64xi32>
-  %low = stablehlo.remainder %i, %8 : tensor<64xi32>
-  %high = stablehlo.divide %i, %8 : tensor<64xi32>
-  %weighed = stablehlo.multiply %low, %3 : tensor<64xi32>
-  %sum = stablehlo.add %weighed, %high : tensor<64xi32>
-  %few = stablehlo.compare LT, %sum, %3 : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
-  %none = stablehlo.compare LT, %low, %1 : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
-  %both = stablehlo.and %few, %{second} : tensor<64xi1>
-  %y = stablehlo.select %both, %x, %zero : tensor<64xi1>, tensor<64xf32>
-  return %y : tensor<64xf32>
+func.func public @main(%a: tensor<8xi32> {{mhlo.sharding = "{{replicated}}"}}, %b: tensor<8xi32> {{mhlo.sharding = "{{replicated}}"}}, %x: tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}}) -> (tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}}) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
+  %0 = stablehlo.constant dense<0> : tensor<8xi32>
+  %1 = stablehlo.constant dense<1> : tensor<8xi32>
+  %3 = stablehlo.constant dense<3> : tensor<8xi32>
+  %7 = stablehlo.constant dense<7> : tensor<8xi32>
+  %low = stablehlo.clamp %0, %a, %7 : tensor<8xi32>
+  %high = stablehlo.clamp %0, %b, %7 : tensor<8xi32>
+  %weighed = stablehlo.multiply %low, %3 : tensor<8xi32>
+  %sum = stablehlo.add %weighed, %high : tensor<8xi32>
+  %few = stablehlo.compare LT, %sum, %3 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+  %none = stablehlo.compare LT, %low, %1 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+  %both = stablehlo.and %few, %{second} : tensor<8xi1>
+  %y = stablehlo.select %both, %x, %zero : tensor<8xi1>, tensor<8xf32>
+  return %y : tensor<8xf32>
 }} }}"""
 """3*low + high < 3 says that low is 0."""
 

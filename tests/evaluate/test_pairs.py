@@ -80,6 +80,7 @@ ALLOWED = (
     "hlo_verify.program.sharding",
     "hlo_verify.program.mesh",
     "hlo_verify.program.op_families",
+    "hlo_verify.program.preconditions",
     "hlo_verify.diagnostics.errors",
     "hlo_verify.diagnostics",
     "numpy",

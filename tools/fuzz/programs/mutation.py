@@ -176,7 +176,7 @@ def _groups(function: Function, block: Block, node: Node, rng: random.Random) ->
     devices = [d for row in rows for d in row]
     mixed = rng.sample(devices, len(devices))
     if rng.random() < 0.3 and len(rows) > 1:
-        mixed = [row[k] for k in range(size) for row in rows]
+        mixed = [row[k] for k in range(max(map(len, rows))) for row in rows if k < len(row)]
     new = [mixed[k : k + size] for k in range(0, len(mixed), size)]
     if node.op == "all_reduce" and rng.random() < 0.2:
         at = rng.randrange(1, len(mixed))
