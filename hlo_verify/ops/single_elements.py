@@ -32,8 +32,8 @@ Element = tuple[Name, Place]
 ELEMENTWISE = (elementwise.RULES.keys() - {"map"}) | bits.RULES.keys() | comparison.RULES.keys() | {"convert"}
 """Operations that make an element of the elements at its own place."""
 
-BITS = frozenset({"and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical"})
-"""Those of them for which integers have no algebra."""
+BITS = bits.RULES.keys() - {"not"}
+"""Those of them for which integers have no algebra: `not` is -1 minus its operand."""
 
 WITHOUT_MEANING = ("sharding", "frontend_attributes")
 """Attributes that say where something runs."""

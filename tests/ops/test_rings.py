@@ -337,7 +337,7 @@ def test_the_unit_of_a_sum_is_one_element_of_the_maxima(
             larger = jnp.maximum(largest, row)
             now, then = (lax.dynamic_index_in_dim(m, unit(t, skip), keepdims=False) for m in (largest, larger))
             rescale, weights = jnp.exp(now - then), jnp.exp(row - then)
-            return larger, total * rescale + weights, weighted * rescale + weights * x[0], skip + t * t
+            return larger, total * rescale + weights, weighted * rescale + weights * row, skip + t * t
 
         start = jnp.full(4, -1.0), jnp.zeros(4), jnp.zeros(4), jnp.int32(0)
         _, total, weighted, _ = lax.fori_loop(0, 4, turn, start)
@@ -345,7 +345,7 @@ def test_the_unit_of_a_sum_is_one_element_of_the_maxima(
 
     def reference(x: jax.Array) -> jax.Array:
         parts = jnp.exp(x).reshape(2, 4, 4)
-        return jnp.sum(jnp.sum(parts * x.reshape(2, 4, 4)[:, :1], axis=1) / jnp.sum(parts, axis=1), axis=0)
+        return jnp.sum(jnp.sum(parts * x.reshape(2, 4, 4), axis=1) / jnp.sum(parts, axis=1), axis=0)
 
     assert verdict(reference, local, rows=4) is expected
 
