@@ -40,7 +40,7 @@ def random_argument(
     integers: int = 8,
     detail: int | Sequence[int] = 4,
     positive: bool = False,
-    outside: bool = False,
+    outside: int = 0,
     edges: bool = False,
     plain: Collection[Dimension] = (),
     real: type = np.float64,
@@ -55,8 +55,9 @@ def random_argument(
     that are `plain` are of one class.
 
     Floats are exact in their type, and ±[0.1, 1] times `scale` (`default_scale` of the shape where it is not given),
-    positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked. With `edges`, they
-    are such as wrap or are rounded in one way or another: the least and greatest integers and the like, and halves.
+    positive ones if asked; integers are in [0, integers), and some as far `outside` of it if asked; one that is alone
+    is above (1) or below (-1). With `edges`, they are such as wrap or are rounded in one way or another: the least and
+    greatest integers and the like, and halves.
     """
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
@@ -70,7 +71,7 @@ def random_argument(
     if dtype == "i1":
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
     if assumed is not None and is_integer(dtype):
-        is_wide = outside or edges
+        is_wide = outside != 0 or edges
         return Blocks(tuple(maps), _integers_of(assumed, counts, integers, is_wide, generator).astype(stored))
     if assumed is not None:
         values = _floats(counts, default_scale(shape) if scale is None else scale, positive, generator)
@@ -82,7 +83,8 @@ def random_argument(
         drawn = _integers(counts, limit, generator)
         if outside:
             low, high = bounds(dtype)
-            drawn = np.clip(drawn + generator.choice([-limit, 0, 0, limit], counts), low, min(high, bounds("i64")[1]))
+            away = generator.choice([-limit, 0, 0, limit], counts) if drawn.size > 1 else outside * limit
+            drawn = np.clip(drawn + away, low, min(high, bounds("i64")[1]))
         return Blocks(tuple(maps), drawn.astype(stored))
     size = default_scale(shape) if scale is None else scale
     values = _rounded(_floats(counts, size, positive, generator), dtype)

@@ -10,13 +10,14 @@ from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import CONTROL, KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
 
 
-def index_limits(module: Module) -> tuple[int | None, ...]:
+def index_limits(module: Module, *, with_updates: bool = True) -> tuple[int | None, ...]:
     """For each argument of integers that a logical module uses as indices, the size of the least dimension it indexes.
 
     It is found by following the argument to gathers, scatters, dynamic slices and comparisons with an iota; None where
     there are none. A guess for `integers`: tokens are below the size of the vocabulary, labels below that of classes.
+    Where an update starts is asked for with `with_updates` alone: past the end it is moved back, as caches rely on.
     """
-    return _least_sizes(module, lambda use: use.size)
+    return _least_sizes(module, lambda use: use.size, with_updates=with_updates)
 
 
 def index_places(module: Module) -> tuple[int | None, ...]:
@@ -31,9 +32,12 @@ class _Use:
     source: int
     size: int
     window: int = 1
+    starts_update: bool = False
 
 
-def _least_sizes(module: Module, size_of: Callable[[_Use], int]) -> tuple[int | None, ...]:
+def _least_sizes(
+    module: Module, size_of: Callable[[_Use], int], *, with_updates: bool = True
+) -> tuple[int | None, ...]:
     main = module.main
     followed = _Followed(dict(zip(main.arguments, (t.shape for t in main.argument_types), strict=True)))
     for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True)):
@@ -41,6 +45,8 @@ def _least_sizes(module: Module, size_of: Callable[[_Use], int]) -> tuple[int | 
     followed.through(main)
     limits: dict[int, int] = {}
     for use in followed.uses:
+        if use.starts_update and not with_updates:
+            continue
         limits[use.source] = min(size_of(use), limits.get(use.source, size_of(use)))
     return tuple(limits.get(n) for n in range(len(main.arguments)))
 
@@ -101,7 +107,7 @@ def _indexed(
         updated = op.name == "dynamic_update_slice"
         windows = shapes[op.operands[1]] if updated else op.types[0].shape
         each = zip(op.operands[1 + updated :], shapes[op.operands[0]], windows, strict=True)
-        return [_Use(source, size, window) for v, size, window in each for source in sources.get(v, none)]
+        return [_Use(source, size, window, updated) for v, size, window in each for source in sources.get(v, none)]
     if op.name == "compare":
         sides = (op.operands, op.operands[::-1])
         return [_Use(source, counted[b]) for a, b in sides if b in counted for source in sources.get(a, none)]

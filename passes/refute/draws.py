@@ -14,13 +14,14 @@ from hlo_verify.program.ir import Module
 class Draw:
     """How inputs are drawn: floats are up to `scale` times what keeps sums near 1, integers below what they index, or
     `integers`; dimensions are split in up to `detail` classes. What a square root or a logarithm takes is positive in
-    any case, and integers are in their range, unless `anything` goes."""
+    any case, and integers are in their range, unless anything goes: some are `beyond` it then, and one that is alone is
+    above (1) or below (-1)."""
 
     scale: float
     detail: int
     integers: int
     positive: bool = False
-    anything: bool = False
+    beyond: int = 0
     uneven: bool = False
     """Whether arguments are of different scales, up to 64 times more or less."""
     faint: bool = False
@@ -34,11 +35,11 @@ EVEN = (
     Draw(1.0, 2, 40, positive=True),
     Draw(16.0, 2, 1000, uneven=True, faint=True),
     Draw(1e-2, 4, 8),
-    Draw(4.0, 4, 3, anything=True),
+    Draw(4.0, 4, 3, beyond=1),
     Draw(1e-3, 4, 40, positive=True),
     Draw(16.0, 3, 2, positive=True),
     Draw(1.0, 4, 1000, uneven=True, faint=True),
-    Draw(1e-4, 8, 8, anything=True),
+    Draw(1e-4, 8, 8, beyond=-1),
     Draw(1.0, 8, 1000),
     Draw(1.0, 32, 8),
     Draw(8.0, 32, 40),
@@ -91,4 +92,5 @@ def known_of(logical: Module) -> Known:
     """What a module says of its arguments."""
     counts = reaches(logical)
     faint = tuple(FAINT * count <= max(counts) for count in counts)
-    return Known(index_limits(logical), positive_arguments(logical), faint, ordered_sizes(logical))
+    below = index_limits(logical, with_updates=False)
+    return Known(below, positive_arguments(logical), faint, ordered_sizes(logical))

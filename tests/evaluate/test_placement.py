@@ -123,7 +123,7 @@ def test_arguments_stay_within_their_detail(shape: tuple[int, int], detail: int)
 
 @pytest.mark.parametrize(("dtype", "least"), [("i32", -10), ("ui64", 0), ("i8", -10)])
 def test_integers_outside_of_their_range(dtype: str, least: int) -> None:
-    numbers = random_argument((64, 64), dtype, np.random.default_rng(1), integers=10, detail=64, outside=True)
+    numbers = random_argument((64, 64), dtype, np.random.default_rng(1), integers=10, detail=64, outside=1)
     found = {int(x) for x in numbers.values.flat}
     assert min(found) == least and max(found) == 19 and found > set(range(10))
 
@@ -151,3 +151,11 @@ def test_the_first_of_the_largest_differences_is_found_in_large_results(nan: boo
     assert found.element == ((299, 0) if nan else (100, 3))
     assert found.nan == nan
     assert found.scale == 7.0
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_integer_that_is_alone_lies_outside_if_asked(side: int) -> None:
+    """Half of the few draws that ask for it must not be spent inside: an offset at which a cache is written."""
+    for seed in range(20):
+        [number] = random_argument((), "i32", np.random.default_rng(seed), integers=10, outside=side).values.reshape(-1)
+        assert 10 <= number < 20 if side > 0 else -10 <= number < 0

@@ -38,7 +38,7 @@ def test_wrong_programs(name: str, wrong: str) -> None:
 
 
 def test_a_result_says_how_it_was_proved() -> None:
-    report = verified(PROGRAMS["by_branches"].pair())
+    report = verified(PROGRAMS["by_halves"].pair())
     assert [result.by_device for result in report.results] == [True]
     plain = on({"i": 4}, P("i"), P("i"), (8,))
     assert not any(result.by_device for result in verified(plain.pair(jnp.sin, jnp.sin)).results)
