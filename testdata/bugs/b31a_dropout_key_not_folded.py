@@ -12,7 +12,7 @@ MESH = {"data": 4, "model": 2}
 IN = (P("data", None), P(None, "model"), P("model", None), P())
 OUT = P("data", None)
 ARGUMENTS = (("f32", (16, 8)), ("f32", (8, 16)), ("f32", (16, 8)), ("ui32", (2,), 1000))
-CODE = "HV005"
+CODE = "HV001"
 
 KEEP = 0.75
 
