@@ -217,6 +217,8 @@ class Limits:
     """Terms of a sum that the law of a function takes apart (`exp(a + b) = exp(a) * exp(b)`)."""
     question_terms: int = 40
     """Products of a difference that is asked about."""
+    formula_terms: int = 64
+    """Terms, one in another, of a difference that is asked about as a formula of real numbers."""
     told_apart: int = 256
     """Cases of conditions that are told apart in a sum or product where an infinity may take part; past them it is
     equal to nothing else."""

@@ -60,7 +60,10 @@ def is_zero(p: Poly, effort: Effort) -> bool:
     """Whether a term of real numbers is 0 whatever its atoms are."""
     if _may_be_none(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
         return False
-    p = _unnamed(p)
+    try:
+        p = _unnamed(p, {})
+    except _TooManyError:
+        return False
     if _may_be_none(p) or not allows("question_terms", len(p.items)) or any(_is_far(p, point) for point in POINTS):
         return False
     return _holds(p, Region(effort))
@@ -76,25 +79,36 @@ def _depends_on_place(p: Poly) -> bool:
     return any(isinstance(a, Guard) and not _is_whole(a.form) for mono, _ in p.items for a, _ in mono)
 
 
-def _applied(p: Poly) -> Iterator[Apply]:
-    """The functions in a term, those in their arguments before them."""
+def _applied(p: Poly, seen: set[Apply] | None = None) -> Iterator[Apply]:
+    """The functions in a term, each once, those in their arguments before them."""
+    seen = set() if seen is None else seen
     for mono, _ in p.items:
         for atom, _ in mono:
-            if isinstance(atom, Apply):
+            if isinstance(atom, Apply) and atom not in seen:
+                seen.add(atom)
                 for arg in atom.args:
-                    yield from _applied(arg)
+                    yield from _applied(arg, seen)
                 yield atom
 
 
-def _unnamed(p: Poly) -> Poly:
-    """The term with no named terms on its surface, nor on that of functions' arguments."""
-    p = opened(p)
-    images: dict[Atom, Poly] = {}
-    for atom in {a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply)}:
-        args = tuple(map(_unnamed, atom.args))
-        if args != atom.args:
-            images[atom] = apply(atom.function, args)
-    return opened(rebuilt(p, images, {})) if images else p
+class _TooManyError(Exception):
+    """A term has more functions inside of one another than are looked at: a layer of a network, not a formula."""
+
+
+def _unnamed(p: Poly, known: dict[Poly, Poly]) -> Poly:
+    """The term with no named terms on its surface, nor on that of functions' arguments. Raises `_TooManyError`."""
+    found = known.get(p)
+    if found is None:
+        if not allows("formula_terms", len(known)):
+            raise _TooManyError
+        whole = opened(p)
+        images: dict[Atom, Poly] = {}
+        for atom in dict.fromkeys(a for mono, _ in whole.items for a, _ in mono if isinstance(a, Apply)):
+            args = tuple(_unnamed(arg, known) for arg in atom.args)
+            if args != atom.args:
+                images[atom] = apply(atom.function, args)
+        found = known[p] = opened(rebuilt(whole, images, {})) if images else whole
+    return found
 
 
 # Cases
@@ -317,25 +331,31 @@ def _is_zero_quotient(p: Poly) -> bool:
 
 def _is_far(p: Poly, point: float) -> bool:
     """Whether a term is far from 0 where its atoms are numbers about that point; False where that is not told."""
+    known: dict[Atom, float] = {}
     try:
-        parts = [float(c) * math.prod(_value(a, point) ** float(n) for a, n in mono) for mono, c in p.items]
+        parts = [float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in p.items]
     except (ArithmeticError, ValueError, TypeError):
         return False
     return abs(math.fsum(parts)) > FAR * (1 + max(map(abs, parts), default=0))
 
 
-def _value(atom: Atom, point: float) -> float:
-    function = atom.function.name if isinstance(atom, Apply) else ""
-    known = _FLOATS.get(function)
+def _value(atom: Atom, point: float, known: dict[Atom, float]) -> float:
+    if atom not in known:
+        known[atom] = _worked_out(atom, point, known)
+    return known[atom]
+
+
+def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
+    function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
     if isinstance(atom, Guard):
         raise ValueError("a condition is 0 or 1")
-    if not isinstance(atom, Apply) or known is None:
+    if not isinstance(atom, Apply) or function is None:
         return point + math.sin(atom.uid)
     args = [
-        math.fsum(float(c) * math.prod(_value(a, point) ** float(n) for a, n in mono) for mono, c in arg.items)
+        math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
         for arg in atom.args
     ]
-    return float(known(*args))
+    return float(function(*args))
 
 
 _FLOATS: dict[str, Callable[..., float]] = {

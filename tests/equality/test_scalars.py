@@ -14,6 +14,13 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.scalars import is_zero
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import ABS, real
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import tensor
 from tests.support.lowering import Placed
 
 MESH = AbstractMesh((4,), ("x",))
@@ -165,3 +172,13 @@ def test_a_comparison_of_what_may_be_no_number_is_not_told_by_cases(name: str, d
 
     assert verdict(lambda x, y: y, local(MAY_BE_NONE[name])) is not Verdict.PROVED
     assert verdict(lambda x, y: y, local(lambda x: x)) is Verdict.PROVED
+
+
+def test_terms_that_share_their_parts_are_looked_at_once() -> None:
+    """Each turn has the one before twice in it: written out, that is 2**60 of them."""
+    tanh = real("tanh")
+    with Session().on() as session:
+        deep = [algebra.read(tensor("argument", name, "f32", ()), ()) for name in "xy"]
+        for _ in range(60):
+            deep = [algebra.multiply(apply(tanh, (p,)), apply(ABS, (p,))) for p in deep]
+        assert not is_zero(algebra.subtract(*deep), Effort(1000, session=session))
