@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax, random
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -21,7 +21,10 @@ from tests.support.lowering import Placed, floats
 
 Program = Callable[..., Any]
 
-PLACED = Placed(AbstractMesh((4,), ("x",)), P("x"), P("x"), floats((8, 6)))
+KEPT = {"lgamma"} if jax.__version_info__ >= (0, 11) else set()
+"""What newer versions of HLO have an operation for."""
+
+PLACED = Placed(AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,)), P("x"), P("x"), floats((8, 6)))
 
 FUNCTIONS: dict[str, Program] = {
     "erf_inv": lax.erf_inv,
@@ -34,11 +37,11 @@ FUNCTIONS: dict[str, Program] = {
 }
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_what_xla_partitions(function: Program) -> None:
-    report = hlo_verify.verify(PLACED.lowered(function), refute=False)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_xla_partitions(name: str) -> None:
+    report = hlo_verify.verify(PLACED.lowered(FUNCTIONS[name]), refute=False)
     assert report.verdict is Verdict.PROVED
-    assert any("is what StableHLO writes it out as" in said for said in report.assumptions)
+    assert any("is what StableHLO writes it out as" in said for said in report.assumptions) == (name not in KEPT)
 
 
 def test_others_are_left_alone() -> None:
