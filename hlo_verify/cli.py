@@ -59,21 +59,15 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
     settle()
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == ["lint"]:
-        return _lint(given[1:])
-    parser = make_parser()
-    arguments = parser.parse_args(given)
-    if not arguments.paths and arguments.explain is None and arguments.replay is None:
-        parser.error("the following arguments are required: PATH")
     try:
-        return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
+        return _lint(given[1:]) if given[:1] == ["lint"] else _compare(given, verify)
     except InputError as error:
         return complain(error.diagnostic, INPUT_ERROR)
     except KeyboardInterrupt:
         print("hlo-verify: interrupted", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:
-        if arguments.traceback:
+        if "--traceback" in given:
             raise
         from hlo_verify import defects
 
@@ -84,10 +78,15 @@ def _lint(argv: Sequence[str]) -> int:
     """`hlo-verify lint`, which takes arguments of its own."""
     from hlo_verify.linter import cli as linter
 
-    try:
-        return linter.main(argv)
-    except InputError as error:
-        return complain(error.diagnostic, INPUT_ERROR)
+    return linter.main(argv)
+
+
+def _compare(argv: Sequence[str], verify: Verify | None) -> int:
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    if not arguments.paths and arguments.explain is None and arguments.replay is None:
+        parser.error("the following arguments are required: PATH")
+    return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

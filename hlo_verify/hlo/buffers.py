@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.hlo.shapes import Path
+from hlo_verify.hlo.shapes import Path, integers, spelled
 
 _ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(.*?):?\s*$")
 _VALUE = re.compile(
@@ -35,7 +35,7 @@ class Placed:
         return self.offset + self.size
 
     def __str__(self) -> str:
-        return f"{self.name}{{{','.join(map(str, self.path))}}}" if self.path else self.name
+        return f"{self.name}{spelled(self.path)}" if self.path else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def parse_assignment(text: str) -> list[Allocation]:
     for line in lines[1:]:
         if (value := _VALUE.match(line)) is not None and found:
             number, name, path, space, size, offset, _ = value.groups()
-            found[-1].values.append(Placed(int(number), name, _path(path), int(space), int(size), int(offset)))
+            found[-1].values.append(Placed(int(number), name, integers(path), int(space), int(size), int(offset)))
         elif (allocation := _ALLOCATION.match(line)) is not None:
             found.append(Allocation(int(allocation[1]), int(allocation[2]), allocation[3]))
         elif line.strip():
@@ -93,11 +93,7 @@ def parse_values(text: str) -> dict[int, Lifetime]:
             found[current] = Lifetime(tuple(positions), tuple(uses))
             current = None
         elif (use := _USE.fullmatch(line)) is not None:
-            uses.append((use[1], int(use[2]), _path(use[3])))
+            uses.append((use[1], int(use[2]), integers(use[3])))
         elif (position := _POSITION.fullmatch(line)) is not None and position[1] != "(none)":
-            positions.append((position[1], _path(position[2])))
+            positions.append((position[1], integers(position[2])))
     return found
-
-
-def _path(text: str | None) -> Path:
-    return tuple(int(number) for number in text.split(",") if number) if text else ()

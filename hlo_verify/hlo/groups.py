@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.hlo.module import HloModule, Instruction
+from hlo_verify.hlo.shapes import integers
 
 Groups = tuple[tuple[int, ...], ...]
 
 _IOTA = re.compile(r"\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
-_MESH = re.compile(r"(?:mesh)?\[([^\]]*)\](?:\s*,?\s*device_ids=\(([^)]*)\))?\s*\{([^}]*)\}")
+_MESH = re.compile(r"(?:mesh)?\[([^\]]*)\](?:\s*,?\s*device_ids=\(((?:[^()]|\([^)]*\))*)\))?\s*\{([^}]*)\}")
 _AXIS = re.compile(r"'([^']+)'=(\d+)")
 _NAMED = re.compile(r"'([^']+)'(?::\((\d+)\)(\d+))?")
 
@@ -74,12 +75,10 @@ def parse_groups(text: str) -> Groups | None:
     """Groups as they are spelled; None for a spelling that is not known."""
     text = text.strip()
     if (iota := _IOTA.fullmatch(text)) is not None:
-        shape, sizes = _ints(iota[1]), _ints(iota[2])
-        order = _ints(iota[3]) if iota[3] else tuple(range(len(sizes)))
-        if prod(shape) != prod(sizes) or sorted(order) != list(range(len(sizes))) or len(shape) != 2:
+        shape, devices = integers(iota[1]), _iota(iota[2], iota[3])
+        if devices is None or devices.size != prod(shape) or len(shape) != 2:
             return None
-        table = np.arange(prod(sizes)).reshape(sizes).transpose(order).reshape(shape)
-        return tuple(map(tuple, table.tolist()))
+        return tuple(map(tuple, devices.reshape(shape).tolist()))
     if (mesh := _MESH.fullmatch(text)) is not None:
         return _of_mesh(mesh[1], mesh[2], mesh[3])
     return parse_lists(text)
@@ -90,12 +89,16 @@ def parse_lists(text: str) -> Groups | None:
     text = text.strip().strip('"')
     if not re.fullmatch(r"\{[\d,\s{}]*\}", text):
         return None
-    found = tuple(_ints(inner) for inner in re.findall(r"\{([\d,\s]*)\}", text))
+    found = tuple(integers(inner) for inner in re.findall(r"\{([\d,\s]*)\}", text))
     return tuple(group for group in found if group)
 
 
-def _ints(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split(",") if number.strip())
+def _iota(sizes_text: str, order_text: str | None) -> npt.NDArray[np.int64] | None:
+    """The numbers from 0 as `[sizes]T(order)` lists them; None for an order that is none."""
+    sizes, order = integers(sizes_text), integers(order_text)
+    if order_text and sorted(order) != list(range(len(sizes))):
+        return None
+    return np.arange(prod(sizes)).reshape(sizes).transpose(order or None).ravel()
 
 
 def _of_mesh(axes_text: str, ids: str | None, wanted_text: str) -> Groups | None:
@@ -134,10 +137,8 @@ def _of_mesh(axes_text: str, ids: str | None, wanted_text: str) -> Groups | None
 def _ids_of_mesh(text: str) -> npt.NDArray[np.int64] | None:
     """The device of each place of a mesh: a list, or `[sizes]T(order)`."""
     if (iota := re.fullmatch(r"(?:\[[\d,]*\]<=)?\[([\d,]+)\](?:T\(([\d,]+)\))?", text)) is not None:
-        sizes = _ints(iota[1])
-        order = _ints(iota[2]) if iota[2] else tuple(range(len(sizes)))
-        return np.arange(prod(sizes)).reshape(sizes).transpose(order).ravel()
-    return np.array(_ints(text)) if re.fullmatch(r"[\d,\s]+", text) else None
+        return _iota(iota[1], iota[2])
+    return np.array(integers(text)) if re.fullmatch(r"[\d,\s]+", text) else None
 
 
 def groups_of(instruction: Instruction) -> Groups | None:

@@ -9,6 +9,13 @@ from functools import cached_property
 
 from hlo_verify.hlo.shapes import Array, Path, Shape, Tuple, at, parse_shape, split
 
+ENTERED = {
+    "while": ("condition", "body"),
+    "call": ("to_apply",),
+    "conditional": ("branch_computations", "true_computation", "false_computation"),
+}
+"""Operations that a device goes into, and the attributes that name where."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -78,11 +85,20 @@ class Instruction:
 
     @cached_property
     def control_predecessors(self) -> tuple[str, ...]:
-        return tuple(
-            name.strip().lstrip("%")
-            for name in self.attributes.get("control-predecessors", "").strip("{}").split(",")
-            if name.strip()
-        )
+        return self._named("control-predecessors")
+
+    @cached_property
+    def entered(self) -> tuple[Computation, ...]:
+        """The computations that a device goes through as it comes to the instruction: a loop's condition and body, the
+        branches of a conditional, what is called."""
+        computations = self.computation.module.computations
+        names = (name for key in ENTERED.get(self.opcode, ()) for name in self._named(key))
+        return tuple(computations[name] for name in names if name in computations)
+
+    def _named(self, key: str) -> tuple[str, ...]:
+        """The names that an attribute lists."""
+        pieces = self.attributes.get(key, "").strip("{}").split(",")
+        return tuple(name.strip().lstrip("%") for name in pieces if name.strip())
 
     @property
     def channel(self) -> int | None:
@@ -213,6 +229,23 @@ class HloModule:
     def instructions(self) -> Iterator[Instruction]:
         for computation in self.computations.values():
             yield from computation.instructions
+
+    def in_turn(self) -> Iterator[Instruction]:
+        """The instructions in the order in which a device comes to them: those of a computation behind the one that
+        enters or starts it, once."""
+        seen: set[str] = set()
+
+        def within(computation: Computation) -> Iterator[Instruction]:
+            if computation.name in seen:
+                return
+            seen.add(computation.name)
+            for instruction in computation.instructions:
+                yield instruction
+                started = instruction.called[:1] if instruction.opcode == "async-start" else ()
+                for inner in (*instruction.entered, *(self.computations[n] for n in started if n in self.computations)):
+                    yield from within(inner)
+
+        return within(self.entry)
 
     @cached_property
     def callers(self) -> dict[str, list[Instruction]]:

@@ -69,6 +69,16 @@ Path = tuple[int, ...]
 """Where in a shape: `()` is the whole, `(1, 0)` the first part of the second part."""
 
 
+def integers(text: str | None) -> tuple[int, ...]:
+    """The numbers of `1,2`, of nothing none. Raises ValueError for what are no numbers."""
+    return tuple(int(number) for number in text.split(",") if number.strip()) if text else ()
+
+
+def spelled(path: Path) -> str:
+    """A path as HLO writes it: `{1,0}`."""
+    return f"{{{','.join(map(str, path))}}}"
+
+
 def leaves(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Array]]:
     """The arrays of a shape, and where they are."""
     if isinstance(shape, Array):
@@ -126,7 +136,7 @@ def _array(text: str) -> Array:
     if layout is None:
         return Array(dtype, sizes)
     order_text, _, rest = layout.partition(":")
-    order = tuple(int(number) for number in order_text.split(",") if number.strip())
+    order = integers(order_text)
     tiles_text = re.match(r"T((?:\([^)]*\))+)", rest)
     tiles = () if tiles_text is None else tuple(_tile(tile) for tile in _TILE.findall(tiles_text[1]))
     space, element_bits = _SPACE.search(rest), _ELEMENT_BITS.search(rest)

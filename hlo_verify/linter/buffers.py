@@ -5,7 +5,7 @@ uses. Of two values in the same bytes the later one must not be written before t
 within a loop of what was made outside of it is one in every turn, so it lasts as long as the loop. What a loop carries
 is a value at the beginning of a turn (a parameter), one at its end, and one behind the loop.
 
-Source: HloLiveRange and the rules of BufferAssignment, docs/decisions/lint.md.
+Source: HloLiveRange and the rules of BufferAssignment; what is taken for a conflict: docs/lint.md.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from hlo_verify.diagnostics import Code, Schedule
 from hlo_verify.hlo.buffers import Allocation, Lifetime, Placed
-from hlo_verify.hlo.module import HloModule, Instruction
+from hlo_verify.hlo.module import ENTERED, HloModule, Instruction
 from hlo_verify.hlo.shapes import Array, Path, at
 from hlo_verify.linter import finding
-from hlo_verify.linter.clock import ENTERED, Clock, Place
+from hlo_verify.linter.clock import Clock, Place
 from hlo_verify.linter.donation import aliases
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.lifetimes import lifetimes as found_out
@@ -62,7 +62,7 @@ def check(
     lifetimes = found_out(module, allocations) if lifetimes is None else lifetimes
     owners = _owners(lifetimes, [placed for one in allocations for placed in one.values], clock)
     for allocation in allocations:
-        yield from _sizes(allocation, module, clock)
+        yield from _sizes(allocation, clock)
         if allocation.is_shared:
             values = [
                 _value(placed, lifetimes.get(placed.number), clock, owners.get(placed.number, placed.number))
@@ -71,7 +71,7 @@ def check(
             yield from _conflicts([value for value in values if value is not None], allocation, clock)
 
 
-def _sizes(allocation: Allocation, module: HloModule, clock: Clock) -> Iterator[Finding]:
+def _sizes(allocation: Allocation, clock: Clock) -> Iterator[Finding]:
     for placed in allocation.values:
         maker = clock.instructions.get(placed.name)
         where = f"allocation {allocation.number}"
@@ -144,7 +144,7 @@ def _uses(lifetime: Lifetime, made: Place, clock: Clock) -> Iterator[Use]:
         reader = clock.instructions.get(name)
         if reader is None:
             continue
-        tick = clock.begins[name] if reader.opcode in ("while", "conditional", "call") else clock.ends[name]
+        tick = clock.begins[name] if reader.opcode in ENTERED else clock.ends[name]
         yield Use(_in_loops(tick, clock.place(reader), made, clock), reader, clock.place(reader))
     for name, _ in lifetime.positions:
         holder = clock.instructions.get(name)
@@ -191,7 +191,7 @@ def _conflict(earlier: Value, later: Value, allocation: Allocation, clock: Clock
     if not uses:
         return
     use = min(uses, key=lambda one: one.at)
-    code = _code(earlier, later, use, clock)
+    code = _code(earlier, later, clock)
     said = (
         f"{later.placed} is written into bytes {max(earlier.placed.offset, later.placed.offset)} to "
         f"{min(earlier.placed.end, later.placed.end)} of allocation {allocation.number} while {earlier.placed} is "
@@ -200,7 +200,7 @@ def _conflict(earlier: Value, later: Value, allocation: Allocation, clock: Clock
     yield finding.at(later.maker, code, said, earlier.maker, use.reader)
 
 
-def _code(earlier: Value, later: Value, use: Use, clock: Clock) -> Code:
+def _code(earlier: Value, later: Value, clock: Clock) -> Code:
     """Which kind of conflict it is, by who is still at work."""
     if earlier.maker.opcode == "parameter" and earlier.maker.computation.is_entry:
         return Schedule.DONATED_INPUT_READ_AFTER_WRITE

@@ -36,6 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--ignore", action="append", metavar="CODE", help="no codes that begin so (repeatable)")
     parser.add_argument("--strict", action="store_true", help="warnings count for the exit status as well")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--traceback", action="store_true", help="show where an internal error happened")
     return parser
 
 

@@ -11,14 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hlo_verify.hlo.module import Computation, HloModule, Instruction
+from hlo_verify.hlo.module import ENTERED, Computation, HloModule, Instruction
 from hlo_verify.linter.transfers import flight, is_start
-
-ENTERED = {
-    "while": ("condition", "body"),
-    "call": ("to_apply",),
-    "conditional": ("branch_computations", "true_computation", "false_computation"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +30,7 @@ class Place:
 
 @dataclass(eq=False)
 class Clock:
-    """`begins` and `ends` of instructions, by name, in ticks; `places` of computations; `loop_ends` of loops."""
+    """`begins` and `ends` of instructions, by name, in ticks; `places` of computations."""
 
     module: HloModule
     begins: dict[str, int] = field(default_factory=dict)
@@ -76,11 +70,7 @@ class Clock:
             self.ends[instruction.name] = self.now
 
     def _entered(self, instruction: Instruction, place: Place) -> Iterator[tuple[Computation, Place]]:
-        inner = [name for key in ENTERED.get(instruction.opcode, ()) for name in named(instruction, key)]
-        for number, name in enumerate(inner):
-            computation = self.module.computations.get(name)
-            if computation is None:
-                continue
+        for number, computation in enumerate(instruction.entered):
             if instruction.opcode == "while":
                 yield computation, Place((*place.loops, instruction.name), place.branches)
             elif instruction.opcode == "conditional":
@@ -123,8 +113,3 @@ class Clock:
         """Whether two asynchronous operations run on one thread of their own, so one after the other."""
         threads = [self.started_by[i.name].thread if i.name in self.started_by else "" for i in (a, b)]
         return threads[0] == threads[1] != ""
-
-
-def named(instruction: Instruction, key: str) -> list[str]:
-    text = instruction.attributes.get(key, "").strip("{}")
-    return [name.strip().lstrip("%") for name in text.split(",") if name.strip()]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Schedule
 from hlo_verify.hlo.module import HloModule, Instruction
-from hlo_verify.hlo.shapes import Array, Path, Shape, at, same
+from hlo_verify.hlo.shapes import Array, Path, Shape, at, integers, same, spelled
 from hlo_verify.linter import finding
 from hlo_verify.linter.finding import Finding
 
@@ -28,16 +28,12 @@ class Alias:
 
     @property
     def said(self) -> str:
-        return f"output {{{','.join(map(str, self.output))}}}"
+        return f"output {spelled(self.output)}"
 
 
 def aliases(text: str) -> list[Alias]:
     """What `input_output_alias` or `output_to_operand_aliasing` says."""
-    return [Alias(_path(output), int(number), _path(path)) for output, number, path, _ in _ALIAS.findall(text)]
-
-
-def _path(text: str) -> Path:
-    return tuple(int(number) for number in text.split(",") if number.strip())
+    return [Alias(integers(output), int(number), integers(path)) for output, number, path, _ in _ALIAS.findall(text)]
 
 
 def check(module: HloModule) -> Iterator[Finding]:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from hlo_verify.hlo.buffers import Allocation, Lifetime
 from hlo_verify.hlo.module import Computation, HloModule, Instruction, Operand
 from hlo_verify.hlo.shapes import Array, Path, Shape
-from hlo_verify.linter.clock import ENTERED, named
 from hlo_verify.linter.transfers import is_done, is_start, is_update
 
 Key = tuple[str, Path]
@@ -73,15 +72,10 @@ class _Flow:
 
     def _enter(self, instruction: Instruction) -> None:
         """Give the parameters of entered computations their values, and run those."""
-        inner = [name for key in ENTERED.get(instruction.opcode, ()) for name in named(instruction, key)]
-        if is_start(instruction):
-            inner = list(instruction.called[:1])
+        inner = instruction.entered or _started(instruction)
         if instruction.opcode == "while":
             self._settle(instruction, {path: self._values(instruction, path) for path in _nodes(instruction.shape)})
-        for number, name in enumerate(inner):
-            computation = self.module.computations.get(name)
-            if computation is None:
-                continue
+        for number, computation in enumerate(inner):
             for index, parameter in computation.parameters.items():
                 if instruction.opcode == "while":
                     values = {path: self.at.get((instruction.name, path), ()) for path in _nodes(parameter.shape)}
@@ -114,8 +108,7 @@ class _Flow:
         if is_done(instruction):
             return self._of(operands[0], ((0 if opcode in ("copy-done", "recv-done") else 1), *path))
         if opcode in ("conditional", "call"):
-            names = [name for key in ENTERED[opcode] for name in named(instruction, key)]
-            return self._roots(names, path)
+            return self._roots(instruction.entered, path)
         if is_start(instruction):
             return self._of_start(instruction, path)
         return None
@@ -124,15 +117,22 @@ class _Flow:
         if start.opcode == "copy-start":
             return self._of(start.operands[0], path[1:]) if path[:1] == (1,) else None
         if path[:1] == (1,) and start.called:
-            return self._roots(start.called[:1], path[1:])
+            return self._roots(_started(start), path[1:])
         if len(path) >= 2 and path[0] == 0 and path[1] < len(start.operands):
             return self._of(start.operands[path[1]], path[2:])
         return self._of(start.operands[0], ()) if path == (0,) and len(start.operands) == 1 else None
 
-    def _roots(self, names: Sequence[str], path: Path) -> tuple[Key, ...]:
-        roots = [self.module.computations[name].root for name in names if name in self.module.computations]
+    def _roots(self, computations: Sequence[Computation], path: Path) -> tuple[Key, ...]:
+        roots = [computation.root for computation in computations]
         found = (key for root in roots if root is not None for key in self.at.get((root.name, path), ()))
         return tuple(dict.fromkeys(found))
+
+
+def _started(instruction: Instruction) -> tuple[Computation, ...]:
+    """The computation that a start runs."""
+    computations = instruction.computation.module.computations
+    names = instruction.called[:1] if is_start(instruction) else ()
+    return tuple(computations[name] for name in names if name in computations)
 
 
 def _nodes(shape: Shape, path: Path = ()) -> Iterator[Path]:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Code, Ranks
-from hlo_verify.hlo.groups import GROUPED, PERMUTES, Groups, groups_of, kind, pairs_of
-from hlo_verify.hlo.module import Computation, HloModule, Instruction
-from hlo_verify.linter.clock import ENTERED, named
+from hlo_verify.hlo.groups import COLLECTIVES, PERMUTES, Groups, groups_of, kind, pairs_of
+from hlo_verify.hlo.module import HloModule, Instruction
 from hlo_verify.linter.finding import Finding, at
 from hlo_verify.linter.sends import Program
 
@@ -53,26 +52,9 @@ def check(programs: Sequence[Program]) -> Iterator[Finding]:
 
 def _collectives(module: HloModule) -> Iterator[Call]:
     """The collectives of a program in the order in which a device comes to them, a loop's once."""
-    entered: set[str] = set()
-
-    def within(computation: Computation) -> Iterator[Call]:
-        if computation.name in entered:
-            return
-        entered.add(computation.name)
-        for instruction in computation.instructions:
-            if instruction.opcode in GROUPED or instruction.opcode in PERMUTES:
-                yield Call(instruction, f"{kind(instruction)} of {_given(instruction)}", instruction.channel)
-            keys = ENTERED.get(instruction.opcode, ())
-            inner = [name for key in keys for name in named(instruction, key)] or list(_started(instruction))
-            for name in inner:
-                if name in module.computations:
-                    yield from within(module.computations[name])
-
-    return within(module.entry)
-
-
-def _started(instruction: Instruction) -> Sequence[str]:
-    return instruction.called[:1] if instruction.opcode == "async-start" else ()
+    for one in module.in_turn():
+        if one.opcode in COLLECTIVES:
+            yield Call(one, f"{kind(one)} of {_given(one)}", one.channel)
 
 
 def _given(instruction: Instruction) -> str:
@@ -95,10 +77,7 @@ def _compare(ours: list[Call], theirs: list[Call], us: Program, them: Program) -
     by_channel = Counter(c.channel for c in ours) == Counter(c.channel for c in theirs)
     for a, b in zip(ours, theirs, strict=True):
         if a.what != b.what or (by_channel and a.channel != b.channel):
-            message = (
-                f"{_devices(us)} {'run' if len(us.devices) > 1 else 'runs'} it where {_devices(them)} "
-                f"{'run' if len(them.devices) > 1 else 'runs'} {b.instruction}"
-            )
+            message = f"{_run(us)} it where {_run(them)} {b.instruction}"
             return at(a.instruction, Ranks.COLLECTIVE_ORDER, message, b.instruction)
     return None
 
@@ -111,12 +90,15 @@ def _missing(more: list[Call], fewer: list[Call], those: Program, others: Progra
             return at(
                 call.instruction,
                 Ranks.COLLECTIVE_MISSING_ON_RANK,
-                f"{_devices(those)} {'run' if len(those.devices) > 1 else 'runs'} it, and {_devices(others)} "
-                f"{'do' if len(others.devices) > 1 else 'does'} not",
+                f"{_run(those)} it, and {_devices(others)} {'do' if len(others.devices) > 1 else 'does'} not",
             )
         left[call.what, call.channel] -= 1
     last = more[-1]
     return at(last.instruction, Ranks.COLLECTIVE_MISSING_ON_RANK, f"{_devices(others)} has one {last.what} less")
+
+
+def _run(program: Program) -> str:
+    return f"{_devices(program)} {'run' if len(program.devices) > 1 else 'runs'}"
 
 
 def _devices(program: Program) -> str:

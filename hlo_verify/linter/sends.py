@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Collective, Ranks
 from hlo_verify.hlo.groups import Groups, parse_lists
-from hlo_verify.hlo.module import Computation, HloModule, Instruction, parts
+from hlo_verify.hlo.module import HloModule, Instruction, parts
 from hlo_verify.hlo.shapes import same
-from hlo_verify.linter.clock import ENTERED, named
 from hlo_verify.linter.finding import Finding, at
 
 RUNTIMES = ("xla_megascale_runtime",)
@@ -133,23 +132,8 @@ def between(programs: Sequence[Program], *, buffered: bool = False) -> Iterator[
 
 def _events(module: HloModule) -> list[Instruction]:
     """Sends, receives and their dones in the order in which a device comes to them."""
-    found: list[Instruction] = []
-    entered: set[str] = set()
-
-    def enter(computation: Computation) -> None:
-        if computation.name in entered:
-            return
-        entered.add(computation.name)
-        for instruction in computation.instructions:
-            if instruction.opcode in ("send", "recv", "send-done", "recv-done") and not _is_of_host(instruction):
-                found.append(instruction)
-            for key in ENTERED.get(instruction.opcode, ()):
-                for name in named(instruction, key):
-                    if name in module.computations:
-                        enter(module.computations[name])
-
-    enter(module.entry)
-    return found
+    ends = ("send", "recv", "send-done", "recv-done")
+    return [one for one in module.in_turn() if one.opcode in ends and not _is_of_host(one)]
 
 
 def _posts(event: Instruction, device: int, *, by_channel: bool) -> Iterator[Post]:

@@ -10,7 +10,7 @@ Source: XLA's hlo_verifier.cc, docs/async_ops.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Schedule
@@ -45,7 +45,7 @@ def is_done(instruction: Instruction) -> bool:
 
 
 def is_update(instruction: Instruction) -> bool:
-    return instruction.opcode.endswith("-update") and instruction.opcode != "dynamic-update"
+    return instruction.opcode.endswith("-update")
 
 
 def done_of(start: Instruction) -> str:
@@ -63,18 +63,12 @@ def check(module: HloModule) -> Iterator[Finding]:
 
 def _order(computation: Computation) -> Iterator[Finding]:
     for instruction in computation.instructions:
-        early = [source for source in instruction.sources if source.number >= instruction.number]
         by_name = computation.by_name
         control = [by_name[name] for name in instruction.control_predecessors if name in by_name]
-        for before, what in ((early, "its operand"), (control, "its control predecessor")):
+        for before, what in ((instruction.sources, "its operand"), (control, "its control predecessor")):
             for other in before:
                 if other.number >= instruction.number:
-                    yield at(
-                        instruction,
-                        Schedule.DEPENDENCY_VIOLATION,
-                        f"runs before {what} {other}",
-                        other,
-                    )
+                    yield at(instruction, Schedule.DEPENDENCY_VIOLATION, f"runs before {what} {other}", other)
 
 
 @dataclass(eq=False)
@@ -242,7 +236,7 @@ def _shapes(one: Flight) -> Iterator[Finding]:
     if len(pieces) < 2 or not start.operands:  # what has no operands carries its shapes in its computation alone
         return
     if start.opcode == "async-start":
-        yield from _called_shapes(start, pieces)
+        yield from _called_shapes(start)
     for done in one.dones:
         if done.shape_text and not same(done.shape, pieces[1]):
             yield at(
@@ -259,7 +253,7 @@ def _laid_out_alike(a: Shape, b: Shape) -> bool:
     return all(None in (x.order, y.order) or x.order == y.order for x, y in pairs)
 
 
-def _called_shapes(start: Instruction, pieces: Sequence[object]) -> Iterator[Finding]:
+def _called_shapes(start: Instruction) -> Iterator[Finding]:
     operands, result = parts(start.shape)[:2]
     given = Tuple(start.given_shapes)
     if len(given.parts) == len(start.operands) and not same(operands, given):

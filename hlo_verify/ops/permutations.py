@@ -14,9 +14,11 @@ from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import term as terms
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, indices, make_poly, value_of
+from hlo_verify.terms.term import Atom, Guard, Poly, Read, indices, make_poly, value_of
 
 
 def is_permutation(atom: Atom | None, v: Var) -> bool:
@@ -68,45 +70,22 @@ def _through_permutation(p: Poly, v: Var) -> tuple[Var, Poly] | None:
 
 def _atoms(p: Poly) -> Iterator[Atom]:
     """What a term is made of, in arguments and places too."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            yield atom
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _atoms(arg)
-            for e in indices(atom):
-                yield from _atoms_of_place(e)
-
-
-def _atoms_of_place(e: Index) -> Iterator[Atom]:
-    for part, _ in e.items:
-        if isinstance(part, Opaque):
-            if part.operator == "value":
-                yield from _atoms(value_of(part))
-            for inner in part.exprs:
-                yield from _atoms_of_place(inner)
+    for atom in terms.atoms(p):
+        yield atom
+        for inner in values_in_places(atom):
+            yield from _atoms(inner)
 
 
 def _moved(p: Poly, order: Atom, w: Var) -> Poly:
     """The term with a variable in the place of a permutation's values."""
     atoms: dict[Atom, Poly] = {order: algebra.of_index(expr.of_var(w))}
     places: dict[Index, Index] = {}
-    for atom in _applied_to(p):
+    for atom in terms.atoms(p):
         for e in indices(atom):
             places[e] = _moved_place(e, order, w)
         if isinstance(atom, Guard):
             atoms[atom] = guards.interval(places[atom.form], atom.lo, atom.hi)
     return rebuilt(p, atoms, places)
-
-
-def _applied_to(p: Poly) -> Iterator[Atom]:
-    """The atoms of a term and of functions' arguments."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            yield atom
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _applied_to(arg)
 
 
 def _moved_place(e: Index, order: Atom, w: Var) -> Index:

@@ -47,6 +47,19 @@ def test_json_and_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[st
     assert "HV703" in (folder / "report.txt").read_text()
 
 
+def test_what_nobody_foresaw_is_no_traceback(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(module: object) -> None:
+        raise ValueError("no such shape")
+
+    monkeypatch.setattr("hlo_verify.linter.transfers.check", fail)
+    assert cli.main(["lint", str(folder)]) == 70
+    assert "error[HV9" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no such shape"):
+        cli.main(["lint", str(folder), "--traceback"])
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
