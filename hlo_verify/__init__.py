@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hlo_verify.version import __version__
+
 if TYPE_CHECKING:
     from hlo_verify.api import replay, verify
     from hlo_verify.checking import check
@@ -30,8 +32,6 @@ __all__ = [
     "replay",
     "verify",
 ]
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "InputError": "hlo_verify.diagnostics.errors",

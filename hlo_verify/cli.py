@@ -77,8 +77,9 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
 def _lint(argv: Sequence[str]) -> int:
     """`hlo-verify lint`, which takes arguments of its own."""
     from hlo_verify.linter import cli as linter
+    from hlo_verify.sources.project import read_lint
 
-    return linter.main(argv)
+    return linter.main(argv, read_lint(Path.cwd()))
 
 
 def _compare(argv: Sequence[str], verify: Verify | None) -> int:
@@ -178,7 +179,7 @@ def _replay(arguments: argparse.Namespace) -> Report:
 
 
 def _set_defaults(arguments: argparse.Namespace) -> None:
-    from hlo_verify.sources.shardings_file import read_defaults
+    from hlo_verify.sources.project import read_defaults
 
     built_in = {
         "color": "auto",
@@ -198,7 +199,7 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
 
 def _as_the_project_says() -> AbstractContextManager[None]:
     """With the meanings of custom calls that pyproject.toml has."""
-    from hlo_verify.sources.shardings_file import read_custom_calls
+    from hlo_verify.sources.project import read_custom_calls
 
     meanings = read_custom_calls(Path.cwd())
     if not meanings:
@@ -303,7 +304,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
 def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:
     """Preconditions of the command line and of the project; None where there are none."""
     from hlo_verify.program import preconditions
-    from hlo_verify.sources.shardings_file import read_assumed
+    from hlo_verify.sources.project import read_assumed
 
     return (*preconditions.read(arguments.assume or ()), *read_assumed(Path.cwd())) or None
 
@@ -332,6 +333,10 @@ def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
         from hlo_verify.render import json
 
         return json.render(outcomes, several=several)
+    if arguments.format == "sarif":
+        from hlo_verify.render import sarif
+
+        return sarif.render(outcomes)
     from hlo_verify.render import text
 
     return text.render(

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
+from hlo_verify.render import FORMATS
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -26,7 +27,7 @@ exit status:
 Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
 under [tool.hlo-verify].
 Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls], and preconditions under
-[tool.hlo-verify.assume].
+[tool.hlo-verify.assume]; what `hlo-verify lint` leaves out, under [tool.hlo-verify.lint].
 """
 
 
@@ -105,7 +106,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--format", choices=("text", "json"), help="how to print the report (default: text)")
+    add("--format", choices=FORMATS, help="how to print the report (default: text)")
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
     add(

@@ -1,4 +1,5 @@
-"""The plugin of pytest: a fixture `hlo_verify` whose `check` fails a test, with the report, unless all is PROVED.
+"""The plugin of pytest: a fixture `hlo_verify` whose `check` fails a test, with the report, unless all is PROVED, and
+whose `lint` fails it where a final module of XLA has a defect.
 
 It is loaded wherever hlo-verify is installed, so that nothing else is imported before a test asks for it.
 """
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from hlo_verify.linter.lint import LintReport
     from hlo_verify.shown import Report
 
 
 class Checker:
-    """What the fixture gives: `check`, under the options of the command line."""
+    """What the fixture gives: `check`, under the options of the command line, and `lint`."""
 
     def __init__(self, folder: Path | None, time_limit: float | None) -> None:
         self._folder, self._time_limit, self._checks = folder, time_limit, 0
@@ -38,6 +40,16 @@ class Checker:
             (folder / "report.txt").write_text(f"{report}\n")
         if report.verdict != "PROVED":
             raise NotProvedError(report)
+        return report
+
+    def lint(self, module: str | Path, **kwargs: Any) -> LintReport:
+        """`hlo_verify.lint`; the report, where it has no error. Fails the test with the report where it has one."""
+        __tracebackhide__ = True
+        from hlo_verify.linter.lint import lint
+
+        report = lint(module, **kwargs)
+        if report.errors:
+            pytest.fail(str(report))
         return report
 
 

@@ -15,7 +15,7 @@ from hlo_verify import cli
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.registered_calls import DEFAULT, registered
-from hlo_verify.sources.shardings_file import read_custom_calls
+from hlo_verify.sources.project import read_custom_calls
 
 PROVED, UNKNOWN = hlo_verify.Verdict.PROVED, hlo_verify.Verdict.UNKNOWN
 

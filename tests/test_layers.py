@@ -24,10 +24,11 @@ jaxlib_api           jaxlib_hlo
 limits
 report               diagnostics limits
 session              memory collector registered_calls limits report
-render               diagnostics limits report
+version
+render               diagnostics limits report version
 shown                render report
 hlo                  diagnostics
-linter               diagnostics hlo
+linter               diagnostics hlo render
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program
@@ -39,7 +40,7 @@ passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
 traced               diagnostics
-sources              diagnostics program passes.load traced
+sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 passes.prove         limits diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove

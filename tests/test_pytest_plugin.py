@@ -40,9 +40,22 @@ def test_late(hlo_verify):
     hlo_verify.check(jnp.sum, by(lax.psum), X, time_limit=1e-9)
 """
 
+LINTED = """
+WAITED = "HloModule m, is_scheduled=true\\nENTRY e {\\n  ROOT p = f32[4] parameter(0)\\n}\\n"
+NEVER = WAITED.replace("ROOT p", "p").replace("\\n}", "\\n  ROOT s = (f32[4], f32[4], u32[]) copy-start(p)\\n}")
 
-def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_them.py").write_text(TESTS)
+
+def test_clean(hlo_verify):
+    assert hlo_verify.lint(WAITED).looked_at["instructions"] == 1
+
+
+def test_defect(hlo_verify):
+    hlo_verify.lint(NEVER)
+"""
+
+
+def run(folder: Path, *options: str, tests: str = TESTS) -> subprocess.CompletedProcess[str]:
+    (folder / "test_them.py").write_text(tests)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "JAX_PLATFORMS": "cpu"}
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-p", "hlo_verify.pytest_plugin", "-p", "no:cacheprovider", *options]
@@ -77,3 +90,9 @@ def test_it_is_an_entry_point() -> None:
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert list(points) == ["hlo_verify"]
     assert import_module(points["hlo_verify"]).Checker
+
+
+def test_a_final_module_that_has_a_defect(tmp_path: Path) -> None:
+    done = run(tmp_path, tests=LINTED)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "error[HV703] s: no copy-done waits for it" in done.stdout

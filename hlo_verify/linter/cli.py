@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import Files, LintReport, files_of, lint, lint_ranks
-from hlo_verify.linter.render import text, to_json
+from hlo_verify.linter.render import text, to_json, to_sarif
+from hlo_verify.render import FORMATS
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
 
@@ -21,7 +23,8 @@ def make_parser() -> argparse.ArgumentParser:
         prog="hlo-verify lint",
         description="Look for defects in modules that XLA compiled, each by itself: in collectives, transfers and "
         "donations, and with a buffer assignment for races.",
-        epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read",
+        epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read. Defaults for --select, --ignore and "
+        "--strict may stand in pyproject.toml under [tool.hlo-verify.lint].",
     )
     said = "HLO text (*after_optimizations.txt), gzipped or not, or a dump folder"
     parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
@@ -31,23 +34,29 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--ranks", action="store_true", help=said)
     said = "with --ranks: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="how to print the report (default: text)")
     parser.add_argument("--select", action="append", metavar="CODE", help="only codes that begin so (HV7; repeatable)")
     parser.add_argument("--ignore", action="append", metavar="CODE", help="no codes that begin so (repeatable)")
-    parser.add_argument("--strict", action="store_true", help="warnings count for the exit status as well")
+    parser.add_argument(
+        "--strict", action="store_true", default=None, help="warnings count for the exit status as well"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
     parser.add_argument("--traceback", action="store_true", help="show where an internal error happened")
     return parser
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run `hlo-verify lint` and return its exit status. Raises InputError for input that cannot be read."""
+def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
+    """Run `hlo-verify lint` and return its exit status. `defaults` are the project's. Raises InputError for input that
+    cannot be read."""
     arguments = make_parser().parse_args(argv)
+    for key, value in defaults.items():
+        if getattr(arguments, key) is None:
+            setattr(arguments, key, value)
     for code in (*(arguments.select or ()), *(arguments.ignore or ())):
         if not any(known.startswith(code.upper()) for known in CODES):
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
     reports = [_selected(report, arguments) for report in _reports(arguments)]
-    written = (text if arguments.format == "text" else to_json)(reports)
+    written = {"text": text, "json": to_json, "sarif": to_sarif}[arguments.format](reports)
     if arguments.output is None:
         sys.stdout.write(written)
     else:

@@ -1,10 +1,13 @@
-"""Reports of the linter as text and as JSON."""
+"""Reports of the linter as text, as JSON and as SARIF."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from hlo_verify.diagnostics import Diagnostic
+from hlo_verify.render.sarif import Entry, document
 
 if TYPE_CHECKING:
     from hlo_verify.linter.finding import Finding
@@ -45,6 +48,18 @@ def to_json(reports: Sequence[LintReport]) -> str:
         "modules": [{"name": report.name, "looked_at": report.looked_at} for report in reports],
     }
     return json.dumps(data, indent=2) + "\n"
+
+
+def to_sarif(reports: Sequence[LintReport]) -> str:
+    """For code hosts and editors."""
+
+    def entry(report: LintReport, finding: Finding) -> Entry:
+        notes = (("with", ", ".join(finding.related)),) if finding.related else ()
+        message = f"{finding.instruction}: {finding.message}"
+        said = Diagnostic(finding.code, finding.severity, message, finding.location, finding.instruction, notes)
+        return Entry(report.name, said, finding.line)
+
+    return document([entry(report, finding) for report in reports for finding in report.findings])
 
 
 def _record(module: str, finding: Finding) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Diagnostic, Internal
 from hlo_verify.report import ChainReport, Report, Verdict, worst
 
+FORMATS = ("text", "json", "sarif")
+"""How a report may be printed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

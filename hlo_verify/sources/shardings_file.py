@@ -1,16 +1,12 @@
-"""What users write down: defaults under `[tool.hlo-verify]` in pyproject.toml, and shardings files."""
+"""Shardings files: where arguments and results lie, and what is known of them, as users write it down."""
 
 from __future__ import annotations
 
 import ast
 import json
-import re
-import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,110 +18,6 @@ if TYPE_CHECKING:
     from hlo_verify.program.mesh import Mesh
     from hlo_verify.program.preconditions import Precondition
     from hlo_verify.program.sharding import Sharding
-
-_DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
-    "color": ("auto", "always", "never"),
-    "devices": int,
-    "effort": ("low", "normal", "high"),
-    "format": ("text", "json"),
-    "progress": bool,
-    "refute": bool,
-    "time-limit": int,
-    "verbose": bool,
-}
-"""What each key may hold: a value of a type, or one of a few words."""
-
-_TABLES = ("assume", "custom-calls")
-"""Keys of tables."""
-
-
-def read_defaults(start: Path) -> dict[str, Any]:
-    """Defaults of the command line from the nearest pyproject.toml, at or above `start`, that has `[tool.hlo-verify]`.
-
-    Keys are the long options. Raises `InputError` for a key or a type that is not known.
-    """
-    return _checked_defaults(*_project(start))
-
-
-def _project(start: Path) -> tuple[Path, dict[str, Any]]:
-    """The nearest pyproject.toml that has `[tool.hlo-verify]`, and that table; an empty one where there is none."""
-    for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
-        if path.is_file():
-            tools = _parse(path, Input.CONFIGURATION).get("tool", {})
-            table = tools.get("hlo-verify") if isinstance(tools, dict) else None
-            if table is not None and not isinstance(table, dict):
-                raise InputError(f"{path}: [tool.hlo-verify] must be a table, not {table!r}", Input.CONFIGURATION)
-            if table is not None:
-                return path, table
-    return start / "pyproject.toml", {}
-
-
-def read_custom_calls(start: Path) -> dict[str, Callable[..., Any] | int | None]:
-    """Meanings of custom calls from `[tool.hlo-verify.custom-calls]` in the same pyproject.toml, by target.
-
-    `"module:function"` is the function, imported with the file's folder on the path; a table says that nothing is
-    known but the name, and may have `trailing`, given here as a number or None. Raises `InputError`.
-    """
-    path, table = _project(start)
-    calls = table.get("custom-calls", {})
-    if not isinstance(calls, dict):
-        raise InputError(
-            f"{path}: custom-calls in [tool.hlo-verify] must be a table from targets to meanings", Input.CONFIGURATION
-        )
-    return {target: _meaning(path, target, value) for target, value in calls.items()}
-
-
-def _meaning(path: Path, target: str, value: Any) -> Callable[..., Any] | int | None:
-    what = f"{path}: custom-calls: {target!r}"
-    if isinstance(value, dict) and set(value) <= {"trailing"}:
-        trailing = value.get("trailing")
-        if trailing is not None and (type(trailing) is not int or trailing < 0):
-            raise InputError(
-                f"{what}: trailing must be a number of dimensions, not {trailing!r}", Input.CUSTOM_CALL_MEANING
-            )
-        return trailing
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.]+:[\w.]+", value):
-        raise InputError(
-            f'{what} must be "module:function", {{}} or {{ trailing = N }}, not {value!r}', Input.CUSTOM_CALL_MEANING
-        )
-    module, _, name = value.partition(":")
-    sys.path.insert(0, str(path.parent))
-    try:
-        found = attrgetter(name)(import_module(module))
-    except (Exception, SystemExit) as error:  # a script that is run where it is imported may end like that
-        said = " ".join(str(error).split())[:300]
-        raise InputError(
-            f"{what}: {value} cannot be imported ({type(error).__name__}: {said})", Input.CUSTOM_CALL_MEANING
-        ) from error
-    finally:
-        sys.path.remove(str(path.parent))
-    if not callable(found):
-        raise InputError(f"{what}: {value} is no function", Input.CUSTOM_CALL_MEANING)
-    return found  # type: ignore[no-any-return]
-
-
-def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
-    for key, value in table.items():
-        if key in _TABLES:
-            continue
-        if key not in _DEFAULTS:
-            known = ", ".join((*_DEFAULTS, *_TABLES))
-            raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}", Input.CONFIGURATION)
-        allowed = _DEFAULTS[key]
-        if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
-            wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
-            raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
-    if table.get("time-limit", 0) < 0:
-        raise InputError(
-            f"{path}: time-limit in [tool.hlo-verify] must not be negative, not {table['time-limit']}",
-            Input.CONFIGURATION,
-        )
-    if table.get("devices", 1) < 1:
-        raise InputError(
-            f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION
-        )
-    return {key: value for key, value in table.items() if key in _DEFAULTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +140,7 @@ class Shardings:
 def read_shardings(path: str | Path) -> Shardings:
     """The shardings file at `path`, TOML or JSON. Raises `InputError` naming the entry that cannot be read."""
     path = Path(path)
-    table = _parse(path, Input.SHARDINGS_FILE)
+    table = read_table(path, Input.SHARDINGS_FILE)
     unknown = set(table) - {"mesh", "device_ids", "arguments", "results", "assume"}
     if unknown:
         raise InputError(
@@ -280,14 +172,7 @@ def read_preconditions(table: Any, what: str, code: Input) -> tuple[Precondition
         raise error.within(what) from error
 
 
-def read_assumed(start: Path) -> tuple[Precondition, ...]:
-    """Preconditions from `[tool.hlo-verify.assume]` in the nearest pyproject.toml that has `[tool.hlo-verify]`."""
-    path, table = _project(start)
-    what = f"{path}: assume in [tool.hlo-verify]"
-    return read_preconditions(table.get("assume", {}), what, Input.CONFIGURATION)
-
-
-def _parse(path: Path, code: Input) -> dict[str, Any]:
+def read_table(path: Path, code: Input) -> dict[str, Any]:
     """A TOML or JSON table; JSON where the first character is a brace. `code` is that of a file which is neither."""
     try:
         text = path.read_text(encoding="utf-8")

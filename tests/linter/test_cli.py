@@ -60,6 +60,49 @@ def test_what_nobody_foresaw_is_no_traceback(
         cli.main(["lint", str(folder), "--traceback"])
 
 
+def test_sarif_for_code_hosts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lint", str(folder), "--format", "sarif"]) == 1
+    [run] = json.loads(capsys.readouterr().out)["runs"]
+    assert [result["ruleId"] for result in run["results"]] == ["HV703"]
+
+
+@pytest.mark.parametrize(
+    ("table", "argv", "status"),
+    [
+        ('ignore = ["HV703"]', [], 0),
+        ('ignore = ["HV703"]', ["--ignore", "HV6"], 1),
+        ('select = ["HV6"]', [], 0),
+        ('select = ["HV6"]', ["--select", "HV7"], 1),
+        ("strict = true", [], 1),
+    ],
+)
+def test_a_projects_own_defaults(
+    table: str, argv: list[str], status: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.hlo-verify.lint]\n{table}\n")
+    monkeypatch.chdir(folder)
+    assert cli.main(["lint", ".", *argv]) == status
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("lint = 1", "must be a table"),
+        ("lint = { codes = [] }", "has no key 'codes'; it may have select, ignore, strict"),
+        ('lint = { strict = "yes" }', "strict must be true or false, not 'yes'"),
+        ('lint = { select = "HV7" }', "select must be a list of codes, not 'HV7'"),
+        ('lint = { ignore = ["HV999"] }', "no code begins with 'HV999'"),
+    ],
+)
+def test_what_a_project_may_not_say(
+    table: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.hlo-verify]\n{table}\n")
+    monkeypatch.chdir(folder)
+    assert cli.main(["lint", "."]) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

@@ -11,7 +11,7 @@ import pytest
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.ir import Function, Module, TensorType
 from hlo_verify.program.sharding import Sharding, parse_hlo_sharding
-from hlo_verify.sources.shardings_file import Shardings, read_custom_calls, read_defaults, read_shardings
+from hlo_verify.sources.shardings_file import Shardings, read_shardings
 
 KINDS = (TensorType((8, 16), "f32"), TensorType((16,), "f32"), TensorType((), "f32"))
 
@@ -166,42 +166,3 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="is not text"):
         read_shardings(tmp_path / "binary")
-
-
-def test_defaults_come_from_the_nearest_table(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text("[tool.hlo-verify]\nverbose = true\n")
-    (tmp_path / "a" / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert read_defaults(inner) == {"verbose": True}
-    (inner / "pyproject.toml").write_text("[tool.hlo-verify]\n")
-    assert read_defaults(inner) == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[tool]\nhlo-verify = 5", "must be a table, not 5"),
-        ("[[tool.hlo-verify]]\nformat = 'json'", "must be a table, not "),
-        ("[tool.hlo-verify]\ndevices = 0", "devices in .* must be positive, not 0"),
-        ("[tool.hlo-verify]\ndevices = true", "must be of type int, not True"),
-        ("[tool.hlo-verify]\nformat = ['json']", "must be 'text' or 'json'"),
-        ("a = " + "[" * 5000, "neither valid TOML nor JSON"),
-    ],
-)
-def test_defaults_that_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_defaults(tmp_path)
-
-
-def test_a_table_of_tools_that_is_none_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("tool = 5")
-    assert read_defaults(tmp_path) == {}
-
-
-def test_a_meaning_whose_module_ends_the_program(tmp_path: Path) -> None:
-    (tmp_path / "script_that_exits.py").write_text("raise SystemExit(3)")
-    (tmp_path / "pyproject.toml").write_text("[tool.hlo-verify.custom-calls]\na = 'script_that_exits:f'")
-    with pytest.raises(InputError, match="cannot be imported"):
-        read_custom_calls(tmp_path)

@@ -1,0 +1,3 @@
+"""The version of hlo-verify."""
+
+__version__ = "0.1.0"
