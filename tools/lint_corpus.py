@@ -106,7 +106,7 @@ def _findings(record: dict[str, Any], *, derive: bool) -> Iterator[Finding]:
         return
     texts = {key: gzip.decompress((CORPUS / name).read_bytes()).decode() for key, name in files.items()}
     values = None if derive else texts.get("values")
-    yield from lint(texts["hlo"], buffers=texts.get("buffers"), values=values).errors
+    yield from lint(texts["hlo"], buffers=texts.get("buffers"), values=values, shardings=texts.get("shardings")).errors
 
 
 def table(cases: list[Case]) -> str:

@@ -132,3 +132,35 @@ class Collective(Code):
         What to do: make the shapes of what is sent and of what arrives the same.
         """,
     )
+
+    COLLECTIVE_NOT_ENTERED_BY_ALL = (
+        "HV612",
+        """devices of one group take branches with different collectives
+
+        A collective stands in a branch of a conditional, its groups hold devices that take another branch, and that one
+        has no such collective: those that come to it wait for the others forever, or take their next collective for
+        this one.
+
+        In practice: `lax.cond` on `axis_index`, or on a number that each device computes from its own shard, around a
+        `psum` over that axis.
+
+        What to do: reduce the predicate over the axes of the collective first (`lax.pmax(predicate, axis)`), or move
+        the collective out of the branch. As a warning: the devices may always agree, and nothing in the module says so;
+        `--shardings` says how its arguments lie.
+        """,
+    )
+
+    DEVICE_DEPENDENT_TRIP_COUNT = (
+        "HV613",
+        """devices of one group leave a loop at different turns
+
+        A loop has a collective in its turns, and devices of one group take different numbers of turns: those that go on
+        wait for those that have left.
+
+        In practice: a solver that stops when the local residual is small, not the residual of all; a trip count that is
+        an `axis_index`.
+
+        What to do: reduce what the condition asks over the axes of the loop's collectives. As a warning: the devices
+        may always agree, and nothing in the module says so; `--shardings` says how its arguments lie.
+        """,
+    )

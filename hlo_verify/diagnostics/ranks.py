@@ -28,7 +28,10 @@ class Ranks(Code):
         A communicator matches the operations of its devices in the order in which they come. Two collectives over the
         same devices come in one order on this rank and in the other on that one: they hang, or exchange wrong values.
 
-        In practice: programs of ranks that were compiled apart, and scheduled differently.
+        Of one program the same is said of two branches that devices of one group take.
+
+        In practice: programs of ranks that were compiled apart, and scheduled differently; branches that were written
+        apart.
 
         What to do: compile them with one schedule, or order the two by a control dependency.
         """,

@@ -75,7 +75,7 @@ def parse_groups(text: str) -> Groups | None:
     """Groups as they are spelled; None for a spelling that is not known."""
     text = text.strip()
     if (iota := _IOTA.fullmatch(text)) is not None:
-        shape, devices = integers(iota[1]), _iota(iota[2], iota[3])
+        shape, devices = integers(iota[1]), listed(iota[2], iota[3])
         if devices is None or devices.size != prod(shape) or len(shape) != 2:
             return None
         return tuple(map(tuple, devices.reshape(shape).tolist()))
@@ -93,7 +93,7 @@ def parse_lists(text: str) -> Groups | None:
     return tuple(group for group in found if group)
 
 
-def _iota(sizes_text: str, order_text: str | None) -> npt.NDArray[np.int64] | None:
+def listed(sizes_text: str, order_text: str | None) -> npt.NDArray[np.int64] | None:
     """The numbers from 0 as `[sizes]T(order)` lists them; None for an order that is none."""
     sizes, order = integers(sizes_text), integers(order_text)
     if order_text and sorted(order) != list(range(len(sizes))):
@@ -137,7 +137,7 @@ def _of_mesh(axes_text: str, ids: str | None, wanted_text: str) -> Groups | None
 def _ids_of_mesh(text: str) -> npt.NDArray[np.int64] | None:
     """The device of each place of a mesh: a list, or `[sizes]T(order)`."""
     if (iota := re.fullmatch(r"(?:\[[\d,]*\]<=)?\[([\d,]+)\](?:T\(([\d,]+)\))?", text)) is not None:
-        return _iota(iota[1], iota[2])
+        return listed(iota[1], iota[2])
     return np.array(integers(text)) if re.fullmatch(r"[\d,\s]+", text) else None
 
 

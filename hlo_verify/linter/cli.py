@@ -21,8 +21,8 @@ CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hlo-verify lint",
-        description="Look for defects in modules that XLA compiled, each by itself: in collectives, transfers and "
-        "donations, and with a buffer assignment for races.",
+        description="Look for defects in modules that XLA compiled, each by itself: in collectives and "
+        "who enters them, in transfers and donations, and with a buffer assignment for races.",
         epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read. Defaults for --select, --ignore and "
         "--strict may stand in pyproject.toml under [tool.hlo-verify.lint].",
     )
@@ -30,6 +30,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
     parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
     parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
+    said = 'how the module\'s parameters and results lie: {"in": [SHARDING, …], "out": […]}'
+    parser.add_argument("--shardings", type=Path, metavar="FILE", help=said)
     said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
     parser.add_argument("--ranks", action="store_true", help=said)
     said = "with --ranks: a send need not wait for its receive"
@@ -69,20 +71,21 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
 
 
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:
-    beside = arguments.buffers is not None or arguments.values is not None
+    beside = {key: getattr(arguments, key) for key in ("buffers", "values", "shardings")}
+    given = {key: path for key, path in beside.items() if path is not None}
     if arguments.ranks:
-        if beside:
-            raise InputError("--buffers and --values are of one module, and --ranks of several", Input.USAGE)
+        if given:
+            raise InputError(
+                "--buffers, --values and --shardings are of one module, and --ranks of several", Input.USAGE
+            )
         return [lint_ranks(_ranks(arguments.paths), buffered_sends=arguments.buffered_sends)]
     if arguments.buffered_sends:
         raise InputError("--buffered-sends goes with --ranks", Input.USAGE)
     paths = map(Path, arguments.paths)
     files = [one for path in paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
-    if beside:
-        if len(files) != 1:
-            raise InputError("--buffers and --values are of one module; give one", Input.USAGE)
-        files = [Files(files[0].module, arguments.buffers or files[0].buffers, arguments.values or files[0].values)]
-    return [_lint(one) for one in files]
+    if given and len(files) != 1:
+        raise InputError("--buffers, --values and --shardings are of one module; give one", Input.USAGE)
+    return [_lint(replace(one, **given)) for one in files]
 
 
 def _ranks(paths: Sequence[str]) -> dict[str | Path, list[int]]:
@@ -108,7 +111,8 @@ def _numbers(devices: str, given: str) -> list[int]:
 
 def _lint(files: Files) -> LintReport:
     try:
-        return lint(files.module, buffers=files.buffers, values=files.values, name=str(files.module))
+        beside = {"buffers": files.buffers, "values": files.values, "shardings": files.shardings}
+        return lint(files.module, **beside, name=str(files.module))
     except InputError as error:
         raise error.within(str(files.module)) from error
 

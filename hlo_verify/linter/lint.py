@@ -13,8 +13,10 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.hlo.buffers import parse_assignment, parse_values
 from hlo_verify.hlo.groups import COLLECTIVES
 from hlo_verify.hlo.module import HloModule
+from hlo_verify.hlo.shapes import leaves
+from hlo_verify.hlo.shardings import Shardings, read
 from hlo_verify.hlo.text import parse_hlo
-from hlo_verify.linter import buffers, collectives, donation, ranks, sends, transfers
+from hlo_verify.linter import buffers, collectives, donation, entering, ranks, sends, transfers
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
@@ -47,19 +49,27 @@ class Files:
     module: Path
     buffers: Path | None = None
     values: Path | None = None
+    shardings: Path | None = None
 
 
 def lint(
-    module: str | Path, *, buffers: str | Path | None = None, values: str | Path | None = None, name: str = ""
+    module: str | Path,
+    *,
+    buffers: str | Path | None = None,
+    values: str | Path | None = None,
+    shardings: str | Path | None = None,
+    name: str = "",
 ) -> LintReport:
     """Look for defects in a module of HLO text, scheduled or not.
 
     `module`, `buffers` (`*-buffer-assignment.txt`) and `values` (`*-buffer-assignment-values.txt`) are paths, gzipped
-    or not, or the texts themselves. Without `values`, who reads what is found out from the module. Raises `InputError`
-    for what cannot be read.
+    or not, or the texts themselves. Without `values`, who reads what is found out from the module. `shardings` says how
+    the parameters and results lie: `{"in": ["{devices=[8,1]<=[8]}", …], "out": […]}`. Raises `InputError` for what
+    cannot be read.
     """
     parsed = parse_hlo(_text(module))
-    found = list(_findings(parsed))
+    said = None if shardings is None else _shardings(parsed, shardings).arguments
+    found = [*_findings(parsed), *entering.check(parsed, said)]
     looked_at = _looked_at(parsed)
     if buffers is not None:
         more, counts = _of_buffers(parsed, _text(buffers), None if values is None else _text(values))
@@ -101,6 +111,15 @@ def _of_one(module: HloModule) -> Iterator[Finding]:
     yield from transfers.check(module)
     yield from donation.check(module)
     yield from sends.check(module)
+
+
+def _shardings(module: HloModule, given: str | Path) -> Shardings:
+    """The shardings of a file or a text, one for each leaf of the parameters."""
+    said = read(given if isinstance(given, str) and given.lstrip().startswith("{") else _text(given))
+    count = sum(1 for parameter in module.entry.parameters.values() for _ in leaves(parameter.shape))
+    if len(said.arguments) != count:
+        raise InputError(f"{len(said.arguments)} shardings for {count} parameters", Input.USAGE)
+    return said
 
 
 def _of_buffers(module: HloModule, text: str, values: str | None) -> tuple[list[Finding], dict[str, int]]:

@@ -107,7 +107,7 @@ def test_what_a_project_may_not_say(
     ("argv", "said"),
     [
         (["missing.txt"], "cannot read missing.txt"),
-        (["FOLDER", "--buffers", "b.txt"], "--buffers and --values are of one module"),
+        (["FOLDER", "--buffers", "b.txt"], "--buffers, --values and --shardings are of one module"),
         (["FOLDER", "--select", "HV999"], "no code begins with 'HV999'"),
         (["EMPTY"], "there is no *after_optimizations.txt"),
         (["JUNK"], "does not begin with HloModule"),

@@ -1,0 +1,92 @@
+"""What two devices that meet do together in a computation: their collectives, in order, whatever else each does."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from hlo_verify.hlo.groups import COLLECTIVES, PERMUTES, kind
+from hlo_verify.hlo.meetings import Meetings
+from hlo_verify.hlo.module import Computation, Instruction
+from hlo_verify.linter.rendezvous import Communicator
+
+Step = Hashable
+"""A collective that both come to, as `("meet", what, communicator)`; a loop, with its steps; or a conditional, with
+those of its branches."""
+
+
+@dataclass(eq=False)
+class Courses:
+    """Collectives of computations, with all that they enter, and who meets in them."""
+
+    meetings: Meetings
+    is_cyclic: bool = False
+    """Whether a computation was seen that enters itself, which is no HLO."""
+    _open: set[Computation] = field(default_factory=set)
+    _choices: dict[Computation, tuple[Instruction, ...]] = field(default_factory=dict)
+    _within: dict[Computation, tuple[Instruction, ...]] = field(default_factory=dict)
+
+    def within(self, computation: Computation) -> tuple[Instruction, ...]:
+        """The collectives of a computation and of all that it enters, in order."""
+        if computation in self._open:
+            self.is_cyclic = True
+            return ()
+        if computation not in self._within:
+            self._open.add(computation)
+            self._within[computation] = tuple(self._collectives(computation))
+            self._open.discard(computation)
+        return self._within[computation]
+
+    def _collectives(self, computation: Computation) -> Iterator[Instruction]:
+        for one in computation.instructions:
+            if one.opcode in COLLECTIVES:
+                yield one
+            for inner in entered(one):
+                yield from self.within(inner)
+
+    def choices(self, computation: Computation) -> tuple[Instruction, ...]:
+        """The loops and conditionals of a computation and of all that it enters."""
+        if computation not in self._choices:
+            here = (one for one in computation.instructions if one.opcode in ("while", "conditional"))
+            inner = (each for one in computation.instructions for each in entered(one))
+            self._choices[computation] = (*here, *(one for each in inner for one in self.choices(each)))
+        return self._choices[computation]
+
+    def communicators(self, collective: Instruction) -> list[Communicator]:
+        """Whom a collective brings together, more than one device each."""
+        what = "pair" if collective.opcode in PERMUTES else "group"
+        groups = self.meetings.groups(collective) or ()
+        return [(what, group) for group in groups if len(set(group)) > 1]
+
+    def steps(self, computation: Computation, a: int, b: int) -> tuple[Step, ...]:
+        """What the devices `a` and `b` do together in a computation."""
+        return tuple(self._steps(computation, a, b))
+
+    def _steps(self, computation: Computation, a: int, b: int) -> Iterator[Step]:
+        for one in computation.instructions:
+            if one.opcode in COLLECTIVES:
+                both = tuple(on for on in self.communicators(one) if a in on[1] and b in on[1])
+                yield from (("meet", what(one), on) for on in both)
+                continue
+            inner = [self.steps(each, a, b) for each in entered(one) if self.within(each)]
+            if one.opcode == "while":
+                if any(inner):
+                    yield ("loop", one, tuple(inner))
+            elif one.opcode != "conditional":
+                yield from (step for steps in inner for step in steps)
+            elif any(inner):
+                branches = {self.steps(each, a, b) for each in one.entered}
+                yield from next(iter(branches)) if len(branches) == 1 else (("branch", one, tuple(inner)),)
+
+
+def what(collective: Instruction) -> str:
+    """What has to be the same on all devices of a communicator."""
+    return f"{kind(collective)} of {', '.join(map(str, collective.given_shapes))}"
+
+
+def entered(instruction: Instruction) -> tuple[Computation, ...]:
+    """The computations whose collectives a device comes to in an instruction."""
+    if instruction.opcode not in ("fusion", "async-start"):
+        return instruction.entered
+    computations = instruction.computation.module.computations
+    return tuple(computations[name] for name in instruction.called[:1] if name in computations)

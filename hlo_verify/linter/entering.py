@@ -1,0 +1,197 @@
+"""Every device of a group comes to its collectives, in one order: through loops and conditionals that devices may leave
+or take differently.
+
+Two devices of one group that may choose differently are compared: what they do together in the one branch and in the
+other, or in one turn more. Such a difference is an error if devices surely wait for one another when they are followed
+(`replay`): for every input where the choice hangs on the device's number alone, for some where it is a function of each
+device's own data. Otherwise, where devices may as well always agree, it is a warning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+
+from hlo_verify.diagnostics import Code, Collective, Ranks, Severity
+from hlo_verify.hlo.meetings import Meetings
+from hlo_verify.hlo.module import HloModule, Instruction
+from hlo_verify.hlo.shapes import Shape, Tuple
+from hlo_verify.hlo.shardings import each, shards
+from hlo_verify.linter.agreement import Labels, Tree, Value, numbered
+from hlo_verify.linter.course import Courses, Step
+from hlo_verify.linter.finding import Finding, at
+from hlo_verify.linter.flow import Choice, Flow
+from hlo_verify.linter.limits import LintLimits
+from hlo_verify.linter.replay import Replay, Suspect
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Devices `a` and `b` meet within a choice, and may choose differently: `a` the first of `ways`, `b` the second."""
+
+    choice: Choice
+    a: int
+    b: int
+    ways: tuple[int, int]
+    code: Code
+    collective: Instruction
+
+
+def check(module: HloModule, shardings: Sequence[str] | None = None) -> Iterator[Finding]:
+    """What is wrong with who enters the collectives of a module. `shardings` are those of its parameters, leaf by leaf,
+    over the partitions."""
+    meetings, limits = Meetings(module), LintLimits()
+    courses = Courses(meetings)
+    choosing = [one for one in module.instructions() if one.opcode in ("while", "conditional")]
+    in_all = courses.within(module.entry)
+    is_asked = any(courses.within(inner) for one in choosing for inner in one.entered)
+    if meetings.devices < 2 or not in_all or not is_asked or courses.is_cyclic:
+        return
+    flow = Flow(module, meetings, limits)
+    arguments = _arguments(flow, shardings)
+    flow.run(arguments)
+    doubts = [doubt for choice in flow.choices.values() for doubt in _doubts(choice, courses, limits)]
+    doubtful = frozenset(doubt.choice.instruction for doubt in doubts)
+    for doubt in doubts:
+        suspect = _suspect(doubt, courses)
+        is_known = all(taken is not None for taken in doubt.choice.tables)
+        hangs = Replay(module, meetings, limits, doubtful=doubtful, suspect=suspect).hangs(arguments)
+        yield _finding(doubt, hangs=hangs, by_data=suspect is not None and not is_known)
+
+
+def _arguments(flow: Flow, shardings: Sequence[str] | None) -> list[Tree]:
+    """The parameters of the entry computation: where a sharding says it, each device's own shard."""
+    given = iter(shardings or ())
+    parameters = flow.module.entry.parameters
+    found: list[Tree] = []
+    for number in range(max(parameters, default=-1) + 1):
+        parameter = parameters.get(number)
+        if parameter is None:
+            found.append(flow.agreements.unknown)
+            continue
+        said = parameter.attributes.get("sharding")
+        texts = given if shardings is not None else iter(_repeated(parameter.shape, said))
+        found.append(_argument(flow, parameter.shape, texts))
+    return found
+
+
+def _repeated(shape: Shape, said: str | None) -> list[str]:
+    """A sharding for each leaf of a parameter: one may stand for all."""
+    texts = each(said) if said else []
+    return texts * _count(shape) if len(texts) == 1 else texts
+
+
+def _count(shape: Shape) -> int:
+    return sum(map(_count, shape.parts)) if isinstance(shape, Tuple) else 1
+
+
+def _argument(flow: Flow, shape: Shape, texts: Iterator[str]) -> Tree:
+    if isinstance(shape, Tuple):
+        return tuple(_argument(flow, part, texts) for part in shape.parts)
+    replicas, partitions = flow.meetings.size
+    held = shards(next(texts, ""), partitions)
+    if held is None:
+        return flow.agreements.unknown
+    return Value(numbered((r, shard) for r in range(replicas) for shard in held), own=True)
+
+
+def _doubts(choice: Choice, courses: Courses, limits: LintLimits) -> Iterator[Doubt]:
+    """The first pair of devices that a loop or conditional may part; none where what they do together is the same."""
+    collectives = [one for inner in choice.instruction.entered for one in courses.within(inner)]
+    tables = [taken for taken in choice.tables if taken is not None]
+    is_known = len(tables) == len(choice.tables)
+    labels: Labels = numbered(zip(*tables, strict=True)) if is_known else choice.labels
+    for a, b, collective in islice(_pairs(choice, labels, collectives, courses), limits.pairs):
+        if choice.instruction.opcode == "while":
+            yield Doubt(choice, a, b, (1, 0), Collective.DEVICE_DEPENDENT_TRIP_COUNT, collective)
+            return
+        branches = choice.instruction.entered
+        ways = {(t[a], t[b]) for t in tables if t[a] != t[b]} if is_known else combinations(range(len(branches)), 2)
+        for way in sorted(ways):
+            here, there = (courses.steps(branches[number], a, b) for number in way)
+            if here != there:
+                yield _of_branches(choice, (a, b), way, (here, there), collective, courses)
+                return
+
+
+def _pairs(
+    choice: Choice, labels: Labels, collectives: Sequence[Instruction], courses: Courses
+) -> Iterator[tuple[int, int, Instruction]]:
+    """Devices of one group that have other labels, and where they meet: each pair once."""
+    seen = set()
+    for collective in collectives:
+        for _, group in courses.communicators(collective):
+            first: dict[int, int] = {}
+            for device in group:
+                if choice.reached[device]:
+                    first.setdefault(labels[device], device)
+            for a, b in combinations(sorted(first.values()), 2):
+                if (a, b) not in seen:
+                    seen.add((a, b))
+                    yield a, b, collective
+
+
+def _of_branches(
+    choice: Choice,
+    devices: tuple[int, int],
+    ways: tuple[int, int],
+    steps: tuple[tuple[Step, ...], tuple[Step, ...]],
+    collective: Instruction,
+    courses: Courses,
+) -> Doubt:
+    """Whether one branch has other collectives than another, or the same in another order."""
+    counts = [Counter(_flat(one)) for one in steps]
+    if counts[0] == counts[1] and _flat(steps[0]) != _flat(steps[1]):
+        return Doubt(choice, *devices, ways, Ranks.COLLECTIVE_ORDER, collective)
+    if not counts[0] - counts[1]:  # say it of the branch that has more
+        ways, devices = (ways[1], ways[0]), (devices[1], devices[0])
+    shared = courses.within(choice.instruction.entered[ways[0]])
+    met = [one for one in shared if any(set(devices) <= set(group) for _, group in courses.communicators(one))]
+    return Doubt(choice, *devices, ways, Collective.COLLECTIVE_NOT_ENTERED_BY_ALL, (met or [collective])[0])
+
+
+def _flat(steps: Sequence[Step]) -> list[Step]:
+    """The collectives of some steps, those within loops and branches once."""
+    found: list[Step] = []
+    for step in steps:
+        assert isinstance(step, tuple)
+        if step[0] == "meet":
+            found.append(step)
+        else:
+            found += [each for inner in step[2] for each in _flat(inner)]
+    return found
+
+
+def _suspect(doubt: Doubt, courses: Courses) -> Suspect | None:
+    """How the devices' own data part them; None where that is not known, or a branch is there that would not matter."""
+    labels = next((one for one in doubt.choice.own if one[doubt.a] != one[doubt.b]), None)
+    if labels is None:
+        return None
+    instruction = doubt.choice.instruction
+    if instruction.opcode == "conditional" and len(instruction.entered) > 2:
+        steps = [courses.steps(branch, doubt.a, doubt.b) for branch in instruction.entered]
+        if len(set(steps)) < len(steps):
+            return None
+    return Suspect(instruction, labels, doubt.a, doubt.ways)
+
+
+def _finding(doubt: Doubt, *, hangs: bool, by_data: bool) -> Finding:
+    """What is said of a doubt."""
+    choice, a, b = doubt.choice.instruction, doubt.a, doubt.b
+    is_sure = hangs and not by_data
+    why = "" if is_sure else ", each by its own data" if hangs else ": nothing says that they agree"
+    if doubt.code is Collective.DEVICE_DEPENDENT_TRIP_COUNT:
+        message = f"devices {a} and {b} meet in {doubt.collective} of its turns, and {'' if is_sure else 'may '}take "
+        found = at(choice, doubt.code, f"{message}another number of them{why}", doubt.collective)
+    elif doubt.code is Ranks.COLLECTIVE_ORDER:
+        message = f"devices {a} and {b} {'' if is_sure else 'may '}take branches {doubt.ways[0]} and {doubt.ways[1]}"
+        message += f"{why}; they have the same collectives in another order, as {doubt.collective}"
+        found = at(choice, doubt.code, message, doubt.collective)
+    else:
+        come, take = ("comes", "takes") if is_sure else ("may come", "may take")
+        message = f"device {a} {come} to it in branch {doubt.ways[0]} of {choice}, and device {b}, which it meets"
+        message += f" there, {take} branch {doubt.ways[1]}{why}"
+        found = at(doubt.collective, doubt.code, message, choice)
+    return found if hangs else replace(found, severity=Severity.WARNING)
