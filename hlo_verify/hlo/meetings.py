@@ -38,15 +38,17 @@ class Meetings:
         return replicas * partitions
 
     @cached_property
-    def _found(self) -> dict[Instruction, Groups | None]:
-        return {}
+    def _found(self) -> dict[tuple[str, Numbers], Groups | None]:
+        return {}  # many collectives are over the same groups
 
     def groups(self, collective: Instruction) -> Groups | None:
         """The groups of devices that meet: of a permute, each source with its target, itself where it is both. None
         where they cannot be read, or name a device that there is not."""
-        if collective not in self._found:
-            self._found[collective] = self._groups(collective)
-        return self._found[collective]
+        attribute = "source_target_pairs" if collective.opcode in PERMUTES else "replica_groups"
+        key = attribute + collective.attributes.get(attribute, ""), numbers(collective)
+        if key not in self._found:
+            self._found[key] = self._groups(collective)
+        return self._found[key]
 
     def _groups(self, collective: Instruction) -> Groups | None:
         given = (pairs_of if collective.opcode in PERMUTES else groups_of)(collective)

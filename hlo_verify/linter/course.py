@@ -23,6 +23,7 @@ class Courses:
     is_cyclic: bool = False
     """Whether a computation was seen that enters itself, which is no HLO."""
     _open: set[Computation] = field(default_factory=set)
+    _communicators: dict[tuple[str, int], dict[int, tuple[Communicator, ...]]] = field(default_factory=dict)
     _choices: dict[Computation, tuple[Instruction, ...]] = field(default_factory=dict)
     _within: dict[Computation, tuple[Instruction, ...]] = field(default_factory=dict)
 
@@ -52,11 +53,23 @@ class Courses:
             self._choices[computation] = (*here, *(one for each in inner for one in self.choices(each)))
         return self._choices[computation]
 
-    def communicators(self, collective: Instruction) -> list[Communicator]:
-        """Whom a collective brings together, more than one device each."""
+    def communicators(self, collective: Instruction) -> dict[int, tuple[Communicator, ...]]:
+        """Whom a collective brings together with each device: none that is alone."""
         what = "pair" if collective.opcode in PERMUTES else "group"
         groups = self.meetings.groups(collective) or ()
-        return [(what, group) for group in groups if len(set(group)) > 1]
+        key = what, id(groups)  # many collectives are over the same groups
+        if key not in self._communicators:
+            found: dict[int, tuple[Communicator, ...]] = {}
+            for group in groups:
+                for device in set(group) if len(set(group)) > 1 else ():
+                    found[device] = (*found.get(device, ()), (what, group))
+            self._communicators[key] = found
+        return self._communicators[key]
+
+    def groups(self, collective: Instruction) -> list[tuple[int, ...]]:
+        """The groups of more than one device that a collective brings together."""
+        of_all = self.communicators(collective).values()
+        return list(dict.fromkeys(group for each in of_all for _, group in each))
 
     def steps(self, computation: Computation, a: int, b: int) -> tuple[Step, ...]:
         """What the devices `a` and `b` do together in a computation."""
@@ -65,7 +78,7 @@ class Courses:
     def _steps(self, computation: Computation, a: int, b: int) -> Iterator[Step]:
         for one in computation.instructions:
             if one.opcode in COLLECTIVES:
-                both = tuple(on for on in self.communicators(one) if a in on[1] and b in on[1])
+                both = (on for on in self.communicators(one).get(a, ()) if b in on[1])
                 yield from (("meet", what(one), on) for on in both)
                 continue
             inner = [self.steps(each, a, b) for each in entered(one) if self.within(each)]

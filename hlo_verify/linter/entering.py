@@ -122,7 +122,7 @@ def _pairs(
     """Devices of one group that have other labels, and where they meet: each pair once."""
     seen = set()
     for collective in collectives:
-        for _, group in courses.communicators(collective):
+        for group in courses.groups(collective):
             first: dict[int, int] = {}
             for device in group:
                 if choice.reached[device]:
@@ -148,7 +148,7 @@ def _of_branches(
     if not counts[0] - counts[1]:  # say it of the branch that has more
         ways, devices = (ways[1], ways[0]), (devices[1], devices[0])
     shared = courses.within(choice.instruction.entered[ways[0]])
-    met = [one for one in shared if any(set(devices) <= set(group) for _, group in courses.communicators(one))]
+    met = [one for one in shared if any(set(devices) <= set(group) for group in courses.groups(one))]
     return Doubt(choice, *devices, ways, Collective.COLLECTIVE_NOT_ENTERED_BY_ALL, (met or [collective])[0])
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.hlo.groups import Groups
 from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Computation, HloModule, Instruction
 from hlo_verify.hlo.shapes import Path, Shape, Tuple
@@ -58,6 +59,7 @@ class Flow:
     meetings: Meetings
     limits: LintLimits = field(default_factory=LintLimits)
     choices: dict[Instruction, Choice] = field(default_factory=dict)
+    _met: dict[tuple[str, int, Labels, bool], Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.agreements = Agreements(self.meetings.devices)
@@ -92,7 +94,7 @@ class Flow:
             if table is not None:
                 return self.agreements.of_table(table)
         found = self.agreements.function(given)
-        if i.opcode in NOT_OWN or (i.opcode == "compare" and given[0] is given[-1]):
+        if i.opcode in NOT_OWN or (i.opcode == "compare" and i.operands[0] == i.operands[-1]):
             found = Value(found.labels)
         return self._shaped(i, found)
 
@@ -204,14 +206,23 @@ class Flow:
             return self.agreements.unknown
         if i.opcode.startswith("collective-permute"):
             return self._moved(operand, groups)
+        what = i.opcode.removesuffix("-start")
+        key = what, id(groups), operand.labels, operand.own
+        if key not in self._met:
+            self._met[key] = self._joined(what, operand, groups)
+        return self._met[key]
+
+    def _joined(self, what: str, operand: Value, groups: Groups) -> Value:
+        """What a collective over groups gives: the same where it has the same from each, and by place."""
         keys: list[Hashable] = [("left out", device) for device in range(self.agreements.devices)]
         own: dict[Hashable, Hashable] = {}
-        what = i.opcode.removesuffix("-start")
+        numbers: dict[Hashable, int] = {}
         for group in groups:
             held = tuple(operand.labels[device] for device in group)
+            from_all = numbers.setdefault(held[:1] if what == "collective-broadcast" else held, len(numbers))
+            own[from_all, 0] = frozenset(held)
             for place, device in enumerate(group):
-                keys[device] = (held, place if what in _PLACED else 0) if what != "collective-broadcast" else held[:1]
-                own[keys[device]] = frozenset(held)
+                keys[device] = (from_all, place if what in _PLACED else 0)
         is_own = operand.own and what in ("all-reduce", "all-gather") and len(set(own.values())) == len(own)
         return Value(numbered(keys), own=is_own and all(key in own for key in keys))
 

@@ -65,7 +65,7 @@ class Replay(Flow):
         if not self.quiet:
             communicators = self.courses.communicators(i)
             for device in np.flatnonzero(reached).tolist():
-                on = tuple(one for one in communicators if device in one[1])
+                on = communicators.get(device, ())
                 self.traces[device].append(Event(i, what(i), on))
                 if self.waited and not i.opcode.endswith("-start"):
                     self.traces[device].append(Event(i, what(i), on, waits=True))
@@ -88,7 +88,7 @@ class Replay(Flow):
         for one in posted:
             communicators = self.courses.communicators(one)
             for device in np.flatnonzero(reached).tolist():
-                on = tuple(each for each in communicators if device in each[1])
+                on = communicators.get(device, ())
                 self.traces[device].append(Event(one, what(one), on, waits=True))
 
     def branch(self, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
