@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms import term as terms
 from hlo_verify.terms.definitions import unfold
@@ -28,7 +29,8 @@ def is_permutation(atom: Atom | None, v: Var) -> bool:
     source = atom.tensor
     number = source.attributes[2]
     (bound,), (*others, place) = source.bound, atom.indices
-    counts = source.bodies[number] is algebra.of_index(expr.of_var(bound))
+    hi = INTEGER_RANGES.get(source.dtype, (0, bound.size))[1]
+    counts = source.bodies[number] is algebra.of_index(expr.of_var(bound)) and bound.size - 1 <= hi  # not wrapped
     return counts and bound.size == v.size and place is expr.of_var(v) and not any(v in e.free for e in others)
 
 

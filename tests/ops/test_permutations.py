@@ -7,6 +7,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import pytest
+from jax import lax
 from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
 
@@ -127,3 +128,27 @@ def test_permutations_that_hang_on_one_another_may_meet() -> None:
 
     assert found(by_row) is Verdict.PROVED
     assert found(crossed) is Verdict.UNKNOWN
+
+
+COUNTED: dict[str, tuple[Body, Body]] = {
+    "added up": (lambda k, x: jnp.sum(k), lambda k, x: jnp.sum(lax.sort((x, k), num_keys=1)[1].astype(jnp.float32))),
+    "written to": (
+        lambda k, x: jnp.sum(x),
+        lambda k, x: jnp.sum(jnp.zeros_like(x).at[lax.sort((x, k), num_keys=1)[1]].set(x, mode="promise_in_bounds")),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "count", "wanted"), [("uint8", 256, Verdict.PROVED), ("uint8", 257, Verdict.UNKNOWN)]
+)
+@pytest.mark.parametrize("form", COUNTED)
+def test_what_counts_in_a_type_that_is_too_small_takes_values_twice(
+    form: str, dtype: str, count: int, wanted: Verdict
+) -> None:
+    whole, local = COUNTED[form]
+    placed = Placed(MESH, (P(),), P(), [jax.ShapeDtypeStruct((count,), jnp.float32)])
+    pair = placed.pair(
+        lambda x: whole(jnp.arange(count, dtype=jnp.float32), x), lambda x: local(lax.iota(dtype, count), x)
+    )
+    assert hlo_verify.verify(*pair, refute=False).verdict is wanted
