@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hlo_verify.api import replay, verify
     from hlo_verify.checking import check
     from hlo_verify.custom_calls import forget_custom_call, register_custom_call
+    from hlo_verify.decorator import NotProvedWarning, jit
     from hlo_verify.diagnostics.errors import InputError
     from hlo_verify.linter.lint import lint, lint_ranks
     from hlo_verify.report import Result, Verdict
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "InputError",
     "NotProvedError",
+    "NotProvedWarning",
     "Report",
     "Result",
     "Session",
@@ -26,6 +28,7 @@ __all__ = [
     "__version__",
     "check",
     "forget_custom_call",
+    "jit",
     "lint",
     "lint_ranks",
     "register_custom_call",
@@ -36,12 +39,14 @@ __all__ = [
 _HOMES = {
     "InputError": "hlo_verify.diagnostics.errors",
     "NotProvedError": "hlo_verify.shown",
+    "NotProvedWarning": "hlo_verify.decorator",
     "Report": "hlo_verify.shown",
     "Result": "hlo_verify.report",
     "Session": "hlo_verify.session",
     "Verdict": "hlo_verify.report",
     "check": "hlo_verify.checking",
     "forget_custom_call": "hlo_verify.custom_calls",
+    "jit": "hlo_verify.decorator",
     "lint": "hlo_verify.linter.lint",
     "lint_ranks": "hlo_verify.linter.lint",
     "register_custom_call": "hlo_verify.custom_calls",

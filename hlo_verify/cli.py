@@ -60,6 +60,10 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
     settle()
     given = list(sys.argv[1:] if argv is None else argv)
     try:
+        if given[:1] == ["cache"]:
+            from hlo_verify.cache import cli as cache
+
+            return cache.main(given[1:])
         return _lint(given[1:]) if given[:1] == ["lint"] else _compare(given, verify)
     except InputError as error:
         return complain(error.diagnostic, INPUT_ERROR)

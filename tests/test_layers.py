@@ -27,6 +27,7 @@ session              memory collector registered_calls limits report
 version
 render               diagnostics limits report version
 shown                render report
+cache                diagnostics report
 hlo                  diagnostics
 linter               diagnostics hlo render
 workers
@@ -169,7 +170,7 @@ def test_nothing_refers_to_a_room_below_without_a_type() -> None:
 
 
 def test_every_file_has_a_room_or_is_a_face() -> None:
-    faces = {"", "__main__", "api", "checking", "cli", "options", "passes", "pytest_plugin"}
+    faces = {"", "__main__", "api", "checking", "cli", "decorator", "executed", "options", "passes", "pytest_plugin"}
     assert {name for name in FILES if _room(name) is None} == faces
 
 
