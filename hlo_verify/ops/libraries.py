@@ -10,24 +10,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
+from hlo_verify.ops.opaque import without_row_major
 from hlo_verify.ops.values import Context, UnsupportedError, Value, function_of
 from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.ir import Op
 from hlo_verify.program.library_calls import LIBRARY_CALLS
 
 ON_THE_LEFT = ord("L")
+ASKED = ("operand_layouts", "result_layouts", "sdy.sharding_rule", "api_version", "output_operand_aliases")
+"""What is asked for by itself, or has no part in what a call of `LIBRARY_CALLS` computes."""
 
 
 def library_call(op: Op, args: list[Value], context: Context) -> list[Value]:
     """The rule for a call of `LIBRARY_CALLS`."""
     target = str(op.attributes.get("call_target_name"))
     batch = _batch_dimensions(op, args, target)
-    config = op.attributes.get("mhlo.backend_config") or op.attributes.get("backend_config") or ""
+    config, said = _said(op)
     layouts = tuple(
         _layouts(op.attributes, name, [value.shape for value in values], batch, target)
         for name, values in (("operand_layouts", args), ("result_layouts", op.types))
     )
-    key = (target, fingerprint(config), layouts)
+    key = (target, fingerprint(config), fingerprint(said), layouts)
     if "trsm" in target and isinstance(config, dict) and len(args) == 2:
         own = [batch if config.get("side") == ON_THE_LEFT else batch + 1]
         dims = [(args[0], range(batch, batch + 2)), (args[1], own)]
@@ -39,6 +42,17 @@ def library_call(op: Op, args: list[Value], context: Context) -> list[Value]:
         Value(type_, function_of("library_call", (key, results, n), whole, type_, range(batch, type_.rank)))
         for n, type_ in enumerate(op.types)
     ]
+
+
+def _said(op: Op) -> tuple[Any, dict[str, Any]]:
+    """The settings of a call, under either name, and all else that it says."""
+    said = without_row_major(op.attributes)
+    configs = [config for name in ("mhlo.backend_config", "backend_config") if (config := said.pop(name, None))]
+    if len(configs) > 1:
+        said["backend_config"] = configs.pop()
+    hints = said["frontend_attributes"]
+    said["frontend_attributes"] = {name: value for name, value in hints.items() if name != "num_batch_dims"}
+    return (configs or [""])[0], {name: value for name, value in said.items() if name not in ASKED}
 
 
 def _batch_dimensions(op: Op, args: list[Value], target: str) -> int:

@@ -98,7 +98,7 @@ _LAYOUTS = ("operand_layouts", "result_layouts")
 _TILINGS = ("operand_tilings", "result_tilings")  # of jaxlib 0.12; empty for each tensor without tiles
 
 
-def _without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def without_row_major(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes that make a call another one: what it sees of an operand is how that lies in memory, and where
     nothing is said that is row by row."""
     kept = {
@@ -138,7 +138,7 @@ def deterministic(trailing: int | None = None) -> Rule:
             raise UnsupportedError(
                 f"custom_call to {op.attributes.get('call_target_name')} with computations", Unsupported.REGION
             )
-        key = fingerprint(_without_row_major(op.attributes))
+        key = fingerprint(without_row_major(op.attributes))
         result_types = tuple(
             (type_.dtype, type_.shape[0 if trailing is None else max(0, type_.rank - trailing) :]) for type_ in op.types
         )
@@ -172,7 +172,7 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
         groups = {"replica_groups": rows if np.size(rows) else (), "channel_id": max(0, channel)}
         among = process_groups(replace(op, name="all_to_all", attributes=groups), context)
         how = {**config, "channel_id": 0, "replica_groups": among}
-    about = {k: v for k, v in _without_row_major(op.attributes).items() if k != "backend_config"}
+    about = {k: v for k, v in without_row_major(op.attributes).items() if k != "backend_config"}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []
     for value in args:

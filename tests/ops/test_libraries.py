@@ -129,6 +129,8 @@ CALL = """%y:2 = stablehlo.custom_call @lapack_spotrf_ffi(%x) {
         ("operand_layouts = [dense<[1, 2, 0]>", "operand_layouts = [dense<[2, 1, 0]>"),
         ("result_layouts = [dense<[1, 2, 0]>", "result_layouts = [dense<[0, 1, 2]>"),
         ("result_layouts", "has_side_effect = true, result_layouts"),
+        ("result_layouts", "backend_config = {uplo = 85 : ui8}, api_version = 4 : i32, result_layouts"),
+        ('num_batch_dims = "1"', 'num_batch_dims = "1", window = "size=3"'),
     ],
 )
 def test_a_call_is_known_by_all_that_it_says(before: str, after: str) -> None:
