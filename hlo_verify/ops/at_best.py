@@ -11,22 +11,23 @@ the least integer), a reduction from the worst and index 0 gives 0, and so does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from hlo_verify.equality import opening
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.attaining import least_index_of_best
 from hlo_verify.ops.best import Pair, Types, best_value, index_of_best, is_from_the_worst, one_index
 from hlo_verify.ops.bounds import within
+from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.permutations import unpermuted
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_integer
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, of_atom, value_of
+from hlo_verify.terms.term import Atom, Poly, Read, of_atom, value_of
 
 KINDS = ("argmax", "argmin")
 
@@ -50,27 +51,9 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
 
 def _bests(p: Poly) -> list[Read]:
     """The indices of best elements that a term reads something at."""
-    found = (atom for e in _places(p) for atom in _opaque(e))
+    found = (atom for e in places(p) for atom in opaque(e))
     terms = (value_of(atom).atom for atom in found if atom.operator == "value")
     return list(dict.fromkeys(a for a in terms if isinstance(a, Read) and a.tensor.kind in KINDS))
-
-
-def _places(p: Poly) -> Iterator[Index]:
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Read):
-                yield from atom.indices
-            elif isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _places(arg)
-
-
-def _opaque(e: Index) -> Iterator[Opaque]:
-    for atom, _ in e.items:
-        if isinstance(atom, Opaque):
-            yield atom
-            for inner in atom.exprs:
-                yield from _opaque(inner)
 
 
 def _resolved(p: Poly, best: Read) -> Poly | None:
@@ -82,11 +65,11 @@ def _resolved(p: Poly, best: Read) -> Poly | None:
     w, digits = number
     value = algebra.substitute(value, digits)
     atoms = {a for mono, _ in p.items for a, _ in mono}
-    elements = {a: _elsewhere(of_atom(a), best, w) for a in sorted(atoms, key=lambda a: a.uid)}
+    elements = {a: elsewhere(of_atom(a), best, w) for a in sorted(atoms, key=lambda a: a.uid)}
     reached: dict[Atom, Poly] = {a: _best(extremum, w, value) for a, element in elements.items() if element is value}
     if reached:
         return rebuilt(p, reached, {})
-    element = _elsewhere(p, best, w)
+    element = elsewhere(p, best, w)
     if element is value:
         return _best(extremum, w, value)
     return None if element is None else _of_parts(extremum, w, value, element, (first[0], first[1]), dtypes)
@@ -108,25 +91,6 @@ def _numbering(bound: Sequence[Var], index: Index) -> tuple[Var, dict[Var, Index
         return None
     w = expr.fresh("f", total)
     return w, {v: expr.modulo(expr.floor_div(expr.of_var(w), low), v.size) for v, low in digits}
-
-
-def _elsewhere(p: Poly, best: Read, w: Var) -> Poly | None:
-    """The term at another place than that of the best element, on which it may depend otherwise too; None where it
-    reads nothing there."""
-    places = {e: there for e in _places(p) if (there := _moved(e, best, w)) is not e}
-    return rebuilt(p, {best: algebra.of_index(expr.of_var(w))}, places) if places else None
-
-
-def _moved(e: Index, best: Read, w: Var) -> Index:
-    parts = []
-    for atom, c in e.items:
-        part = expr.of_atom(atom)
-        if isinstance(atom, Opaque) and atom.operator == "value":
-            part = expr.of_var(w) if value_of(atom).atom is best else part
-        elif isinstance(atom, Opaque) and (inner := _moved(atom.exprs[0], best, w)) is not atom.exprs[0]:
-            part = expr.again(atom, inner)
-        parts.append(expr.scale(part, c))
-    return expr.shift(expr.add(*parts), e.const) if parts else e
 
 
 def _of_parts(extremum: str, w: Var, value: Poly, element: Poly, first: Pair, dtypes: Types) -> Poly | None:

@@ -79,6 +79,8 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
         if atom.tensor.kind in ("argmax", "argmin"):  # the index of a pair, or the initial one
             _, (_, index, _, initial) = unfold(atom)
             return _hull(bounds(index), bounds(initial))
+        if atom.tensor.kind == "sort":
+            return _sorted_bounds(atom)
         polynomial = atom.tensor.kind in ("sum", "product", "term")
         return None if polynomial else ranges.of_elements(atom.tensor)
     if isinstance(atom, Apply):
@@ -90,3 +92,10 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
             return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
         return INTEGER_RANGES.get(atom.function.gives)
     return 0, 1
+
+
+def _sorted_bounds(atom: Read) -> tuple[int, int] | None:
+    """Of what is sorted, which is of its type: the bounds of what it is made of, where that does not wrap."""
+    own = INTEGER_RANGES.get(atom.tensor.dtype)
+    found = bounds(unfold(atom)[1][atom.tensor.attributes[2]])
+    return found if own and found and own[0] <= found[0] and found[1] <= own[1] else own

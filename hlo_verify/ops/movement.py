@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.at_best import at_best
+from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
@@ -86,7 +87,7 @@ def _slice(op: Op, args: list[Value], context: Context) -> list[Value]:
         expr.shift(expr.scale(position(k, size), stride), start)
         for k, (size, start, stride) in enumerate(zip(result.shape, starts, strides, strict=True))
     ]
-    return [Value(result, args[0].at(indices))]
+    return [Value(result, in_order(args[0].at(indices)))]
 
 
 def _reverse(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -162,7 +163,7 @@ def _dynamic_slice(op: Op, args: list[Value], context: Context) -> list[Value]:
     source, *operands = args
     starts = _starts(operands, source.shape, result.shape)
     indices = [expr.add(start, e) for start, e in zip(starts, positions(result.shape), strict=True)]
-    return [Value(result, at_best(source.at(indices)))]
+    return [Value(result, in_order(at_best(source.at(indices))))]
 
 
 def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[Value]:

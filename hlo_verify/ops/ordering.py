@@ -1,12 +1,31 @@
-"""sort and top_k: functions of a whole dimension, which every other dimension passes through."""
+"""sort and top_k: functions of a whole dimension, which every other dimension passes through.
+
+Where a comparator orders by one operand alone, and that is a number (`comparators`), a sort is made of two definitions,
+both of which count from the least element on:
+
+- the *values* in order, `sort v. (f(v))` at a place, which do not hang on how equal ones are ordered, nor on
+  where an element stands: the greatest first is the same read from the other end;
+- the *order*, `sort v. (f(v), v)` at a place: which element it is, of equal ones the first. The greatest first is the
+  order of -f (of integers -1-f, which does not wrap).
+
+What else is put in that order is read there: `y[order]`. `permutations` has the laws of both.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.comparators import order_of
+from hlo_verify.ops.in_order import in_order, order, values
 from hlo_verify.ops.regions import region_terms
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positions
+from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, exact_integer, positions
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
+from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
+from hlo_verify.terms.term import Poly
 
 
 def _sort(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -14,17 +33,47 @@ def _sort(op: Op, args: list[Value], context: Context) -> list[Value]:
     if not args[0].shape:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
     v = expr.fresh("f", args[0].shape[k])
-    key = region_terms(op.regions[0], context)
-    where = positions(args[0].shape)
-    bodies = tuple(a.at([*where[:k], expr.of_var(v), *where[k + 1 :]]) for a in args)
     stable = bool(op.attributes.get("is_stable"))
-    return [
-        Value(
-            type_,
-            define("sort", [v], bodies, attributes=(key, stable, n), at=(where[k],), ordered=True, dtype=type_.dtype),
-        )
-        for n, type_ in enumerate(op.types)
-    ]
+    where = positions(args[0].shape)
+    by = order_of(op.regions[0])
+    number = None if by is None else _key(args[by[0]], where, k, v)
+    if by is not None and number is not None and (stable or len(args) == 1):
+        return _sorted(op, args, (by[0], number, by[1]), (k, v, where[k]))
+    region = region_terms(op.regions[0], context)
+    bodies = tuple(a.at([*where[:k], expr.of_var(v), *where[k + 1 :]]) for a in args)
+    found = []
+    for n, type_ in enumerate(op.types):
+        key = (region, stable, n)
+        term = define("sort", [v], bodies, attributes=key, at=(where[k],), ordered=True, dtype=type_.dtype)
+        found.append(Value(type_, term))
+    return found
+
+
+def _key(value: Value, where: Sequence[Index], k: int, v: Var) -> Poly | None:
+    """What elements are ordered by at a place of the dimension; None where that may be no number."""
+    dtype = value.type.dtype
+    term = exact_integer(value) if is_integer(dtype) else value.term
+    there = Value(value.type, term).at([*where[:k], expr.of_var(v), *where[k + 1 :]])
+    return None if there.doubt or not (is_integer(dtype) or is_float(dtype)) else there
+
+
+def _sorted(op: Op, args: list[Value], by: tuple[int, Poly, bool], dimension: tuple[int, Var, Index]) -> list[Value]:
+    """The operands in the order of one of them."""
+    (number, key, ascending), (k, v, place) = by, dimension
+    found = []
+    for n, (value, type_) in enumerate(zip(args, op.types, strict=True)):
+        if n == number:
+            term = values(v, key, place if ascending else _from_the_end(v, place), type_.dtype)
+        else:
+            which = order(v, key, place, args[number].type.dtype, ascending=ascending)
+            where = positions(value.shape)
+            term = value.at([*where[:k], algebra.as_index(which, 0, v.size - 1), *where[k + 1 :]])
+        found.append(Value(type_, in_order(term)))
+    return found
+
+
+def _from_the_end(v: Var, place: Index) -> Index:
+    return expr.subtract(expr.constant(v.size - 1), place)
 
 
 def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
@@ -33,15 +82,19 @@ def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
     dtype = source.type.dtype
     k = len(source.shape) - 1
     v = expr.fresh("f", source.shape[k])
-    values = []
+    where = positions(op.types[0].shape)
+    key = _key(source, [*where[:k], expr.of_var(v)], k, v)
+    if key is not None:
+        place = _from_the_end(v, where[k]) if largest else where[k]
+        found = [values(v, key, place, dtype), order(v, key, where[k], dtype, ascending=not largest)]
+        return [Value(type_, in_order(term)) for type_, term in zip(op.types, found, strict=False)]
+    body = source.at([*where[:k], expr.of_var(v)])
+    values_and_indices = []
     for n, type_ in enumerate(op.types):
-        where = positions(type_.shape)
-        body = source.at([*where[:k], expr.of_var(v)])
-        key = (largest, n, dtype, type_.dtype)
-        values.append(
-            Value(type_, define("top_k", [v], (body,), attributes=key, at=(where[k],), ordered=True, dtype=type_.dtype))
-        )
-    return values
+        known = (largest, n, dtype, type_.dtype)
+        term = define("top_k", [v], (body,), attributes=known, at=(where[k],), ordered=True, dtype=type_.dtype)
+        values_and_indices.append(Value(type_, term))
+    return values_and_indices
 
 
 def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:

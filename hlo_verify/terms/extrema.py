@@ -12,14 +12,16 @@ from itertools import pairwise
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, truths
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import EXTREMA, POWER, Function
+from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.steps import Piece, pieces, steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
 from hlo_verify.terms.used import used
+
+_OTHER = {"max": "min", "min": "max"}
 
 
 def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
@@ -27,6 +29,9 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     live = [v for v in bound if v in p.free]
     if not live:
         return p
+    truth = _of_truths(reducer, live, p)
+    if truth is not None:
+        return truth
     pieces = steps(p, live)
     if pieces:  # what does not depend on the bound variables decides for all of them
         used("extremum of a choice")
@@ -59,7 +64,20 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     if parts:
         used("extremum over parts of a range")
         return apply(EXTREMA[reducer], tuple(reduce_extremum(reducer, own, part) for own, part in parts))
-    return define(reducer, live, (p,))
+    return define(reducer, live, (p,), dtype="i1" if truths.is_truth(p) else "")
+
+
+def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
+    """The extremum of what is 1 where a product of conditions is 0, and of signs of numbers."""
+    none = truths.opposite(p)
+    if none is not None:
+        used("extremum of opposites")
+        return algebra.subtract(ONE, reduce_extremum(_OTHER[reducer], bound, none))
+    signed = truths.sign_of(p)
+    if signed is not None:
+        used("sign of an extremum")
+        return apply(POSITIVE, (reduce_extremum(reducer, bound, signed),))
+    return None
 
 
 def _without_common(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
@@ -129,6 +147,9 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
         if v not in p.free:
             used("product of one factor")
             count *= v.size
+    if truths.is_truth(p):
+        used("product of truth values")
+        return reduce_extremum("min", live, p)
     if count > 64:
         return apply(POWER, (reduce_product(live, p), algebra.scale(ONE, count)))
     if not live:

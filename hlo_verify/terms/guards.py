@@ -25,7 +25,8 @@ def interval(form: Index, lo: Bound, hi: Bound) -> Poly:
         return ONE if g else ZERO
     asked_of = _truth_asked(g)
     if asked_of is None:
-        return of_atom(g)
+        counted = _count_asked(g)
+        return of_atom(g) if counted is None else counted
     return asked_of if g.hi is None or g.lo == 1 else _not(asked_of)
 
 
@@ -35,12 +36,21 @@ def _truth_asked(g: Guard) -> Poly | None:
     if others or c != 1 or not isinstance(atom, expr.Opaque) or (atom.operator, atom.lo, atom.hi) != ("value", 0, 1):
         return None
     p = value_of(atom)
-    is_condition = len(p.items) == 1 and p.items[0][1] == 1 and all(isinstance(a, Guard) for a, _ in p.items[0][0])
+    is_condition = len(p.items) == 1 and p.items[0][1] == 1 and all(a.boolean for a, _ in p.items[0][0])
     return p if is_condition else None
 
 
+def _count_asked(g: Guard) -> Poly | None:
+    """What a guard says of conditions that it counts."""
+    if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):
+        return None
+    from hlo_verify.terms.truths import asked_of_integers  # whose extrema are built on guards
+
+    return asked_of_integers(g.form, g.lo, g.hi)
+
+
 def _not(condition: Poly) -> Poly:
-    """1 where a product of guards is 0."""
+    """1 where a product of conditions is 0."""
     from hlo_verify.terms.addition import build  # which is built on guards
 
     return build({(): 1, condition.items[0][0]: -1})

@@ -37,6 +37,7 @@ from hlo_verify.terms.functions import (
     EXPONENTIAL,
     INFINITE_EXPONENTIAL,
     INVERSE,
+    IS_ZERO,
     MAXIMUM,
     MINIMUM,
     MULTIPLY,
@@ -86,6 +87,7 @@ from hlo_verify.terms.sign_laws import (
 from hlo_verify.terms.steps import Piece, forms, pieces
 from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, make_apply, of_atom
+from hlo_verify.terms.truths import asked_of_reals
 from hlo_verify.terms.used import used
 
 
@@ -108,6 +110,10 @@ def apply(function: Function, args: Arguments) -> Poly:
         result = rule(args)
         if result is not None:
             return result
+    if function in (POSITIVE, IS_ZERO):
+        counted = asked_of_reals(function, args)
+        if counted is not None:
+            return counted
     return of_atom(make_apply(function, args))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.ops import regions
+from hlo_verify.ops.in_order import UPWARDS
 from hlo_verify.terms.term import Tensor
 from tests.support.functions import is_integer, wrap
 
@@ -48,6 +49,8 @@ def region(key: Any, arguments: list[Any], evaluator: Evaluator) -> list[Any]:
 
 def _sort(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
     key, _, n = source.attributes
+    if key == UPWARDS:
+        return bodies[n][sorted(range(len(bodies[0])), key=lambda k: bodies[0][k])]
 
     def compare(i: int, j: int) -> int:
         def less(a: int, b: int) -> bool:

@@ -1,0 +1,68 @@
+"""Terms that read something at an element that a program looks up: the same term of any other element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, atoms, indices, value_of
+
+
+def places(p: Poly) -> Iterator[Index]:
+    """Where a term reads tensors."""
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if isinstance(atom, Read):
+                yield from atom.indices
+            elif isinstance(atom, Apply):
+                for arg in atom.args:
+                    yield from places(arg)
+
+
+def opaque(e: Index) -> Iterator[Opaque]:
+    """The opaque integers in an index expression, in one another too."""
+    for atom, _ in e.items:
+        if isinstance(atom, Opaque):
+            yield atom
+            for inner in atom.exprs:
+                yield from opaque(inner)
+
+
+def elsewhere(p: Poly, which: Read, w: Var) -> Poly | None:
+    """The term at element w in the place of the one that is looked up, on which it may depend otherwise too; None where
+    it reads nothing there."""
+    image: dict[Atom, Poly] = {which: algebra.of_index(expr.of_var(w))}
+    return replaced(p, image) if any(_place(e, image) is not e for e in places(p)) else None
+
+
+def moved(p: Poly, which: Atom, w: Var) -> Poly:
+    """The term with a variable in the place of an integer that is looked up."""
+    return replaced(p, {which: algebra.of_index(expr.of_var(w))})
+
+
+def replaced(p: Poly, images: Mapping[Atom, Poly]) -> Poly:
+    """The term with others in the place of some atoms, in places and conditions too."""
+    there = dict(images)
+    at: dict[Index, Index] = {}
+    for atom in atoms(p):
+        for e in indices(atom):
+            at[e] = _place(e, images)
+        if isinstance(atom, Guard) and atom not in images:
+            there[atom] = guards.interval(at[atom.form], atom.lo, atom.hi)
+    return rebuilt(p, there, at)
+
+
+def _place(e: Index, images: Mapping[Atom, Poly]) -> Index:
+    total = expr.constant(e.const)
+    for part, c in e.items:
+        there = expr.of_atom(part)
+        if isinstance(part, Opaque) and part.operator == "value":
+            term = replaced(value_of(part), images)
+            there = there if term is part.term else algebra.as_index(term, part.lo, part.hi)
+        elif isinstance(part, Opaque) and (inner := _place(part.exprs[0], images)) is not part.exprs[0]:
+            there = expr.again(part, inner)
+        total = expr.add(total, expr.scale(there, c))
+    return total

@@ -1,0 +1,323 @@
+"""Laws of elements in order.
+
+    values v. f(v)    at place 0            is  min v. f(v), and max v. f(v) at the last place
+    order f           at place 0            is  argmin v. (f(v), v)
+    f(order f at r)                         is  values v. f(v) at r
+    order f at (order (order f) at r)       is  r: a permutation's order is its inverse
+    values v. f(v)  at (order (order f) at r)  is  f(r)
+    values v. (values w. f(v, w) at n-k+u)  is  values v,w. f(v, w), among the k last places
+    h(p, order f(p,.) at q) for (p, q) =    is  h((order f) div n, (order f) mod n), among the k first places
+      order p,q. (values w. f(p, w) at q)
+
+The last two say that the k best of a whole are the k best of the k best of its parts, ties included: parts come in
+order, of equal elements of a part the first do, and of those each part hands on as many as are asked for at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+from typing import TypeGuard
+
+from hlo_verify.equality import opening
+from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.ops.best import index_of_best
+from hlo_verify.ops.elements import elsewhere, opaque, places
+from hlo_verify.ops.regions import combine, neutral
+from hlo_verify.program.element_types import INTEGER_RANGES, is_float
+from hlo_verify.terms import algebra
+from hlo_verify.terms.at_constants import UNORDERED, remade
+from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.term import ZERO, Atom, Number, Poly, Read, monomial_skey, number, of_atom, value_of
+
+UPWARDS = "upwards"
+"""The comparator of definitions that count from the least element on."""
+
+VALUES = (UPWARDS, True, 0)
+ORDER = (UPWARDS, True, 1)
+
+
+def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
+    """The value at a place, in the order of values from the least one on, of f for each value of v."""
+    c = _unit(f) if is_float(dtype) else 1
+    if c < 0:
+        place = expr.subtract(expr.constant(v.size - 1), place)
+    return algebra.scale(_values(v, algebra.scale(f, 1 / Fraction(c)), place, dtype), c)
+
+
+def _unit(f: Poly) -> Number:
+    """The greatest number by which a term can be divided, negative where its first addend is."""
+    if not f.items:
+        return 1
+    content = algebra.content(f)
+    _, first = min(f.items, key=lambda item: monomial_skey(item[0]))
+    return content if first > 0 else -content
+
+
+def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
+    if v not in f.free:
+        return f
+    for end, extremum in ((0, "min"), (v.size - 1, "max")):
+        if place is expr.constant(end):
+            return combine(extremum, reduce_extremum(extremum, [v], f), neutral(extremum, dtype), dtype)
+    own = _place_of_own(v, f, place, dtype)
+    if own is not None:
+        return algebra.substitute(f, {v: own})
+    parts = _values_of_parts(v, f, place, dtype)
+    if parts is not None:
+        return parts
+    return define("sort", [v], (f,), attributes=VALUES, at=(place,), ordered=True, dtype=dtype)
+
+
+def _values_of_parts(v: Var, f: Poly, place: Index, dtype: str) -> Poly | None:
+    """The value at a place among those that parts hand on, which are their first ones or their last ones."""
+    atom = f.atom
+    if not _is(atom, VALUES):
+        return None
+    ((w,), (whole,)), e = unfold(atom), atom.indices[-1]
+    digit, c = e.items[0] if len(e.items) == 1 else (None, 0)
+    if not isinstance(digit, Digit) or digit.var is not v or abs(c) != 1:
+        return None
+    count = e.hi - e.lo + 1
+    first = e.lo == 0 and (place.hi < count or count == w.size)
+    last = e.hi == w.size - 1 and (place.lo >= v.size - count or count == w.size)
+    if not first and not last:
+        return None
+    high, handed, low = (expr.fresh("f", size) for size in (v.size // digit.low // count, count, digit.low))
+    split = expr.add(
+        expr.scale(expr.of_var(high), digit.low * count), expr.scale(expr.of_var(handed), digit.low), expr.of_var(low)
+    )
+    body = algebra.substitute(whole, {v: split})
+    if handed in body.free:
+        return None
+    merged, (there,) = _as_one([high, low, w], (body,))
+    moved = place if first else expr.shift(place, merged.size - v.size)
+    return _values(merged, there, moved, dtype)
+
+
+def _as_one(variables: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[Var, tuple[Poly, ...]]:
+    """One variable that takes as many values as others together, and the bodies in it."""
+    bound = [v for v in variables if v.size > 1]
+    while (merged := merge_in(bound, bodies)) is not None:
+        bound, bodies = [v for v in merged[0] if v.size > 1], merged[1]
+    one = expr.fresh("f", prod(v.size for v in bound))
+    digits: dict[Var, Index] = {}
+    below = 1
+    for v in reversed(bound):
+        digits[v] = expr.modulo(expr.floor_div(expr.of_var(one), below), v.size)
+        below *= v.size
+    substitution = algebra.Substitution({v: digits.get(v, expr.constant(0)) for v in {*variables, *bound}})
+    return one, tuple(substitution.poly(body) for body in bodies)
+
+
+def order(v: Var, f: Poly, place: Index, dtype: str, *, ascending: bool) -> Poly:
+    """Which value of v gives the value of f at that place in order, of equal ones the first."""
+    if place is expr.constant(0):
+        extremum = "min" if ascending else "max"
+        pair, first = (f, algebra.of_index(expr.of_var(v))), (neutral(extremum, dtype), ZERO)
+        return index_of_best(extremum, [v], pair, first, (dtype, "i32"))
+    if is_float(dtype):
+        f = algebra.scale(f, Fraction(1 if ascending else -1) / (algebra.content(f) if f.items else 1))
+    elif not ascending:
+        lo, hi = INTEGER_RANGES[dtype]
+        f = algebra.subtract(number(lo + hi), f)
+    inverse = _permuted(f, v)
+    if inverse is not None and (plain := _permuted(inverse[1], inverse[0])) is not None:
+        return _order(*plain, place)  # the order of a permutation is its inverse, and that one's is itself
+    return _order(v, f, place)
+
+
+def _order(v: Var, f: Poly, place: Index) -> Poly:
+    index = algebra.of_index(expr.of_var(v))
+    return define("sort", [v], (f, index), attributes=ORDER, at=(place,), ordered=True, dtype="i32")
+
+
+def inverse(permutation: Atom, v: Var, place: Index) -> Index:
+    """The value of v for which a permutation of its values is at a place: the order of a permutation."""
+    found = order(v, of_atom(permutation), place, "i32", ascending=True)
+    return algebra.as_index(found, 0, v.size - 1)
+
+
+def element_of(atom: Atom, permutation: Atom, v: Var, w: Var) -> Poly | None:
+    """What the v-th value in order is of element w, where the permutation says that this is the v-th in that order."""
+    if not _is(permutation, ORDER) or not _is(atom, VALUES) or v not in atom.indices[-1].free:
+        return None
+    ((a,), (f,)), ((b,), (key, _)) = unfold(atom), unfold(permutation)
+    f, key = (algebra.substitute(p, {u: expr.of_var(w)}) for u, p in ((a, f), (b, key)))
+    sign, place = _is_key(f, key, atom.tensor.dtype), expr.of_var(v)
+    if sign is None or v in f.free:
+        return None
+    return f if atom.indices[-1] is (place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)) else None
+
+
+def _is(atom: Atom | None, which: tuple[str, bool, int]) -> TypeGuard[Read]:
+    return isinstance(atom, Read) and atom.tensor.kind == "sort" and atom.tensor.attributes == which
+
+
+def _permuted(f: Poly, v: Var) -> tuple[Var, Poly] | None:
+    """What f puts in order where its value for each v is the v-th element in that order."""
+    atom = f.atom
+    if not _is(atom, ORDER) or atom.tensor.bound[0].size != v.size or atom.indices[-1] is not expr.of_var(v):
+        return None
+    if any(v in e.free for e in atom.indices[:-1]):
+        return None
+    (w,), (key, _) = unfold(atom)
+    return w, key
+
+
+def in_order(p: Poly) -> Poly:
+    """The term, with what it reads at elements in order as values in order, or at the elements of a whole."""
+    for which in _read_at(p):
+        found = _resolved(opening.opened(p), which)
+        if found is not None:
+            return in_order(found)
+    again: dict[Atom, Poly] = {
+        atom: there
+        for mono, _ in p.items
+        for atom, _ in mono
+        if _is(atom, VALUES) and (there := _made_again(atom)) is not of_atom(atom)
+    }
+    return rebuilt(p, again, {}) if again else p
+
+
+def _made_again(atom: Read) -> Poly:
+    """Values in order at a place, of which more may be known than where they were defined."""
+    (v,), (f,) = unfold(atom)
+    return _values(v, f, atom.indices[-1], atom.tensor.dtype)
+
+
+def _read_at(p: Poly) -> list[Read]:
+    """The elements in order that a term reads something at."""
+    found = (atom for e in places(p) for atom in opaque(e))
+    terms = (value_of(atom).atom for atom in found if atom.operator == "value")
+    return list(dict.fromkeys(a for a in terms if _is(a, ORDER)))
+
+
+def _resolved(p: Poly, which: Read) -> Poly | None:
+    (v,), (key, _) = unfold(which)
+    place = which.indices[-1]
+    inverse = _inverted(v, key, place)
+    if inverse is not None:
+        return _substituted(p, which, v, {v: inverse})
+    reached: dict[Atom, Poly] = {}
+    for atom in sorted({a for mono, _ in p.items for a, _ in mono}, key=lambda a: a.uid):
+        element = elsewhere(of_atom(atom), which, v)
+        sign = None if element is None or not isinstance(atom, Read) else _is_key(element, key, atom.tensor.dtype)
+        if sign is not None and element is not None and isinstance(atom, Read):
+            there = place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)
+            reached[atom] = values(v, element, there, atom.tensor.dtype)
+    if reached:
+        return rebuilt(p, reached, {})
+    return _element_of_whole(p, which, v, key) if _permuted(key, v) is None else _put_back(p, which)
+
+
+def _put_back(p: Poly, which: Read) -> Poly | None:
+    """Definitions that are made of elements in order, read where these are put back."""
+    found: dict[Atom, Poly] = {}
+    for atom in {a for mono, _ in p.items for a, _ in mono}:
+        if isinstance(atom, Read) and atom.tensor.kind in UNORDERED and _reads_at(atom, which):
+            bound, bodies = unfold(atom)
+            there = tuple(map(in_order, bodies))
+            if there != bodies:
+                found[atom] = remade(atom.tensor, bound, there, ())
+    return rebuilt(p, found, {}) if found else None
+
+
+def _reads_at(atom: Read, which: Read) -> bool:
+    return any(part.term is of_atom(which) for e in atom.indices for part in opaque(e))
+
+
+def _substituted(p: Poly, which: Read, v: Var, mapping: dict[Var, Index]) -> Poly | None:
+    there = elsewhere(p, which, v)
+    return None if there is None else algebra.substitute(there, mapping)
+
+
+def _inverted(v: Var, key: Poly, place: Index) -> Index | None:
+    """Where an element in order is the one that the inverse of that order says: the place that it says it for."""
+    found = _inverse_at(place)
+    if found is None or found[1].size != v.size:
+        return None
+    where, w, own = found
+    return where if algebra.substitute(own, {w: expr.of_var(v)}) is key else None
+
+
+def _place_of_own(v: Var, f: Poly, place: Index, dtype: str) -> Index | None:
+    """The element whose value is the one at a place, where that is the element's own place in order."""
+    for sign, e in ((1, place), (-1, expr.subtract(expr.constant(v.size - 1), place))):
+        found = _inverse_at(e)
+        if found is not None and found[1].size == v.size:
+            where, w, own = found
+            if _is_key(f, algebra.substitute(own, {w: expr.of_var(v)}), dtype) == sign:
+                return where
+    return None
+
+
+def _inverse_at(place: Index) -> tuple[Index, Var, Poly] | None:
+    """Of an index that is the place of an element in some order: that element, and what the order is of."""
+    ((part, c),) = place.items if len(place.items) == 1 else ((None, 0),)
+    if place.const or c != 1 or not isinstance(part, Opaque) or part.operator != "value":
+        return None
+    atom = value_of(part).atom
+    if not _is(atom, ORDER):
+        return None
+    (w,), (inner, _) = unfold(atom)
+    own = _permuted(inner, w)
+    return None if own is None else (atom.indices[-1], *own)
+
+
+def _is_key(element: Poly, key: Poly, dtype: str) -> int | None:
+    """1 where elements are ordered by their own values, -1 where by the opposite; None where by others."""
+    if dtype in INTEGER_RANGES:
+        lo, hi = INTEGER_RANGES[dtype]
+        return 1 if element is key else -1 if algebra.subtract(number(lo + hi), element) is key else None
+    if not is_float(dtype) and dtype:
+        return None
+    c = 1 / Fraction(algebra.content(element)) if element.items else 1
+    return next((sign for sign in (1, -1) if algebra.scale(element, c * sign) is key), None)
+
+
+def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
+    """What is read at the best of the elements that parts hand on, each its best in order."""
+    found = [(a, c) for mono, c in key.items for a, n in mono if _is(a, VALUES) and len(mono) == n == 1]
+    if len(found) != 1 or len(key.items) > 1 + (() in dict(key.items)):
+        return None
+    ((handed, c),) = found
+    ((w,), (whole,)), e = unfold(handed), handed.indices[-1]
+    count = e.hi - e.lo + 1
+    e = e if c > 0 else expr.subtract(expr.constant(w.size - 1), e)
+    place = which.indices[-1]
+    if v.size % count or e is not expr.modulo(expr.of_var(v), count) or (place.hi >= count and count < w.size):
+        return None
+    part, own = expr.fresh("f", v.size // count), expr.fresh("f", count)
+    split = {v: expr.add(expr.scale(expr.of_var(part), count), expr.of_var(own))}
+    element = elsewhere(p, which, v)
+    body = algebra.substitute(whole, split)
+    if element is None or own in body.free:
+        return None
+    rest = algebra.subtract(key, algebra.scale(of_atom(handed), c))
+    key = algebra.add(algebra.scale(body, c), rest)
+    there = algebra.substitute(of_atom(handed), split).atom
+    assert there is not None
+    element = _of_own(rebuilt(algebra.substitute(element, split), {there: body}, {}), own, w, key)
+    if own in element.free:
+        return None
+    one = expr.fresh("f", part.size * w.size)
+    digits = {part: expr.floor_div(expr.of_var(one), w.size), w: expr.modulo(expr.of_var(one), w.size)}
+    best = algebra.as_index(_order(one, algebra.substitute(key, digits), place), 0, one.size - 1)
+    return algebra.substitute(element, {part: expr.floor_div(best, w.size), w: expr.modulo(best, w.size)})
+
+
+def _of_own(p: Poly, own: Var, w: Var, key: Poly) -> Poly:
+    """A term of the element that is the own-th of a part in order, for element w of that part."""
+    for inner in (*_read_at(p), *(a for mono, _ in p.items for a, _ in mono if _is(a, ORDER))):
+        if inner.indices[-1] is expr.of_var(own):
+            (b,), (by, _) = unfold(inner)
+            if algebra.substitute(by, {b: expr.of_var(w)}) is key:
+                moved = elsewhere(p, inner, w)
+                p = rebuilt(p, {inner: algebra.of_index(expr.of_var(w))}, {}) if moved is None else moved
+    return p

@@ -1,0 +1,164 @@
+"""Truth values in numbers: counts of them, and the greatest or least of them.
+
+    [sum v. p(v) >= 1]  is  max v. p(v)          for p that is 1 or 0, as `any` is written with sums
+    [sum v. p(v) = n]   is  min v. p(v)          for n values of v, as `all` is
+    max v. (1 - p(v))   is  1 - min v. p(v)
+    max v. [f(v) > 0]   is  [max v. f(v) > 0]
+
+Where p has conditions on places, n is the number of places where they hold, and the others are as if p were 1 there:
+`cumsum(x <= 0) == 0` is a running `and`, as `cumprod(x > 0)` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, floor, prod
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.limits import allows
+from hlo_verify.memory import once_a_session
+from hlo_verify.terms.addition import build, of_index, scale
+from hlo_verify.terms.functions import IS_ZERO, POSITIVE, Function
+from hlo_verify.terms.products import add, multiply, subtract
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Ix, Monomial, Number, Poly, Read, make_poly, number, value_of
+from hlo_verify.terms.used import used
+
+Arguments = tuple[Poly, ...]
+Bound = int | None
+
+
+@once_a_session
+def is_truth(p: Poly) -> bool:
+    """Whether a term is surely 1 or 0, in each case of the conditions that it is made of."""
+    if not all(atom.boolean for mono, _ in p.items for atom, _ in mono):
+        return False
+    from hlo_verify.terms.conditions import Conditions  # which is built on guards
+
+    conditions = Conditions.of(mono for mono, _ in p.items)
+    if not allows("sign_cases", conditions.count):
+        return False
+    return all(sum(case.coefficients(p.items).values()) in (0, 1) for case in conditions.cases())
+
+
+def opposite(p: Poly) -> Poly | None:
+    """The product of truth values that a term is 1 less; None if it is no such difference."""
+    if len(p.items) != 2 or dict(p.items).get(()) != 1:
+        return None
+    ((mono, c),) = (item for item in p.items if item[0])
+    return make_poly(((mono, 1),)) if c == -1 and all(atom.boolean for atom, _ in mono) else None
+
+
+def sign_of(p: Poly) -> Poly | None:
+    """What a term asks the sign of, if that is a number; None if it asks anything else."""
+    atom = p.atom
+    if isinstance(atom, Apply) and atom.function == POSITIVE and not atom.args[0].doubt:
+        return atom.args[0]
+    return None
+
+
+def _counted(atom: object) -> tuple[tuple[Var, ...], Poly] | None:
+    """What a sum counts: variables, and conditions on them."""
+    from hlo_verify.terms.definitions import unfold  # which is built on guards
+
+    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
+        return None
+    ((mono, c), *others) = atom.tensor.bodies[0].items
+    if others or c != 1 or not mono or not all(factor.boolean for factor, _ in mono):
+        return None
+    bound, (body,) = unfold(atom)
+    return bound, body
+
+
+def _is_at_least(counted: tuple[Sequence[Var], Poly], least: Poly) -> Poly | None:
+    """`[sum v. p >= least]` as 1, 0, or as whether any or all of those counted hold; None if it is none of these."""
+    from hlo_verify.terms.extrema import reduce_extremum  # which asks for truth values
+    from hlo_verify.terms.sums import reduce_sum
+
+    bound, p = counted
+    wanted = least.constant
+    if wanted is not None and wanted <= 1:
+        return ONE if wanted <= 0 else reduce_extremum("max", bound, p)
+    where = make_poly(((tuple(item for item in p.items[0][0] if isinstance(item[0], Guard)), 1),))
+    more = subtract(least, reduce_sum(bound, where)).constant
+    if more is None or more < 0:
+        return None
+    return ZERO if more > 0 else reduce_extremum("min", bound, add(ONE, scale(where, -1), p))
+
+
+def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
+    """`[lo <= form <= hi]` where a count of truth values that does not wrap is compared with something."""
+    for atom, k in form.items:
+        if not isinstance(atom, Opaque) or atom.operator != "value" or not _lies_in(value_of(atom), atom.lo, atom.hi):
+            continue
+        beside = of_index(expr.subtract(form, expr.scale(expr.of_atom(atom), k)))
+        for mono, c in value_of(atom).items:
+            counted = _counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+            if counted is None or abs(c * k) != 1:
+                continue
+            rest = add(beside, scale(subtract(value_of(atom), make_poly(((mono, c),))), k))
+            least, most = (lo, hi) if c * k == 1 else (None if hi is None else -hi, None if lo is None else -lo)
+            found = _between(counted, least, most, scale(rest, -c * k))
+            if found is not None:
+                return found
+    return None
+
+
+def _lies_in(p: Poly, lo: int, hi: int) -> bool:
+    """Whether a term of counts and places surely has values of that range alone, so that its machine value is it."""
+    low = high = Fraction(0)
+    for mono, c in p.items:
+        ends = _range(mono)
+        if ends is None:
+            return False
+        low, high = low + min(c * end for end in ends), high + max(c * end for end in ends)
+    return low >= lo and high <= hi
+
+
+def _range(mono: Monomial) -> tuple[int, int] | None:
+    if not mono:
+        return 1, 1
+    atom, n = mono[0]
+    if len(mono) > 1 or n != 1:
+        return None
+    if isinstance(atom, Ix):
+        return atom.index.lo, atom.index.hi
+    counted = _counted(atom)
+    return None if counted is None else (0, prod(v.size for v in counted[0]))
+
+
+def _between(counted: tuple[Sequence[Var], Poly], least: Bound, most: Bound, beside: Poly) -> Poly | None:
+    """`[beside + least <= count <= beside + most]`."""
+    low = ONE if least is None else _is_at_least(counted, add(beside, number(least)))
+    high = ZERO if most is None else _is_at_least(counted, add(beside, number(most + 1)))
+    if low is None or high is None:
+        return None
+    used("as many as there are")
+    return multiply(low, subtract(ONE, high))
+
+
+def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
+    """`[c*count + rest > 0]`, or whether it is 0, where the count is compared with a number or with how many are
+    counted."""
+    if args[0].doubt:
+        return None
+    for mono, c in args[0].items:
+        counted = _counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        if counted is None:
+            continue
+        beside = scale(build({m: k for m, k in args[0].items if m != mono}), Fraction(-1) / c)
+        whole, part = _parts(beside)
+        if function == IS_ZERO:
+            return ZERO if part else _between(counted, 0, 0, whole)
+        if c > 0:  # the count is more than what is beside it
+            return _between(counted, floor(part) + 1, None, whole)
+        return _between(counted, None, ceil(part) - 1, whole)
+    return None
+
+
+def _parts(p: Poly) -> tuple[Poly, Number]:
+    """A term without the fraction of its constant, and that fraction, of at least 0 and less than 1."""
+    const = dict(p.items).get((), 0)
+    part = const - floor(const)
+    return subtract(p, number(part)), part

@@ -1,0 +1,73 @@
+"""What comparators order by, as JAX and others write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+from hlo_verify.ops.comparators import order_of
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Function, operations
+
+
+def comparator(sort: Callable[..., Any], *arguments: Any) -> Function:
+    text = jax.jit(sort).lower(*arguments).as_text()
+    (op,) = (op for op in operations(load(text, devices=1).main) if op.name == "sort")
+    return op.regions[0]
+
+
+def written(compare: str, dtype: str = "f32", more: str = "", kind: str = "FLOAT") -> Function:
+    text = f"""
+func.func @main(%x: tensor<4x{dtype}>) -> tensor<4x{dtype}> {{
+  %y = "stablehlo.sort"(%x) <{{dimension = 0 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<{dtype}>, %b: tensor<{dtype}>):
+    {more}
+    %c = stablehlo.compare {compare}, {kind} : (tensor<{dtype}>, tensor<{dtype}>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }}) : (tensor<4x{dtype}>) -> tensor<4x{dtype}>
+  return %y : tensor<4x{dtype}>
+}}"""
+    (op,) = (op for op in operations(load(text, devices=1).main) if op.name == "sort")
+    return op.regions[0]
+
+
+FLOATS, INTEGERS = jnp.zeros(4), jnp.zeros(4, jnp.int32)
+
+
+def test_what_jax_writes() -> None:
+    assert order_of(comparator(jnp.sort, FLOATS)) == (0, True)
+    assert order_of(comparator(jnp.argsort, INTEGERS)) == (0, True)
+    assert order_of(comparator(lambda x, y: lax.sort((x, y), num_keys=1), FLOATS, INTEGERS)) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("compare", "found"),
+    [("LT, %a, %b", (0, True)), ("GT, %b, %a", (0, True)), ("GT, %a, %b", (0, False)), ("LE, %a, %b", None)],
+)
+def test_which_comes_first(compare: str, found: tuple[int, bool] | None) -> None:
+    assert order_of(written(compare)) == found
+
+
+def test_what_orders_otherwise() -> None:
+    assert order_of(comparator(lambda x, y: lax.sort((x, y), num_keys=2), INTEGERS, INTEGERS)) is None
+    assert order_of(written("LT, %a, %b", kind="TOTALORDER")) is None  # which puts -0 before 0
+    constant = "%k = stablehlo.constant dense<1.0> : tensor<f32>"
+    assert order_of(written("LT, %a, %k", more=constant)) is None
+    absolute = "%p = stablehlo.abs %a : tensor<f32>\n%q = stablehlo.abs %b : tensor<f32>"
+    assert order_of(written("LT, %p, %q", more=absolute)) is None
+    lower = "%p = stablehlo.minimum %a, %b : tensor<f32>"
+    assert order_of(written("LT, %p, %b", more=lower)) is None
+
+
+def test_zero_in_it_is_tried() -> None:
+    """Negative numbers come last here: that is no order of the numbers."""
+    text = """
+    %z = stablehlo.constant dense<0.0> : tensor<f32>
+    %n = stablehlo.compare LT, %a, %z, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %p = stablehlo.select %n, %z, %a : tensor<i1>, tensor<f32>"""
+    assert order_of(written("LT, %p, %b", more=text)) is None

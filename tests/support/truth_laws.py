@@ -1,0 +1,106 @@
+"""Instances of the laws of truth values in numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms.functions import LOG, POSITIVE
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, Poly, number
+from tests.support.expressions import Array
+from tests.support.structural_laws import Case, at, bound, instance
+
+
+def truths(case: Case, *sizes: int) -> tuple[Poly, list[Var], Array]:
+    """Signs of elements, at i and new variables; these; and what they are, most of them alike."""
+    (x, xs), most = case.make(6, *sizes), case.random.choice((-9, 0, 9))
+    case.known.tensors[x] = xs = xs + most
+    variables = [bound(size) for size in sizes]
+    return apply(POSITIVE, (at(x, case.i, *variables),)), variables, (xs > 0).astype(int)
+
+
+@instance("extremum of opposites")
+def _opposites(case: Case) -> tuple[Poly, Array]:
+    p, (v,), ps = truths(case, 4)
+    found = extrema.reduce_extremum("max", [v], algebra.subtract(ONE, p))
+    return found, case.each(lambda i, j: max(1 - ps[i]))
+
+
+@instance("extremum of opposites")
+def _opposites_somewhere(case: Case) -> tuple[Poly, Array]:
+    p, (v,), ps = truths(case, 4)
+    here = guards.interval(expr.subtract(expr.of_var(v), case.j), 0, None)
+    found = extrema.reduce_extremum("min", [v], algebra.subtract(ONE, algebra.multiply(here, p)))
+    return found, case.each(lambda i, j: min(1 - ps[i][j:]))
+
+
+@instance("sign of an extremum")
+def _sign(case: Case) -> tuple[Poly, Array]:
+    p, (v,), ps = truths(case, 3)
+    return extrema.reduce_extremum("min", [v], p), case.each(lambda i, j: min(ps[i]))
+
+
+@instance("sign of an extremum")
+def _sign_of_what_may_be_no_number(case: Case) -> tuple[Poly, Array]:
+    (x, _), v = case.make(3), bound(3)
+    values = [case.random.choice((-1, 1, 4)) for _ in range(3)]
+    case.known.tensors[x] = np.asarray(values, dtype=object)
+    found = extrema.reduce_extremum("max", [v], apply(POSITIVE, (apply(LOG, (at(x, v),)),)))
+    return found, case.each(lambda i, j: int(any(value > 0 and math.log(value) > 0 for value in values)))
+
+
+@instance("product of truth values")
+def _product(case: Case) -> tuple[Poly, Array]:
+    p, (v,), ps = truths(case, 3)
+    return extrema.reduce_product([v], p), case.each(lambda i, j: math.prod(ps[i]))
+
+
+@instance("product of truth values")
+def _product_of_numbers(case: Case) -> tuple[Poly, Array]:
+    (x, xs), v = case.make(3), bound(3)
+    return extrema.reduce_product([v], at(x, v)), case.each(lambda i, j: math.prod(xs))
+
+
+def compared(case: Case, count: Poly, least: int, *, is_opposite: bool) -> Poly:
+    """Whether a count is at least a number, or less, as it is asked of an integer or of a real number."""
+    if case.random.random() < 0.5:
+        form = algebra.as_index(algebra.scale(count, -1 if is_opposite else 1), -(1 << 31), (1 << 31) - 1)
+        return guards.interval(form, 1 - least, None) if is_opposite else guards.interval(form, least, None)
+    ahead = algebra.subtract(count, number(least - case.random.choice((0 if is_opposite else 1, Fraction(1, 2)))))
+    if not is_opposite:
+        return apply(POSITIVE, (algebra.scale(ahead, Fraction(1, 16)),))
+    return apply(POSITIVE, (algebra.scale(ahead, -3),))
+
+
+@instance("as many as there are")
+def _at_least(case: Case) -> tuple[Poly, Array]:
+    p, variables, ps = truths(case, 2, 3)
+    least, is_opposite = case.random.choice((0, 1, 2, 6, 7)), case.random.random() < 0.5
+    found = compared(case, reduce_sum(variables, p), least, is_opposite=is_opposite)
+    return found, case.each(lambda i, j: int((ps[i].sum() >= least) != is_opposite))
+
+
+@instance("as many as there are")
+def _as_many_as_places(case: Case) -> tuple[Poly, Array]:
+    """Of the first places: none, one, all of them."""
+    p, (v,), ps = truths(case, 4)
+    here = guards.interval(expr.subtract(expr.of_var(v), case.j), None, 0)
+    count, most = (reduce_sum([v], algebra.multiply(here, each)) for each in (p, ONE))
+    less = case.random.choice((0, 1))
+    form = algebra.as_index(algebra.subtract(algebra.subtract(most, count), number(less)), -(1 << 31), (1 << 31) - 1)
+    return guards.interval(form, 0, 0), case.each(lambda i, j: int(sum(1 - ps[i][: j + 1]) == less))
+
+
+@instance("as many as there are")
+def _numbers(case: Case) -> tuple[Poly, Array]:
+    """What is added up is no truth value."""
+    (x, xs), v = case.make(3), bound(3)
+    found = apply(POSITIVE, (reduce_sum([v], at(x, v)),))
+    return found, case.each(lambda i, j: int(xs.sum() > 0))
