@@ -71,6 +71,9 @@ class Limits:
     """Steps of comparisons of results where loops are read in another way: equal sums are seen at once."""
     reading_network_steps: int = 15_000
     """Steps of comparing them as sums of products there, in each way: a second."""
+    reading_operations: int = 1000
+    """Operations of both modules for which loops are read in another way before inputs are searched for in earnest: in
+    a large module, that takes less than another walk."""
     written_out_operations: int = 4000
     """Operations in iterations that are written out of loops of both modules, where the modules are not equal as they
     are: a second or two."""
@@ -102,6 +105,9 @@ class Limits:
     """Work of one evaluation on intervals of floats, which confirms a difference; an element is counted as 4 there."""
     interval_elements: int = 1 << 25
     """Elements of one tensor in such an evaluation: memory."""
+    confirming_work: int = 1_000_000_000
+    """Work of confirming differences of large inputs once one result is known to differ: those results are asked about
+    that take least, as many as that allows for, and one in any case. A module is wrong if one of its results is."""
     enclosed_work: int = 1_500_000_000
     """Work of one evaluation on balls, where intervals leave open whether there is a difference; an element is counted
     as 64 there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,8 @@ class Evaluation:
     """The results of such operations."""
     undefined: tuple[str, ...] = ()
     """What has no defined value for these arguments, with locations; found in evaluations of enclosures alone."""
+    costs: Mapping[Name, float] = field(default_factory=dict)
+    """The work of each operation, its regions included, by its first result."""
 
 
 def evaluate(
@@ -130,6 +132,7 @@ def evaluate(
         run.exceeded,
         frozenset(run.refused),
         tuple(run.undefined),
+        run.costs,
     )
 
 
@@ -177,7 +180,10 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
             run.watched[value] = given
     last = _last_uses(function, run)
     for n, op in enumerate(function.ops):
+        before = run.work
         results = _apply(op, run, place)
+        if op.results:
+            run.costs[op.results[0]] = run.costs.get(op.results[0], 0.0) + run.work - before
         for value, type_, result in zip(op.results, op.types, results, strict=True):
             environment[value], run.types[value] = result, type_
             if value in run.watched:

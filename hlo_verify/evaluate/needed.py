@@ -6,8 +6,8 @@ scanned model's loss is asked for, the forward loop keeps nothing for the gradie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
 
@@ -32,20 +32,39 @@ def elements(function: Function) -> int:
     return sum(prod(type_.shape) for op in operations(function) for type_ in op.types)
 
 
-def least(function: Function, results: Collection[int]) -> int:
-    """Of those results of a function the one that needs the fewest elements, loops taken as they are."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """How much of a function each of some results needs, loops taken as they are."""
+
+    sizes: Mapping[int, float]
+    """The size of all operations that the same results need, by the set of these: bit n stands for result n."""
+
+    def of(self, results: Collection[int]) -> float:
+        """The size of what those results need together."""
+        asked = sum(1 << n for n in set(results))
+        return sum(size for some, size in self.sizes.items() if some & asked)
+
+
+def needs(function: Function, results: Collection[int], size: Callable[[Op], float]) -> Needs:
+    """What those results of a function need, by the size of each of its operations."""
     needed_for: dict[Name, int] = {}
     for n in results:
         needed_for[function.results[n]] = needed_for.get(function.results[n], 0) | 1 << n
-    sizes: dict[int, int] = {}
+    sizes: dict[int, float] = {}
     for op in reversed(function.ops):
-        mask = 0
+        some = 0
         for value in op.results:
-            mask |= needed_for.get(value, 0)
-        sizes[mask] = sizes.get(mask, 0) + elements(replace(function, ops=(op,)))
+            some |= needed_for.get(value, 0)
+        sizes[some] = sizes.get(some, 0) + size(op)
         for value in used(op):
-            needed_for[value] = needed_for.get(value, 0) | mask
-    return min(results, key=lambda n: sum(size for mask, size in sizes.items() if mask >> n & 1))
+            needed_for[value] = needed_for.get(value, 0) | some
+    return Needs(sizes)
+
+
+def least(function: Function, results: Collection[int]) -> int:
+    """Of those results of a function the one that needs the fewest elements."""
+    needed = needs(function, results, lambda op: elements(replace(function, ops=(op,))))
+    return min(results, key=lambda n: needed.of([n]))
 
 
 def _made(op: Op) -> set[Name]:

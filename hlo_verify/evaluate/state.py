@@ -98,6 +98,8 @@ class Run:
     numbers are `independent` of all arguments; of balls alone."""
     independent: frozenset[Name] = frozenset()
     work: float = 0.0
+    costs: dict[Name, float] = field(default_factory=dict)
+    """The work of each operation, its regions included, by its first result."""
     largest: int = 0
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from hlo_verify.diagnostics import Solver
 from hlo_verify.passes.diagnose import why_unknown
@@ -20,10 +21,11 @@ from hlo_verify.passes.prove.prove import (
     nothing,
     open_obligations,
     out_of_time,
+    read_otherwise,
     report_of,
     walk_deciding,
 )
-from hlo_verify.program.ir import Module
+from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
@@ -68,8 +70,11 @@ def are_proved(logical: Module, partitioned: Module, results: Collection[int], s
             return False
 
 
-Differing = Callable[[Sequence[int]], Collection[int]]
-"""Of results that are not equal by construction, those that are known to differ."""
+class Differing(Protocol):
+    """Says which of some results that are not equal by construction differ, or evidently seem to."""
+
+    def __call__(self, results: Sequence[int], /, *, in_earnest: bool = False) -> Collection[int]:
+        """After a glance, or `in_earnest`: after all that there is to try."""
 
 
 def examine(
@@ -82,8 +87,8 @@ def examine(
 ) -> Examination:
     """The same, for whoever looks into what was not proved.
 
-    `differing` is asked before the second walk: no effort goes into results that cannot be proved. Where the session's
-    time is up, what is known of the results by then is what the report says.
+    `differing` is asked before the second walk: no effort goes into results that differ or evidently seem to. Where
+    the session's time is up, what is known of the results by then is what the report says.
     """
     with (session or Session()).on() as session:
         found = _examine(logical, partitioned, progress, differing, session)
@@ -108,6 +113,8 @@ def _examine(
         session.phase = "inputs were looked for that make a result differ"
         wrong = frozenset(differing(left) if differing is not None else ())
         otherwise = OtherReadings(logical, partitioned, placed, session)
+        if differing is not None and not wrong and _is_dear(logical, partitioned, session):
+            wrong = frozenset(differing(left, in_earnest=True))
         if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
@@ -123,6 +130,15 @@ def _examine(
     results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
+
+
+def _is_dear(logical: Module, partitioned: Module, session: Session) -> bool:
+    """Whether it takes more to read loops in other ways than to look for inputs that make a result differ, which is
+    done for any result that stays open."""
+    if not read_otherwise(logical, partitioned):
+        return False
+    count = sum(1 for module in (logical, partitioned) for _ in operations(module.main))
+    return count > session.limits.reading_operations
 
 
 @dataclass(slots=True)

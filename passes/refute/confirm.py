@@ -91,13 +91,13 @@ class Confirmer:
         said = Confirmed()
         self._elements = math.inf if elements is None else elements
         widths: dict[tuple[int, bool], float] = {}
-        faintly = {n for n, apart in (seen or {}).items() if not _is_clear(apart, NEARLY * CLEARLY)}
+        known_faint = faintly(seen or {})
         for stage in self._stages():
             left = [n for n in results if n not in said.differences]
-            narrow = [n for n in left if n not in faintly and widths.get((n, True)) != STUCK]
+            narrow = [n for n in left if n not in known_faint and widths.get((n, True)) != STUCK]
             faint = self._compare(inputs, narrow, stage, True, said, widths)
             # What the narrow enclosures leave open, the wide ones do; what is faint needs them in any case.
-            faint += [n for n in left if n in faintly]
+            faint += [n for n in left if n in known_faint]
             wide = [n for n in faint if widths.get((n, False)) != STUCK]
             self._compare(inputs, wide, stage, False, said, widths)
             if stage is FLOATS and said.open and said.largest > self.session.limits.enclosed_elements:
@@ -181,6 +181,11 @@ def _width(whole: Evaluation, local: Evaluation, n: int) -> float:
     """How wide the widest enclosure of a result is."""
     sides = [side.results[n] for side in (whole, local)]
     return max((balls.radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
+
+
+def faintly(seen: Mapping[int, Difference]) -> set[int]:
+    """The results that floating point shows to be no farther apart than a rounding of constants may put them."""
+    return {n for n, apart in seen.items() if not _is_clear(apart, NEARLY * CLEARLY)}
 
 
 def _is_clear(apart: Difference, least: float) -> bool:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hlo_verify.evaluate import index_limits, ordered_sizes, positive_arguments, reaches
+from hlo_verify.evaluate import (
+    Dimension,
+    default_scale,
+    index_limits,
+    ordered_sizes,
+    positive_arguments,
+    random_argument,
+    reaches,
+)
+from hlo_verify.passes.refute.plainer import filled
+from hlo_verify.passes.refute.trial import Inputs
 from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import Pair
+from hlo_verify.program.preconditions import assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +107,59 @@ def known_of(logical: Module) -> Known:
     faint = tuple(FAINT * count <= max(counts) for count in counts)
     below = index_limits(logical, with_updates=False)
     return Known(below, positive_arguments(logical), faint, ordered_sizes(logical))
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Draws inputs of one pair."""
+
+    pair: Pair
+    dimensions: list[tuple[Dimension, ...]] = field(init=False)
+    """The dimensions of every argument."""
+    _known: Known | None = None
+
+    def __post_init__(self) -> None:
+        logical = self.pair.logical
+        shardings = self.pair.arguments or logical.argument_shardings
+        self.dimensions = [
+            tuple(zip(type_.shape, (1,) * type_.rank if sharding is None else sharding.tiles, strict=True))
+            for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
+        ]
+
+    def draw(
+        self,
+        draw: Draw,
+        seed: int,
+        plain: Collection[Dimension] = (),
+        *,
+        zero: Collection[int] = frozenset(),
+        is_table_fine: bool = False,
+    ) -> Inputs:
+        """Inputs; dimensions of the `plain` ones are not split, those arguments are 0, and dimensions that others index
+        are split finely if asked: few indices hardly ever meet two of few classes."""
+        generator = np.random.default_rng(seed)
+        logical = self.pair.logical
+        self._known = known = self._known or known_of(logical)
+        factors = known.factors(draw, np.random.default_rng((seed, 1)))
+        tiles_of = [[tiles for _, tiles in each] for each in self.dimensions]
+        allowed = assumed(logical)
+        fine = {below for below in known.below if below is not None and is_table_fine} | known.ordered
+        drawn = (
+            random_argument(
+                type_.shape,
+                type_.dtype,
+                generator,
+                tiles=tiles,
+                scale=draw.scale * default_scale(type_.shape) * factors[n],
+                integers=known.below[n] or draw.integers,
+                detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in type_.shape],
+                positive=draw.positive or (n in known.positive and not draw.beyond),
+                outside=draw.beyond,
+                edges=draw.edges and known.below[n] is None,
+                plain=[each for each in plain if each[0] not in known.ordered],
+                assumed=allowed[n],
+            )
+            for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
+        )
+        types = logical.main.argument_types
+        return tuple(filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))

@@ -68,15 +68,19 @@ class Refuter:
         if self._executor is not None:
             self._executor.close()
 
-    def differing(self, results: Collection[int]) -> set[int]:
-        """Those of the results that differ for one of a few inputs; if some do, all that are soon found to."""
-        limits = self.search.session.limits
-        found = self.search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
-        found = found or self.search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
-        if not found:
-            return found
-        self._start()
-        return self.search.find(results)
+    def differing(self, results: Collection[int], *, in_earnest: bool = False) -> set[int]:
+        """Those of the results that differ for one of a few inputs, or of as many as there are, `in_earnest`; if some
+        do, all that are soon found to. With those that evidently look so, where it takes too much to be certain."""
+        search, limits = self.search, self.search.session.limits
+        if in_earnest:
+            found = search.find(results)
+        else:
+            found = search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+            found = found or search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
+        if found:
+            self._start()
+            found = search.find(results)
+        return found | search.evident.intersection(results)
 
     def _start(self) -> None:
         if self._executor is None and is_small(self.search.pair):

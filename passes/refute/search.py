@@ -10,25 +10,21 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from hlo_verify.evaluate import (
     Difference,
     Dimension,
     Limits,
     Zeros,
     allows,
-    default_scale,
-    random_argument,
 )
 from hlo_verify.evaluate.intervals import INTERVALS
-from hlo_verify.evaluate.needed import elements, least, part
+from hlo_verify.evaluate.needed import elements, least, needs, part
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
-from hlo_verify.passes.refute.confirm import Confirmed, Confirmer
-from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, TABLE, WITHOUT_ZEROS, Draw, Known, known_of
+from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, faintly
+from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
 from hlo_verify.passes.refute.granularity import Granularities, Granularity
-from hlo_verify.passes.refute.plainer import filled, plainer
+from hlo_verify.passes.refute.plainer import plainer
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
 from hlo_verify.program.ir import Function, operations
 from hlo_verify.program.pair import Pair
@@ -37,6 +33,9 @@ from hlo_verify.session import Session, TimeUpError
 
 CLEARER = 10
 """How much farther apart values have to be than those that intervals left open, with inputs as large."""
+
+POSTPONED = "whether it does was not looked at more closely, as others differ for certain"
+"""Why it is open whether a result differs, where `confirming_work` is over."""
 
 
 @dataclass(slots=True)
@@ -57,6 +56,8 @@ class Search:
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     open: dict[int, str] = field(default_factory=dict)
     """Results that looked different, and why that is not certain."""
+    evident: set[int] = field(default_factory=set)
+    """Those of them that differ by more than roundings explain, where enclosures take too much."""
     confirmer: Confirmer = field(init=False)
     _vain: list[int] = field(default_factory=lambda: [0, 0])
     """How many differences that floating point showed were none for certain: faint ones, and evident ones."""
@@ -71,7 +72,7 @@ class Search:
     """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
     _confirming: float = 0.0
     """What enclosures took last."""
-    _known: Known | None = None
+    drawing: Drawing = field(init=False)
     _granularities: Granularities = field(init=False)
     _longest: int = field(init=False)
     """The longest dimension of a tensor; an evaluation has a number for each of its indices."""
@@ -81,7 +82,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self.confirmer = Confirmer(self.pair, self.session)
-        dimensions = {dimension for each in self._dimensions() for dimension in each if dimension[0] > 1}
+        self.drawing = Drawing(self.pair)
+        dimensions = {dimension for each in self.drawing.dimensions for dimension in each if dimension[0] > 1}
         self._granularities = Granularities(tuple(sorted(dimensions)), self.session.limits.cutting_work)
         self._longest = max(map(_longest, (self.pair.logical.main, self.pair.partitioned.main)))
 
@@ -140,6 +142,7 @@ class Search:
         one = Search(self.pair, self.session)
         one.confirmer = self.confirmer
         one.find([first], draws=draws, work=work)
+        self._hardest = max(self._hardest, one._hardest)
         self._best.update(one._best)
         self.open.update(one.open)
         self._spent = self._found_after = self._spent + one._spent
@@ -180,7 +183,7 @@ class Search:
             cheap = replace(limits, elements=self._granularities.elements)
             for granularity in self._granularities.choices(number, draw.detail):
                 before = self._spent
-                inputs = self.draw(replace(draw, detail=granularity.detail), number, granularity.plain)
+                inputs = self.drawing.draw(replace(draw, detail=granularity.detail), number, granularity.plain)
                 trial = self._run(inputs, cheap, results, is_cheap=True)
                 need = trial.exceeded
                 self._granularities.note(granularity, need, self._spent - before)
@@ -190,7 +193,7 @@ class Search:
                 if self._is_enough(results):
                     return trial
             self._granularities.relax()
-        return self._run(self.draw(draw, number), limits, results)
+        return self._run(self.drawing.draw(draw, number), limits, results)
 
     def _sparse(self, results: Collection[int], limits: Limits) -> Trial | None:
         """Both modules for inputs that have few different elements; where they have few in any case, for the first
@@ -208,7 +211,7 @@ class Search:
         while True:
             before = self._spent
             trial = self._run(
-                self.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain)),
+                self.drawing.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain)),
                 limits,
                 results,
                 is_cheap=True,
@@ -225,15 +228,6 @@ class Search:
                 return None
             zero = more
 
-    def _dimensions(self) -> list[tuple[Dimension, ...]]:
-        """The dimensions of every argument."""
-        logical = self.pair.logical
-        shardings = self.pair.arguments or logical.argument_shardings
-        return [
-            tuple(zip(type_.shape, (1,) * type_.rank if sharding is None else sharding.tiles, strict=True))
-            for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
-        ]
-
     def _note(self, trial: Trial, results: Collection[int]) -> None:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
         if not all(map(allows, assumed(self.pair.logical), trial.inputs)):
@@ -243,16 +237,46 @@ class Search:
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
         seen = trial.differences(unclear, trials.NOTICED)
         seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
-        is_evident = any(apart.relative > trials.EVIDENT for apart in seen.values())
+        is_evident = bool(_evident(seen))
         far = max((apart.relative for apart in seen.values()), default=0.0)
         if not seen or (size >= self._too_large and far <= CLEARER * self._left_open) or self._is_vain(is_evident):
             return
         if self._spared and not is_small and not is_evident:
             self._faint = self._faint or trial
             return
-        work = 0.0
-        if not is_small:
-            seen, work = trials.beyond_noise(trial, seen)
+        first = seen if is_small else self._first(trial, seen)
+        others = {n: apart for n, apart in seen.items() if n not in first}
+        self._look_closer(trial, first, is_evident, far)
+        if not self._best.keys().isdisjoint(first):
+            left = others.keys() - self._best.keys()
+            if left:
+                self.session.reached("confirming_work")
+            self.open |= dict.fromkeys(left, POSTPONED)
+            self.evident |= left & _evident(others) - faintly(others)
+        elif size < self._too_large:
+            self._look_closer(trial, others, is_evident, far)
+
+    def _first(self, trial: Trial, seen: Mapping[int, Difference]) -> dict[int, Difference]:
+        """Of results that look different, those that enclosures are asked about at once: what takes least first, as
+        many as `confirming_work` allows for. One that surely differs refutes the module."""
+        needed = needs(self.pair.logical.main, seen, lambda op: sum(trial.whole.costs.get(n, 0.0) for n in op.results))
+        scale = WEIGHTS[INTERVALS] * trial.work / max(trial.whole.work, 1.0)
+        faint = faintly(seen)
+        clear = seen.keys() - faint
+        chosen: list[int] = []
+        for n in sorted(seen, key=lambda n: (n in faint, needed.of([n]))):
+            asked = {*chosen, n}
+            # those that are faint are asked about by themselves
+            work = scale * (needed.of(asked & clear) + needed.of(asked & faint))
+            if not chosen or work <= self.session.limits.confirming_work:
+                chosen.append(n)
+        return {n: seen[n] for n in chosen}
+
+    def _look_closer(self, trial: Trial, seen: Mapping[int, Difference], is_evident: bool, far: float) -> None:
+        """Keep which of those results surely differ."""
+        size, work = trial.largest, 0.0
+        if seen and size > self.session.limits.clear_elements:
+            seen, work = trials.beyond_noise(trial, dict(seen))
             self._spent += work
         if not seen:
             return
@@ -263,12 +287,13 @@ class Search:
         said = Confirmed(is_too_large=True, is_dear=True) if is_dear else self._confirm(trial, seen)
         if said.is_too_large:
             end = self._spent + bounds.shrinking_work
-            simpler = self._shrunk(Counterexample(trial, seen), end, is_certain=False)
+            simpler = self._shrunk(Counterexample(trial, dict(seen)), end, is_certain=False)
             trial = simpler.trial
             if trial.largest < size:
                 said = self._confirm(trial, simpler.differences)
             if said.is_too_large:
                 self._too_large, self._left_open = size, math.inf if said.is_dear else far
+                self.evident |= _evident(seen) - faintly(seen)
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
         for n, apart in said.differences.items():
@@ -314,44 +339,6 @@ class Search:
                 by_trial.setdefault(id(trial), Counterexample(trial, {})).differences[n] = apart
         return [self._shrunk(each, end) for each in by_trial.values()]
 
-    def draw(
-        self,
-        draw: Draw,
-        seed: int,
-        plain: Collection[Dimension] = (),
-        *,
-        zero: Collection[int] = frozenset(),
-        is_table_fine: bool = False,
-    ) -> Inputs:
-        """Inputs; dimensions of the `plain` ones are not split, those arguments are 0, and dimensions that others index
-        are split finely if asked: few indices hardly ever meet two of few classes."""
-        generator = np.random.default_rng(seed)
-        logical = self.pair.logical
-        self._known = known = self._known or known_of(logical)
-        factors = known.factors(draw, np.random.default_rng((seed, 1)))
-        tiles_of = [[tiles for _, tiles in each] for each in self._dimensions()]
-        allowed = assumed(logical)
-        fine = {below for below in known.below if below is not None and is_table_fine} | known.ordered
-        drawn = (
-            random_argument(
-                type_.shape,
-                type_.dtype,
-                generator,
-                tiles=tiles,
-                scale=draw.scale * default_scale(type_.shape) * factors[n],
-                integers=known.below[n] or draw.integers,
-                detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in type_.shape],
-                positive=draw.positive or (n in known.positive and not draw.beyond),
-                outside=draw.beyond,
-                edges=draw.edges and known.below[n] is None,
-                plain=[each for each in plain if each[0] not in known.ordered],
-                assumed=allowed[n],
-            )
-            for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
-        )
-        types = logical.main.argument_types
-        return tuple(filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
-
     def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
         as floating point shows it."""
@@ -379,6 +366,11 @@ class Search:
         if is_certain and _is_as_good(still, found):
             still = Counterexample(trial, self._confirm(trial, still.differences).differences)
         return still if _is_as_good(still, found) else None
+
+
+def _evident(seen: Mapping[int, Difference]) -> set[int]:
+    """The results whose difference is no rounding, in most cases."""
+    return {n for n, apart in seen.items() if apart.relative > trials.EVIDENT}
 
 
 def _is_as_good(still: Counterexample, found: Counterexample) -> bool:

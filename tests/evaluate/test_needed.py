@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hlo_verify.evaluate import dense, evaluate, of_dense
-from hlo_verify.evaluate.needed import elements, least, part
+from hlo_verify.evaluate.needed import elements, least, needs, part
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Function, Module
 
@@ -93,3 +93,30 @@ def test_the_result_that_needs_least(module: Module) -> None:
     assert least(negated, range(4)) == DOUBLED
     assert least(main, [KEPT, SUM]) == KEPT
     assert elements(Function(main.arguments, main.argument_types, (), ())) == 0
+
+
+def test_the_work_of_operations_is_all_that_an_evaluation_takes(module: Module) -> None:
+    arguments = [of_dense(np.array([1.0, -2.0, 3.5, 0.25])), of_dense(np.array(5, np.int32))]
+    found = evaluate(module, arguments, 1)
+    assert sum(found.costs[op.results[0]] for op in module.main.ops) == found.work
+    (loop,) = (op for op in module.main.ops if op.name == "while")
+    assert found.costs[loop.results[0]] > sum(found.costs[op.results[0]] for op in module.main.ops if op is not loop)
+
+
+def test_what_results_need_together_is_counted_once() -> None:
+    """Of a sum, a product and a quotient of these, the quotient needs both."""
+    main = load(
+        """
+        func.func @main(%x: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) {
+          %a = stablehlo.add %x, %x : tensor<4xf64>
+          %b = stablehlo.multiply %x, %x : tensor<4xf64>
+          %c = stablehlo.divide %a, %b : tensor<4xf64>
+          return %a, %b, %c : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>
+        }"""
+    ).main
+    sizes = {"add": 1, "multiply": 10, "divide": 100}
+    needed = needs(main, range(3), lambda op: sizes[op.name])
+    assert [needed.of([n]) for n in range(3)] == [1, 10, 111]
+    assert needed.of([0, 1]) == 11
+    assert needed.of([0, 2]) == needed.of(range(3)) == 111
+    assert needed.of([]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hlo_verify.limits import Limits
 from hlo_verify.passes.diagnose.examine import examine
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import stages
@@ -37,7 +38,7 @@ def test_sums_of_products_are_compared_with_what_other_results_left(
         return False
 
     monkeypatch.setattr(stages, "same_network", same)
-    examine(several("sine"), several("cosine"), differing=lambda left: {1} if is_known else set())
+    examine(several("sine"), several("cosine"), differing=lambda _, **__: {1} if is_known else set())
     most = Session().limits.network_steps
     assert asked == ([most // stages.SHARE_NETWORK] if is_known else [most, most // 2])
 
@@ -53,5 +54,36 @@ def test_loops_of_modules_that_are_wrong_are_read_in_one_way(is_known: bool, mon
 
     monkeypatch.setattr(OtherReadings, "prove", prove)
     differing = {1} if is_known else set[int]()
-    examine(several("sine", 6), several("cosine", 6), differing=lambda left: differing)
+    examine(several("sine", 6), several("cosine", 6), differing=lambda _, **__: differing)
     assert asked == ([] if is_known else [0, 1, 2, 3])
+
+
+LOOP = """
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %w:2 = stablehlo.while(%i = %z, %v = %x) : tensor<i32>, tensor<8xf32>
+    cond {
+      %t = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %u = stablehlo.FUNCTION %v : tensor<8xf32>
+      stablehlo.return %j, %u : tensor<i32>, tensor<8xf32>
+    }
+    return %w#1 : tensor<8xf32>"""
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_inputs_are_searched_for_in_earnest_before_large_loops_are_read_in_other_ways(is_large: bool) -> None:
+    typed = f"tensor<8xf32> {on(REPLICATED)}"
+    modules = [load(module(f"%x: {typed}", typed, LOOP.replace("FUNCTION", name), 1)) for name in ("sine", "cosine")]
+    asked: list[bool] = []
+
+    def differing(_: object, *, in_earnest: bool = False) -> set[int]:
+        asked.append(in_earnest)
+        return set()
+
+    limits = Limits(reading_operations=1) if is_large else Limits()
+    examine(modules[0], modules[1], differing=differing, session=Session(limits))
+    assert asked == [False, True][: 1 + is_large]

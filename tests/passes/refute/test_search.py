@@ -12,6 +12,7 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute import granularity, search, trial
 from hlo_verify.passes.refute.draws import Draw
 from hlo_verify.passes.refute.granularity import Granularities, Granularity
+from hlo_verify.passes.refute.refute import Refuter
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.session import Session
@@ -215,7 +216,7 @@ def test_what_is_ordered_is_drawn_apart() -> None:
     %l = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (TYPE, TYPE) -> tensor<12x12xf32>
     %v, %k = chlo.top_k(%l, k = 2) : tensor<12x12xf32> -> (tensor<12x2xf32>, tensor<12x2xi32>)"""
     modules = pair("tensor<12x16xf32>", "xy", "x", router, "k = 2", "k = 2")
-    drawn = Search(modules).draw(Draw(1.0, 2, 8), 0, plain=frozenset({(12, 1), (16, 1)}))
+    drawn = Search(modules).drawing.draw(Draw(1.0, 2, 8), 0, plain=frozenset({(12, 1), (16, 1)}))
     assert [len(set(classes)) for classes in drawn[0].classes] == [1, 12, 1]
 
 
@@ -257,7 +258,7 @@ def test_inputs_are_made_no_plainer_where_it_takes_too_much_to_confirm_that() ->
 
 def test_single_precision_is_evaluated_within_the_elements_of_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     modules = pair("tensor<4096xf32>", "xy", "r", RATIO, "0.01", "0.02")
-    inputs = Search(modules).draw(Draw(1.0, 2, 8, uneven=True), 0)
+    inputs = Search(modules).drawing.draw(Draw(1.0, 2, 8, uneven=True), 0)
     drawn, asked = trial.run(modules, inputs, limits=Elements(1 << 10)), []
     run = trial.run
     monkeypatch.setattr(
@@ -265,3 +266,68 @@ def test_single_precision_is_evaluated_within_the_elements_of_the_trial(monkeypa
     )
     trial.beyond_noise(drawn, drawn.differences([0], 0.0))
     assert asked == [1 << 10]
+
+
+PARTS = """
+    %k = stablehlo.constant dense<4.0> : TYPE
+    %a = stablehlo.multiply %x, %k : TYPE
+    %b = stablehlo.exponential %a : TYPE
+    %c = stablehlo.tanh %b : TYPE
+    %d = stablehlo.add %c, %a : TYPE
+"""
+"""The last result needs more than the first."""
+
+
+def test_of_large_inputs_those_results_are_confirmed_that_take_least() -> None:
+    modules = pair("tensor<64x64xf32>", "x", "da", PARTS, "4.0", "4.5")
+    everything, few = Session(Limits(clear_elements=0)), Session(Limits(clear_elements=0, confirming_work=1))
+    assert Search(modules, everything).find([0, 1]) == {0, 1}
+    assert "confirming_work" not in everything.spent().limits
+    found = Search(modules, few)
+    assert found.find([0, 1], draws=1) == {1}
+    assert "confirming_work" in few.spent().limits
+    assert found.open == {0: search.POSTPONED} and found.evident == {0}
+    assert Search(modules, few).find([0]) == {0}  # one is asked about in any case
+
+
+def test_where_what_takes_least_is_equal_the_others_are_asked_about() -> None:
+    """Floats lose all of the first result's digits, and none of the other's."""
+    body = """
+    %o = stablehlo.constant dense<1.0> : TYPE
+    %k = stablehlo.constant dense<2.0> : TYPE
+    %s = stablehlo.constant dense<1.0e-15> : TYPE
+    %t = stablehlo.tanh %x : TYPE
+    %u = stablehlo.multiply %t, %s : TYPE
+    %a = stablehlo.exponential_minus_one %u : TYPE
+    %c = stablehlo.add %a, %o : TYPE
+    %d = stablehlo.log_plus_one %c : TYPE
+    %e = stablehlo.multiply %d, %k : TYPE
+    """
+    other = body.replace("dense<2.0>", "dense<3.0>").replace(
+        "%a = stablehlo.exponential_minus_one %u : TYPE",
+        "%w = stablehlo.exponential %u : TYPE\n%a = stablehlo.subtract %w, %o : TYPE",
+    )
+    modules = pair("tensor<64x64xf64>", "x", "ae", body, body, other)
+    few = Session(Limits(clear_elements=0, confirming_work=1))
+    assert Search(modules, few).find([0, 1]) == {1}
+
+
+def test_what_evidently_differs_and_takes_too_much_to_enclose() -> None:
+    """Nobody tries to prove it; whether it differs stays open."""
+    modules = pair("tensor<64x64xf32>", "x", "d", PARTS, "4.0", "4.5")
+    bounds = Limits(clear_elements=0, interval_work=1, enclosed_work=1, shrinking_work=0)
+    found = Refuter(Search(modules, Session(bounds)))
+    assert found.differing([0]) == {0}
+    assert not found.search.found([0])
+    faint = pair("tensor<64x64xf32>", "x", "d", PARTS, "dense<4.0>", "dense<4.00001>")
+    assert Refuter(Search(faint, Session(bounds))).differing([0]) == set()
+
+
+def test_what_one_result_took_alone_has_to_fit_in_for_the_others() -> None:
+    body = "%z = stablehlo.add %x, %x : TYPE" + SCORES
+    modules = pair("tensor<64x64xf32>", "xvw", "yz", body, "add %x, %x", "multiply %x, %x")
+    found = Search(modules, Session(Limits(further_work=0)))
+    assert found.find_first([0, 1], draws=2, work=1) == {1}
+    inputs = found.session.inputs
+    assert found.find([0, 1]) == {1}
+    assert found.session.inputs == inputs
