@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hlo_verify.custom_calls import forget_custom_call, register_custom_call
     from hlo_verify.decorator import NotProvedWarning, jit
     from hlo_verify.diagnostics.errors import InputError
-    from hlo_verify.linter.lint import lint, lint_ranks
+    from hlo_verify.linter.lint import lint, lint_pipeline, lint_ranks
     from hlo_verify.report import Result, Verdict
     from hlo_verify.session import Session
     from hlo_verify.shown import NotProvedError, Report
@@ -30,6 +30,7 @@ __all__ = [
     "forget_custom_call",
     "jit",
     "lint",
+    "lint_pipeline",
     "lint_ranks",
     "register_custom_call",
     "replay",
@@ -48,6 +49,7 @@ _HOMES = {
     "forget_custom_call": "hlo_verify.custom_calls",
     "jit": "hlo_verify.decorator",
     "lint": "hlo_verify.linter.lint",
+    "lint_pipeline": "hlo_verify.linter.lint",
     "lint_ranks": "hlo_verify.linter.lint",
     "register_custom_call": "hlo_verify.custom_calls",
     "replay": "hlo_verify.api",

@@ -29,7 +29,8 @@ render               diagnostics limits report version
 shown                render report
 cache                diagnostics report
 hlo                  diagnostics
-linter               diagnostics hlo render
+schedules            diagnostics
+linter               diagnostics hlo render schedules
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program

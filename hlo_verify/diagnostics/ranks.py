@@ -1,4 +1,4 @@
-"""HV8xx: what is wrong between the programs of several ranks, and between sends and receives."""
+"""HV8xx: what is wrong between the programs of several ranks, between sends and receives, and in pipelines."""
 
 from __future__ import annotations
 
@@ -119,5 +119,93 @@ class Ranks(Code):
         In practice: pairs that were built by hand.
 
         What to do: let every device send and receive at most once on a channel.
+        """,
+    )
+
+    SCHEDULE_INCOMPLETE = (
+        "HV811",
+        """a pipeline's schedule leaves something out
+
+        Every microbatch goes forward once on every stage, and backward once: in one piece, or once for the inputs and
+        once for the weights. One of them is missing, and with it a part of the gradient.
+
+        In practice: a warm-up or cool-down that is one action too short.
+
+        What to do: compare the numbers of actions of the ranks; `hlo_verify.schedules` has the published ones.
+        """,
+    )
+
+    SCHEDULE_REPEATED = (
+        "HV812",
+        """a pipeline's schedule does something twice
+
+        A microbatch goes forward or backward twice on one stage, so that its gradient is counted twice.
+
+        In practice: a phase of the schedule that begins where the one before has not ended.
+
+        What to do: look at the borders of the phases.
+        """,
+    )
+
+    SCHEDULE_ORDER = (
+        "HV813",
+        """an action stands before what it needs
+
+        A forward needs that of the stage before, a backward the forward and the backward of the stage behind, a
+        backward for weights the one for inputs, a send what it sends. What comes from another rank is received first.
+
+        What to do: move the action behind what the finding names.
+        """,
+    )
+
+    SCHEDULE_DEADLOCK = (
+        "HV814",
+        """the ranks of a pipeline wait for each other
+
+        Each rank of a ring waits in a step for one that another rank comes to only behind its own. A send waits for its
+        receive unless sends are buffered (`--buffered-sends`).
+
+        In practice: neighbours that both send first; transfers of the way forth and back that were not posted at once.
+
+        What to do: post sends and receives between two computations at once (`1SEND_F0+1RECV_B0`), or let one of the
+        ranks receive first.
+        """,
+    )
+
+    SCHEDULE_TRANSFER = (
+        "HV815",
+        """a send and a receive of a pipeline do not meet
+
+        Between two ranks the first send meets the first receive, and so on. A send meets the receive of another
+        microbatch or direction, or one of the two has no other end.
+
+        In practice: ranks that go through chunks or microbatches in different orders.
+
+        What to do: compare the order of the transfers on the two ranks.
+        """,
+    )
+
+    SCHEDULE_APART = (
+        "HV816",
+        """a backward is on another rank than its forward
+
+        A backward works on what its forward has kept, and that is on another rank.
+
+        In practice: chunks that are counted from the other end in one of the two.
+
+        What to do: run both on the rank that holds the stage.
+        """,
+    )
+
+    WEIGHTS_VERSION = (
+        "HV817",
+        """a backward works with other weights than its forward
+
+        The weights of the stage are updated between the two, so that the gradient is that of no function.
+
+        In practice: a pipeline without flushes that does not stash weights (PipeDream keeps a version for each
+        microbatch in flight).
+
+        What to do: update when all microbatches of a step have gone back, or keep the weights of the forward.
         """,
     )

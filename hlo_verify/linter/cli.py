@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.linter.lint import Files, LintReport, files_of, lint, lint_ranks
+from hlo_verify.linter.lint import Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
 from hlo_verify.linter.render import text, to_json, to_sarif
 from hlo_verify.render import FORMATS
 
@@ -34,7 +34,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--shardings", type=Path, metavar="FILE", help=said)
     said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
     parser.add_argument("--ranks", action="store_true", help=said)
-    said = "with --ranks: a send need not wait for its receive"
+    said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint.md)"
+    parser.add_argument("--pipeline", action="store_true", help=said)
+    said = "with --ranks and --pipeline: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to print the report (default: text)")
     parser.add_argument("--select", action="append", metavar="CODE", help="only codes that begin so (HV7; repeatable)")
@@ -73,19 +75,29 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:
     beside = {key: getattr(arguments, key) for key in ("buffers", "values", "shardings")}
     given = {key: path for key, path in beside.items() if path is not None}
+    if arguments.ranks and arguments.pipeline:
+        raise InputError("--ranks are programs, and --pipeline schedules; give one of the two", Input.USAGE)
+    if given and (arguments.ranks or arguments.pipeline):
+        said = "--buffers, --values and --shardings are of one module, not of --ranks or --pipeline"
+        raise InputError(said, Input.USAGE)
+    if arguments.pipeline:
+        return [_lint_pipeline(path, buffered=arguments.buffered_sends) for path in arguments.paths]
     if arguments.ranks:
-        if given:
-            raise InputError(
-                "--buffers, --values and --shardings are of one module, and --ranks of several", Input.USAGE
-            )
         return [lint_ranks(_ranks(arguments.paths), buffered_sends=arguments.buffered_sends)]
     if arguments.buffered_sends:
-        raise InputError("--buffered-sends goes with --ranks", Input.USAGE)
+        raise InputError("--buffered-sends goes with --ranks or --pipeline", Input.USAGE)
     paths = map(Path, arguments.paths)
     files = [one for path in paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
     if given and len(files) != 1:
         raise InputError("--buffers, --values and --shardings are of one module; give one", Input.USAGE)
     return [_lint(replace(one, **given)) for one in files]
+
+
+def _lint_pipeline(path: str, *, buffered: bool) -> LintReport:
+    try:
+        return lint_pipeline(Path(path), buffered_sends=buffered, name=path)
+    except InputError as error:
+        raise error.within(path) from error
 
 
 def _ranks(paths: Sequence[str]) -> dict[str | Path, list[int]]:

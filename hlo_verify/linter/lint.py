@@ -16,10 +16,11 @@ from hlo_verify.hlo.module import HloModule
 from hlo_verify.hlo.shapes import leaves
 from hlo_verify.hlo.shardings import Shardings, read
 from hlo_verify.hlo.text import parse_hlo
-from hlo_verify.linter import buffers, collectives, donation, entering, ranks, sends, transfers
+from hlo_verify.linter import buffers, collectives, donation, entering, pipelines, ranks, sends, transfers
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
+from hlo_verify.schedules.schedule import Schedule, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,15 @@ def lint_ranks(programs: Mapping[str | Path, Sequence[int]], *, buffered_sends: 
     looked_at = sum((Counter(_looked_at(program.module)) for program in together), Counter())
     name = ", ".join(f"{path} on {','.join(map(str, program.devices))}" for path, program in parsed)
     return LintReport(name, tuple(dict.fromkeys(found)), dict(looked_at) | {"programs": len(together)})
+
+
+def lint_pipeline(schedule: str | Path | Schedule, *, buffered_sends: bool = False, name: str = "") -> LintReport:
+    """Look for defects in a pipeline's schedule: a path, a text (`hlo_verify.schedules.parse` says how), or a schedule.
+
+    `buffered_sends`: a send is done before its receive is posted. Raises `InputError` for what cannot be read."""
+    parsed = schedule if isinstance(schedule, Schedule) else parse(_text(schedule))
+    found = pipelines.findings(parsed, buffered=buffered_sends)
+    return LintReport(name or "schedule", found, pipelines.looked_at(parsed))
 
 
 def _findings(module: HloModule) -> Iterator[Finding]:
