@@ -140,7 +140,7 @@ def _between(counted: tuple[Sequence[Var], Poly], least: Bound, most: Bound, bes
 
 def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
     """`[c*count + rest > 0]`, or whether it is 0, where the count is compared with a number or with how many are
-    counted."""
+    counted: with an integer and a fraction."""
     if args[0].doubt:
         return None
     for mono, c in args[0].items:
@@ -149,12 +149,22 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
             continue
         beside = scale(build({m: k for m, k in args[0].items if m != mono}), Fraction(-1) / c)
         whole, part = _parts(beside)
+        if not _is_integral(whole):
+            continue
         if function == IS_ZERO:
             return ZERO if part else _between(counted, 0, 0, whole)
         if c > 0:  # the count is more than what is beside it
             return _between(counted, floor(part) + 1, None, whole)
         return _between(counted, None, ceil(part) - 1, whole)
     return None
+
+
+def _is_integral(p: Poly) -> bool:
+    """Whether a term is surely an integer: a sum of multiples of places, conditions and counts."""
+    atoms = (atom for mono, _ in p.items for atom, _ in mono)
+    return all(Fraction(c).denominator == 1 for _, c in p.items) and all(
+        atom.boolean or isinstance(atom, Ix) or _counted(atom) is not None for atom in atoms
+    )
 
 
 def _parts(p: Poly) -> tuple[Poly, Number]:

@@ -123,3 +123,18 @@ def test_whether_all_so_far_are_so(local: Body, found: Verdict) -> None:
     everywhere = lambda x: lax.all_gather(x, "x", tiled=True)  # noqa: E731
     assert verdict(so_far, lambda x: own(local(everywhere(x)).astype(int)), P("x")) is found
     assert verdict(lambda x: so_far(x).sum(), lambda x: local(everywhere(x)).astype(int).sum()) is found
+
+
+BESIDE: dict[str, Body] = {
+    "a float": lambda x: lax.all_gather(x, "x").sum(),
+    "a choice of fractions": lambda x: jnp.where(lax.all_gather(x, "x").sum() > 0, 0.5, 0.0),
+    "a fraction of a count": lambda x: 0.5 * lax.psum(jnp.sum(x < 0).astype(jnp.float32), "x"),
+    "an integer": lambda x: jnp.float32(-3),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_count_and_what_may_be_a_fraction_may_be_one(name: str) -> None:
+    """Only beside integers a count is never one half."""
+    found = verdict(lambda x: jnp.array(False), lambda x: count(x, "float32") + BESIDE[name](x) == 0.5)
+    assert found is (Verdict.PROVED if name == "an integer" else Verdict.UNKNOWN)
