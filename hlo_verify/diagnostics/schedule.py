@@ -260,3 +260,16 @@ class Schedule(Code):
         What to do: start it behind the last reader that the finding names.
         """,
     )
+
+    HANDED_ON_ELSEWHERE = (
+        "HV738",
+        """a value is handed on to where it does not lie
+
+        What a loop carries, and what goes into a branch or a call and comes out of it, is not copied: both sides have
+        to have the same bytes. By the buffer assignment they do not.
+
+        In practice: a fault of the buffer assignment, or a copy that was taken for superfluous.
+
+        What to do: look at the two values that the finding names; report it to XLA with the module and the assignment.
+        """,
+    )

@@ -19,7 +19,7 @@ from hlo_verify.diagnostics import Code, Schedule
 from hlo_verify.hlo.buffers import Allocation, Lifetime, Placed
 from hlo_verify.hlo.module import ENTERED, HloModule, Instruction
 from hlo_verify.hlo.shapes import Array, Path, at
-from hlo_verify.linter import finding
+from hlo_verify.linter import finding, handed_on
 from hlo_verify.linter.clock import Clock, Place
 from hlo_verify.linter.donation import aliases
 from hlo_verify.linter.finding import Finding
@@ -61,6 +61,7 @@ def check(
     clock = Clock(module)
     lifetimes = found_out(module, allocations) if lifetimes is None else lifetimes
     owners = _owners(lifetimes, [placed for one in allocations for placed in one.values], clock)
+    yield from handed_on.check(module, allocations, lifetimes)
     for allocation in allocations:
         yield from _sizes(allocation, clock)
         if allocation.is_shared:
@@ -167,26 +168,31 @@ def _conflicts(values: list[Value], allocation: Allocation, clock: Clock) -> Ite
     high = np.array([value.placed.end for value in values])
     begins = np.array([value.begins for value in values])
     last = np.array([value.last for value in values])
+    said: set[tuple[int, int]] = set()
     for number, later in enumerate(values):
         meets = (
             (low < later.placed.end) & (high > later.placed.offset) & (begins <= later.begins) & (last > later.begins)
         )
         meets[number] = False
-        for other in np.flatnonzero(meets):
-            yield from _conflict(values[other], later, allocation, clock)
+        for other in map(int, np.flatnonzero(meets)):
+            if (number, other) not in said:  # of two that begin together, once
+                found = list(_conflict(values[other], later, allocation, clock))
+                said |= {(other, number)} if found else set()
+                yield from found
 
 
 def _conflict(earlier: Value, later: Value, allocation: Allocation, clock: Clock) -> Iterator[Finding]:
-    if earlier.place.excludes(later.place) or not later.uses:
+    if earlier.place.excludes(later.place) or _are_one_parameter(earlier, later):
         return
-    if earlier.begins == later.begins and earlier.maker is not later.maker:
-        return
-    if clock.are_in_turn(earlier.maker, later.maker) or earlier.owner == later.owner:
+    are_one = earlier.maker is later.maker or clock.are_one(earlier.maker, later.maker)
+    if earlier.owner == later.owner or (not are_one and clock.are_in_turn(earlier.maker, later.maker)):
         return
     uses = [
         use
         for use in earlier.uses
-        if use.at > later.begins and not use.inside.excludes(later.place) and not clock.are_one(use.reader, later.maker)
+        if use.at > later.begins
+        and not use.inside.excludes(later.place)
+        and (are_one or not clock.are_one(use.reader, later.maker))
     ]
     if not uses:
         return
@@ -198,6 +204,14 @@ def _conflict(earlier: Value, later: Value, allocation: Allocation, clock: Clock
         f"still read there, by {use.reader}"
     )
     yield finding.at(later.maker, code, said, earlier.maker, use.reader)
+
+
+def _are_one_parameter(a: Value, b: Value) -> bool:
+    """Whether two values are what a loop carries, as its condition and as its body take it."""
+    makers = (a.maker, b.maker)
+    if any(maker.opcode != "parameter" or maker.computation.is_entry for maker in makers):
+        return False
+    return a.begins == b.begins and a.maker.computation is not b.maker.computation and a.placed.path == b.placed.path
 
 
 def _code(earlier: Value, later: Value, clock: Clock) -> Code:

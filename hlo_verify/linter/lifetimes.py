@@ -105,8 +105,10 @@ class _Flow:
             return self._of(operands[0], (*index, *path))
         if opcode == "while" or is_update(instruction):
             return self._of(operands[0], path)
+        if opcode == "recv-done":  # gives the data, and a token of its own
+            return self._of(operands[0], path) if path[:1] == (0,) else None
         if is_done(instruction):
-            return self._of(operands[0], ((0 if opcode in ("copy-done", "recv-done") else 1), *path))
+            return self._of(operands[0], (0 if opcode == "copy-done" else 1, *path))
         if opcode in ("conditional", "call"):
             return self._roots(instruction.entered, path)
         if is_start(instruction):

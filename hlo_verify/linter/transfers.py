@@ -73,12 +73,14 @@ def _order(computation: Computation) -> Iterator[Finding]:
 
 @dataclass(eq=False)
 class Flight:
-    """A start, and who uses it: dones (behind its updates too), readers of its result; whether it goes on elsewhere."""
+    """A start, and who uses it: dones (behind its updates too), readers of its result; whether it goes on elsewhere.
+    Where there is no done, handing its result on is reading it."""
 
     start: Instruction
     dones: list[Instruction] = field(default_factory=list)
     updates: list[Instruction] = field(default_factory=list)
     readers: list[Instruction] = field(default_factory=list)
+    handing_on: list[Instruction] = field(default_factory=list)
     escapes: bool = False
 
 
@@ -93,6 +95,8 @@ def flight(start: Instruction) -> Flight:
                 if operand.name == value.name:
                     _use(found, value, user, (*path, *operand.path), pending)
     found.dones = list(dict.fromkeys(found.dones))
+    found.escapes |= bool(found.dones and found.handing_on)
+    found.readers += [] if found.dones else found.handing_on
     found.readers = list(dict.fromkeys(found.readers))
     return found
 
@@ -111,6 +115,8 @@ def _use(
         pending.append((user, ()))
         found.updates.append(user)
         found.escapes |= _is_handed_out(user)
+    elif user.opcode in PASSED_ON and path and found.start.opcode != "recv" and _is_result(found.start, path):
+        found.handing_on.append(user)
     elif user.opcode in PASSED_ON:
         found.escapes = True
     elif user.opcode == "get-tuple-element":
