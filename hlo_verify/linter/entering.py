@@ -24,7 +24,7 @@ from hlo_verify.linter.course import Courses, Step
 from hlo_verify.linter.finding import Finding, at
 from hlo_verify.linter.flow import Choice, Flow
 from hlo_verify.linter.limits import LintLimits
-from hlo_verify.linter.replay import Replay, Suspect
+from hlo_verify.linter.replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,13 @@ def check(module: HloModule, shardings: Sequence[str] | None = None) -> Iterator
     doubts = [doubt for choice in flow.choices.values() for doubt in _doubts(choice, courses, limits)]
     doubtful = frozenset(doubt.choice.instruction for doubt in doubts)
     for doubt in doubts:
-        suspect = _suspect(doubt, courses)
-        is_known = all(taken is not None for taken in doubt.choice.tables)
-        hangs = Replay(module, meetings, limits, doubtful=doubtful, suspect=suspect).hangs(arguments)
-        yield _finding(doubt, hangs=hangs, by_data=suspect is not None and not is_known)
+        aim = doubt.choice.instruction
+        ways = _ways(doubt, [one.choice for one in doubts if one is not doubt], courses, limits)
+        hangs = bool(ways) and all(
+            Replay(module, meetings, limits, doubtful=doubtful, aim=aim, decided=decided).hangs(arguments)
+            for decided in ways
+        )
+        yield _finding(doubt, hangs=hangs)
 
 
 def _arguments(flow: Flow, shardings: Sequence[str] | None) -> list[Tree]:
@@ -101,7 +104,7 @@ def _doubts(choice: Choice, courses: Courses, limits: LintLimits) -> Iterator[Do
     """The first pair of devices that a loop or conditional may part; none where what they do together is the same."""
     collectives = [one for inner in choice.instruction.entered for one in courses.within(inner)]
     tables = [taken for taken in choice.tables if taken is not None]
-    is_known = len(tables) == len(choice.tables)
+    is_known = choice.is_known
     labels: Labels = numbered(zip(*tables, strict=True)) if is_known else choice.labels
     for a, b, collective in islice(_pairs(choice, labels, collectives, courses), limits.pairs):
         if choice.instruction.opcode == "while":
@@ -164,23 +167,54 @@ def _flat(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _suspect(doubt: Doubt, courses: Courses) -> Suspect | None:
-    """How the devices' own data part them; None where that is not known, or a branch is there that would not matter."""
-    labels = next((one for one in doubt.choice.own if one[doubt.a] != one[doubt.b]), None)
-    if labels is None:
-        return None
-    instruction = doubt.choice.instruction
-    if instruction.opcode == "conditional" and len(instruction.entered) > 2:
-        steps = [courses.steps(branch, doubt.a, doubt.b) for branch in instruction.entered]
-        if len(set(steps)) < len(steps):
-            return None
-    return Suspect(instruction, labels, doubt.a, doubt.ways)
+def _ways(
+    doubt: Doubt, others: Sequence[Choice], courses: Courses, limits: LintLimits
+) -> list[dict[Instruction, list[int]]]:
+    """How devices may choose, of which each way has to hang: none where none is known to be possible.
+
+    The data of `a` are one value, and those of all other labels another, for which the predicate is different. What the
+    other choices, functions of each device's own data too, then are hangs on whether a device's data hold those of `a`:
+    each of them may be anything in both cases, and all that is gone through."""
+    choice, devices = doubt.choice, range(courses.meetings.devices)
+    instruction = choice.instruction
+    decided: dict[Instruction, list[int]] = {}
+    mine = [False] * len(devices)
+    labels = _own(doubt)
+    if labels is not None:
+        if not _differ(instruction, doubt, courses):
+            return []
+        mine = [label == labels[doubt.a] for label in labels]
+        decided[instruction] = [doubt.ways[0] if one else doubt.ways[1] for one in mine]
+    ways = [decided]
+    for other in others:
+        if other.is_known or not other.own or other.instruction.opcode == "while":
+            continue  # followed, or what makes the replay inexact
+        holding = {other.own[0][device] for device in devices if mine[device]}
+        bits = [label in holding for label in other.own[0]]
+        branches = range(len(other.instruction.entered))
+        pairs = [(yes, no) for yes in (branches if any(bits) else [0]) for no in (branches if not all(bits) else [0])]
+        ways = [way | {other.instruction: [yes if bit else no for bit in bits]} for way in ways for yes, no in pairs]
+        if len(ways) > limits.replays:
+            return []
+    return ways
 
 
-def _finding(doubt: Doubt, *, hangs: bool, by_data: bool) -> Finding:
+def _own(doubt: Doubt) -> Labels | None:
+    """Labels of the data by which the devices of a doubt choose, each by its own; None where that is not known."""
+    return next((one for one in doubt.choice.own if one[doubt.a] != one[doubt.b]), None)
+
+
+def _differ(instruction: Instruction, doubt: Doubt, courses: Courses) -> bool:
+    """Whether any two branches differ in what the devices of a doubt do together: of a number, more than two of which
+    name branches, it is not known which it can be."""
+    steps = [courses.steps(branch, doubt.a, doubt.b) for branch in instruction.entered]
+    return instruction.opcode == "while" or len(steps) == 2 or len(set(steps)) == len(steps)
+
+
+def _finding(doubt: Doubt, *, hangs: bool) -> Finding:
     """What is said of a doubt."""
     choice, a, b = doubt.choice.instruction, doubt.a, doubt.b
-    is_sure = hangs and not by_data
+    is_sure = hangs and _own(doubt) is None
     why = "" if is_sure else ", each by its own data" if hangs else ": nothing says that they agree"
     if doubt.code is Collective.DEVICE_DEPENDENT_TRIP_COUNT:
         message = f"devices {a} and {b} meet in {doubt.collective} of its turns, and {'' if is_sure else 'may '}take "

@@ -50,6 +50,11 @@ class Choice:
     own: list[Labels]
     reached: Mask
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known for each device, by its number, which branch it takes."""
+        return all(taken is not None for taken in self.tables)
+
 
 @dataclass(eq=False)
 class Flow:

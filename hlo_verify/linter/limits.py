@@ -19,3 +19,6 @@ class LintLimits:
     """Turns of a loop that devices are followed through where they leave it, or branch in it, each in its own turn."""
     steps: int = 200_000
     """Instructions that are followed to see devices wait for one another: as many as the largest modules have."""
+    replays: int = 64
+    """Ways in which other choices of devices, on their data, could make up for one: all are gone through, and three
+    other conditionals have as many."""

@@ -1,48 +1,41 @@
 """Follow every device through a module by itself, as far as its own number says where it goes, and have them meet.
 
 Where the predicate of a loop or conditional is not known, all devices of a group choose alike if they surely agree: a
-branch, or one turn. One predicate may be a `Suspect`, of which it is known that devices can differ: those of one label
-go in, or take one branch, and all others do not. So what is replayed is something that the module does for some input,
-or for every one where all is known. What is not of that kind makes the replay inexact, and nothing follows from it.
+branch, or one turn. Where devices may disagree, it is `decided` for each device which branch it takes, or how many
+turns (one or none): one of the ways in which the module's inputs can make them choose. What is not decided makes the
+replay inexact, and so does what is come to twice: nothing follows from it then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from hlo_verify.hlo.groups import COLLECTIVES
 from hlo_verify.hlo.module import Computation, Instruction
-from hlo_verify.linter.agreement import Labels, Tree, Value
+from hlo_verify.linter.agreement import Tree, Value
 from hlo_verify.linter.course import Courses, entered, what
 from hlo_verify.linter.flow import Flow, Mask
 from hlo_verify.linter.rendezvous import Event, come_through
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """A loop or conditional, labels of independent data that its predicate is a function of, and a device whose label
-    goes another way (into the loop; branch `ways[0]`) than all other labels (`ways[1]`)."""
-
-    instruction: Instruction
-    labels: Labels
-    device: int
-    ways: tuple[int, int] = (0, 1)
-
-
 @dataclass(eq=False)
 class Replay(Flow):
-    """`doubtful`: loops and conditionals on whose predicates devices that meet in them may disagree."""
+    """`doubtful`: loops and conditionals on whose predicates devices that meet in them may disagree; `aim`: the one
+    that this is about, which is gone to where nothing else says where to go."""
 
     doubtful: frozenset[Instruction] = frozenset()
-    suspect: Suspect | None = None
+    aim: Instruction | None = None
+    decided: Mapping[Instruction, Sequence[int]] = field(default_factory=dict)
     is_exact: bool = True
     quiet: bool = False
     traces: list[list[Event]] = field(default_factory=list)
     steps: int = 0
+    _seen: set[Instruction] = field(default_factory=set)
     waited: bool = True
     is_apart: bool = False
     """Whether devices that meet may be elsewhere now: then turns count, and one does not stand for all."""
@@ -102,26 +95,23 @@ class Replay(Flow):
         if self.quiet or not isinstance(which, Value) or which.table is not None or len(given) != len(i.entered) + 1:
             return super().branch(i, given, reached)
         taken = np.full(self.meetings.devices, self._likely(i.entered))
-        if self.suspect is not None and i is self.suspect.instruction:
-            taken = np.where(self._chosen(self.suspect), *self.suspect.ways)
+        if i in self.decided:
+            taken = self._decided(i)
         elif i in self.doubtful:
             self.is_exact = False
         return super().branch(i, [Value(which.labels, taken), *given[1:]], reached)
 
     def _likely(self, branches: Sequence[Computation]) -> int:
-        """The branch that the suspect is in, or the first with a collective."""
-        wanted = None if self.suspect is None else self.suspect.instruction
-        holding = [number for number, branch in enumerate(branches) if wanted in self.courses.choices(branch)]
+        """The branch that holds the aim, or the first with a collective."""
+        holding = [number for number, branch in enumerate(branches) if self.aim in self.courses.choices(branch)]
         meeting = [number for number, branch in enumerate(branches) if self.courses.within(branch)]
         return (holding or meeting or [0])[0]
 
-    def _chosen(self, suspect: Suspect) -> Mask:
-        """The devices whose data send them in. To come to it twice, with other data, is not followed."""
-        self.is_exact = self.is_exact and not self._seen_suspect
-        self._seen_suspect = True
-        return np.equal(suspect.labels, suspect.labels[suspect.device])
-
-    _seen_suspect: bool = False
+    def _decided(self, i: Instruction) -> npt.NDArray[np.int64]:
+        """How each device chooses. To come there twice, with other data, is not followed."""
+        self.is_exact = self.is_exact and i not in self._seen
+        self._seen.add(i)
+        return np.array(self.decided[i])
 
     def loop(self, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
         if self.quiet or len(i.entered) != 2 or len(given) != 1:
@@ -150,8 +140,8 @@ class Replay(Flow):
         everywhere = np.ones(self.meetings.devices, np.bool_)
         if isinstance(which, Value) and which.table is not None:
             return np.broadcast_to(which.table.reshape(-1).astype(np.bool_), everywhere.shape)
-        if self.suspect is not None and i is self.suspect.instruction:
-            return self._chosen(self.suspect)
+        if i in self.decided:
+            return self._decided(i) > 0
         self.is_exact = self.is_exact and i not in self.doubtful
         return everywhere
 

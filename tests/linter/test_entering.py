@@ -174,6 +174,13 @@ def test_what_one_branch_lacks_and_a_later_one_has() -> None:
         assert found(conditional(predicate, branches, more=more)) == [("warning", NOT_ALL)] * 2
 
 
+def test_two_that_do_not_make_up_for_each_other() -> None:
+    """Both are errors: whatever the second does, on devices with the data of the first or without, the first hangs."""
+    again = branch("later", COLUMNS).replace(" x", " y").replace("(x", "(y").replace("r =", "v =")
+    more = "d = f32[8] conditional(p, c, c), true_computation=later, false_computation=same\n  ROOT r = f32[8] copy(d)"
+    assert found(conditional(LOCAL, branch("here", ALL) + again, more=more)) == [("error", NOT_ALL)] * 2
+
+
 def test_a_later_collective_does_not_make_up_for_it() -> None:
     text = conditional(LOCAL, branch("here", ALL), more="ROOT " + reduce("r", "c", ALL))
     assert found(text) == [("error", NOT_ALL)]
