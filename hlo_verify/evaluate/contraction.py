@@ -12,7 +12,7 @@ from hlo_verify.evaluate.blocks import Blocks, refine, take
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.evaluate.totals import matrix_product, scaled, total
+from hlo_verify.evaluate.totals import matrix_product, rearranged, scaled, total
 from hlo_verify.program.ir import Op
 
 
@@ -92,9 +92,9 @@ def _product(a: Array, b: Array, pairing: Pairing, free: list[list[int]], run: R
     outer = math.prod(a.shape[i] for _, i, _ in both)
     run.spend(math.prod(result))
     run.toil(math.prod(result) * inner / 8)
-    x = np.transpose(a, [i for _, i, _ in both] + [i for _, i in only_a] + free[0] + [i for i, _ in summed] + drop_a)
-    y = np.transpose(b, [j for _, _, j in both] + [j for _, j in summed] + [j for _, j in only_b] + free[1] + drop_b)
-    x, y = x.reshape(outer, -1, inner), y.reshape(outer, inner, -1)
+    to_x = [i for _, i, _ in both] + [i for _, i in only_a] + free[0] + [i for i, _ in summed] + drop_a
+    to_y = [j for _, _, j in both] + [j for _, j in summed] + [j for _, j in only_b] + free[1] + drop_b
+    x, y = rearranged(a, to_x, (outer, -1, inner)), rearranged(b, to_y, (outer, inner, -1))
     product = np.matmul(x.astype(np.int64), y.astype(np.int64)) > 0 if dtype == "i1" else matrix_product(x, y)
     order = [n for n, _, _ in both] + [n for n, _ in only_a]
     order += [len(shapes) + k for k in range(len(free[0]))]

@@ -140,9 +140,17 @@ def _signed(low: Array, high: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _divide(a: Array, b: Array) -> tuple[Array, Array]:
+    if (a["low"] >= 0).all() and (b["low"] > 0).all():
+        return _positive_quotient(a, b)
     low, high = _signed(*_moved(*_extremes(np.true_divide, a, b)), a, b)
     pole = (b["low"] <= 0) & (b["high"] >= 0)
     return _settled(*(np.where(pole, np.nan, x) for x in (low, high)))
+
+
+def _positive_quotient(a: Array, b: Array) -> tuple[Array, Array]:
+    """Quotients of what is not negative by what is positive; 0 where the dividend is."""
+    low, high = _moved(a["low"] / b["high"], a["high"] / b["low"])
+    return _settled(np.maximum(low, 0.0), np.where(a["high"] == 0, 0.0, high))
 
 
 def _square(a: Array) -> tuple[Array, Array]:
@@ -215,14 +223,15 @@ class Monotone:
             low = np.where((a["low"] >= 0) & (low < 0), 0.0, low)
             high = np.where((a["high"] <= 0) & (high > 0), 0.0, high)
         outside = ~(a["low"] >= self.least) | np.isinf(a["low"])
-        low, high = (np.where(outside, np.nan, x) for x in (low, high))
+        if outside.any():
+            low, high = (np.where(outside, np.nan, x) for x in (low, high))
         return _settled(low, high)
 
 
 def _exponential(a: Array) -> tuple[Array, Array]:
     low, high = Monotone(np.exp, floor=0.0)(a)
     vanishes = a["high"] == -np.inf
-    return np.where(vanishes, 0.0, low), np.where(vanishes, 0.0, high)
+    return (np.where(vanishes, 0.0, low), np.where(vanishes, 0.0, high)) if vanishes.any() else (low, high)
 
 
 def _wave(function: Callable[[Array], Array]) -> Kernel:

@@ -173,23 +173,56 @@ def scaled(values: Array, factors: Array) -> Array:
     return in_pieces(bounds, values, factors)
 
 
+def rearranged(values: Array, order: Sequence[int], shape: Sequence[int]) -> Array:
+    """The elements with the axes in that order, and then in that shape."""
+    return _pairs(values).transpose(order).reshape(shape).view(INTERVALS)
+
+
+def _pairs(values: Array) -> Array:
+    """Both bounds as a complex number: numpy copies those as fast as floats, and pairs one by one. A sum of them is
+    the sums of their parts."""
+    return values.view(np.complex128)
+
+
 def weighted_sum(values: Array, weights: Array) -> Array:
-    """The sum over the last axis, each element as often as its weight says (a natural number)."""
-    factor = weights.astype(np.float64)
-    rows = values.reshape(-1, values.shape[-1])
+    """The sum over the last axis, each element as often as its weight says (a natural number).
+
+    Lower bounds are real parts, and upper bounds imaginary ones. The products of either with the imaginary part of a
+    weight, which is 0, are exactly 0, or NaN where a bound is no number: then nothing is known in any case.
+    """
+    factor = weights.astype(np.complex128)
+    rows = np.ascontiguousarray(_pairs(values)).reshape(-1, values.shape[-1])
     result = np.empty(len(rows), INTERVALS)
     step = max(1, PIECE // values.shape[-1])
     for k in range(0, len(rows), step):
-        low, high = (np.ascontiguousarray(rows[k : k + step][side]) for side in ("low", "high"))
-        size = np.maximum(np.abs(low), np.abs(high)) @ factor
-        result[k : k + step] = _bounded(low @ factor, high @ factor, size, len(factor), _are_whole(low, high))
+        bounds = rows[k : k + step].view(np.float64)
+        sums, sizes = rows[k : k + step] @ factor, np.abs(bounds).view(np.complex128) @ factor
+        result[k : k + step] = _bounded_pairs(sums, sizes, len(factor), _are_whole(bounds))
     return result.reshape(values.shape[:-1])
+
+
+def _bounded_pairs(sums: Array, sizes: Array, terms: int, are_whole: bool) -> Array:
+    """`_bounded`, of lower bounds as real parts and upper ones as imaginary parts."""
+    return _bounded(sums.real, sums.imag, np.maximum(sizes.real, sizes.imag), terms, are_whole)
 
 
 def total(values: Array, axis: int) -> Array:
     """The sum over an axis, which stays."""
-    inner = np.moveaxis(values, axis, -1)
-    return np.expand_dims(weighted_sum(inner, np.ones(inner.shape[-1])), axis)
+    before, terms, after = values.shape[:axis], values.shape[axis], values.shape[axis + 1 :]
+    if math.prod(after) < DENSE or not values.size:
+        order = [k for k in range(values.ndim) if k != axis] + [axis]
+        inner = rearranged(values, order, (*before, *after, terms))
+        return np.expand_dims(weighted_sum(inner, np.ones(terms)), axis)
+    slabs = np.ascontiguousarray(_pairs(values)).reshape(-1, terms, math.prod(after))
+    result = np.empty((len(slabs), slabs.shape[2]), INTERVALS)
+    count, step = (max(1, PIECE // size) for size in (slabs[0].size, slabs.shape[2]))
+    for n in range(0, len(slabs), count):
+        parts = [slabs[n : n + count, k : k + step] for k in range(0, terms, step)]
+        bounds = [part.view(np.float64) for part in parts]
+        sums = np.asarray(sum(part.sum(axis=1) for part in parts))
+        sizes = np.asarray(sum(np.abs(each).view(np.complex128).sum(axis=1) for each in bounds))
+        result[n : n + count] = _bounded_pairs(sums, sizes, terms, _are_whole(*bounds))
+    return result.reshape((*before, 1, *after))
 
 
 def running_sum(values: Array, axis: int) -> Array:

@@ -13,7 +13,7 @@ from hlo_verify.evaluate.elementwise import converted, filled, scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.evaluate.totals import is_enclosure, ufunc, weighted_sum
+from hlo_verify.evaluate.totals import is_enclosure, rearranged, ufunc, weighted_sum
 from hlo_verify.program.ir import Function, Name, Op
 
 MONOIDS: dict[str, str] = {
@@ -75,7 +75,7 @@ def _reduced(reducer: str, values: Array, weights: Sequence[Array], axes: Sequen
         joint = joint * weight.reshape(tuple(-1 if k == axis else 1 for k in range(values.ndim)))
     if reducer == "add":
         rest = [k for k in range(values.ndim) if k not in axes]
-        inner = np.transpose(values, [*rest, *axes]).reshape(*(values.shape[k] for k in rest), -1)
+        inner = rearranged(values, [*rest, *axes], (*(values.shape[k] for k in rest), -1))
         return weighted_sum(inner, joint.reshape(-1))
     return np.asarray(joined("multiply", power(values, joint), axes))
 

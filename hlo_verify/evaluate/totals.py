@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,13 @@ def scaled(values: Array, factors: Array) -> Array:
     if values.dtype == INTERVALS:
         return intervals.scaled(values, factors)
     return np.asarray(values * factors.astype(values.dtype))
+
+
+def rearranged(values: Array, order: Sequence[int], shape: Sequence[int]) -> Array:
+    """The elements with the axes in that order, and then in that shape."""
+    if values.dtype == INTERVALS:
+        return intervals.rearranged(values, order, shape)
+    return np.transpose(values, order).reshape(shape)
 
 
 def total(values: Array, axis: int) -> Array:
