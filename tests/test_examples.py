@@ -15,8 +15,10 @@ from hlo_verify import NotProvedError, Verdict
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 COMMANDS = {
-    "annotated_jit": [sys.executable, EXAMPLES / "annotated_jit.py"],
-    "shard_map_reference": [sys.executable, EXAMPLES / "shard_map_reference.py"],
+    **{
+        name: [sys.executable, EXAMPLES / f"{name}.py"]
+        for name in ("annotated_jit", "shard_map_reference", "fsdp_optax", "kv_cache", "ring_attention")
+    },
     "dump_folder": ["sh", EXAMPLES / "dump_folder.sh"],
 }
 
@@ -28,7 +30,10 @@ def test_example_succeeds(name: str, tmp_path: Path) -> None:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "XLA_FLAGS": "",
+        "HLO_VERIFY_CACHE_DIR": "",
     }
+    if name.endswith("optax"):
+        pytest.importorskip("optax")
     done = subprocess.run(COMMANDS[name], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PROVED" in done.stdout
