@@ -30,9 +30,9 @@ shown                render report
 cache                diagnostics report
 hlo                  diagnostics
 schedules            diagnostics
-linter               diagnostics hlo render schedules
 workers
 program              registered_calls diagnostics jaxlib_api
+linter               diagnostics render hlo schedules program
 evaluate             diagnostics program
 index                memory limits
 terms                memory limits index program

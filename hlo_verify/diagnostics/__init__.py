@@ -11,6 +11,7 @@ from hlo_verify.diagnostics.collective import Collective
 from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.diagnostics.internal import Internal
 from hlo_verify.diagnostics.mismatch import Mismatch
+from hlo_verify.diagnostics.placement import Placement
 from hlo_verify.diagnostics.ranks import Ranks
 from hlo_verify.diagnostics.schedule import Schedule
 from hlo_verify.diagnostics.solver import Solver
@@ -26,6 +27,7 @@ __all__ = [
     "Input",
     "Internal",
     "Mismatch",
+    "Placement",
     "Ranks",
     "Schedule",
     "Severity",
@@ -40,6 +42,7 @@ FAMILIES: Mapping[str, type[Code]] = {
     "HV2": Unsupported,
     "HV3": Solver,
     "HV4": Input,
+    "HV5": Placement,
     "HV6": Collective,
     "HV7": Schedule,
     "HV8": Ranks,

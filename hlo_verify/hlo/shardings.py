@@ -50,9 +50,23 @@ def shards(text: str, devices: int) -> tuple[int, ...] | None:
     >>> shards("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", 4)
     (0, 0, 1, 1)
     """
+    tiles = coordinates(text, devices)
+    if tiles is None:
+        return None
+    numbers: dict[tuple[int, ...], int] = {place: number for number, place in enumerate(sorted(set(tiles)))}
+    return tuple(numbers[place] for place in tiles)
+
+
+def coordinates(text: str, devices: int) -> tuple[tuple[int, ...], ...] | None:
+    """For each device the place of its shard along each dimension; none of a replicated array. None where the text does
+    not say it.
+
+    >>> coordinates("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", 4)
+    ((0, 0), (0, 0), (1, 0), (1, 0))
+    """
     text = text.strip()
     if text == "{replicated}":
-        return (0,) * devices
+        return ((),) * devices
     tiles = _TILES.fullmatch(text)
     if tiles is None:
         return None
@@ -63,10 +77,10 @@ def shards(text: str, devices: int) -> tuple[int, ...] | None:
         return None
     if table is None or copies > len(shape) or prod(shape) != devices or sorted(table) != list(range(devices)):
         return None
-    copied = prod(shape[len(shape) - copies :])
-    found = np.empty(devices, np.int64)
-    found[table] = np.arange(devices) // copied
-    return tuple(found.tolist())
+    found = np.empty((devices, len(shape) - copies), np.int64)
+    places = np.stack(np.unravel_index(np.arange(devices), shape), axis=1)
+    found[table] = places[:, : len(shape) - copies]
+    return tuple(map(tuple, found.tolist()))
 
 
 def each(text: str) -> list[str]:

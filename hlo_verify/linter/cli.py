@@ -21,8 +21,8 @@ CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hlo-verify lint",
-        description="Look for defects in modules that XLA compiled, each by itself: in collectives and "
-        "who enters them, in transfers and donations, and with a buffer assignment for races.",
+        description="Look for defects in modules that XLA compiled, each by itself: in where values lie, in "
+        "collectives and who enters them, in transfers and donations, and with a buffer assignment for races.",
         epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read. Defaults for --select, --ignore and "
         "--strict may stand in pyproject.toml under [tool.hlo-verify.lint].",
     )

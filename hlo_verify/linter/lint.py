@@ -18,6 +18,7 @@ from hlo_verify.hlo.shardings import Shardings, read
 from hlo_verify.hlo.text import parse_hlo
 from hlo_verify.linter import buffers, collectives, donation, entering, pipelines, ranks, sends, transfers
 from hlo_verify.linter.finding import Finding
+from hlo_verify.linter.placement import findings as placement
 from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
 from hlo_verify.schedules.schedule import Schedule, parse
@@ -69,8 +70,9 @@ def lint(
     cannot be read.
     """
     parsed = parse_hlo(_text(module))
-    said = None if shardings is None else _shardings(parsed, shardings).arguments
-    found = [*_findings(parsed), *entering.check(parsed, said)]
+    said = None if shardings is None else _shardings(parsed, shardings)
+    found = [*_findings(parsed), *entering.check(parsed, None if said is None else said.arguments)]
+    found += placement.check(parsed, said)
     looked_at = _looked_at(parsed)
     if buffers is not None:
         more, counts = _of_buffers(parsed, _text(buffers), None if values is None else _text(values))

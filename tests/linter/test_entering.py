@@ -63,8 +63,9 @@ COPIES = ("{replicated}", "{replicated}")
 
 
 def found(text: str, shardings: tuple[str, ...] | None = SPLIT) -> list[tuple[str, str]]:
-    given = None if shardings is None else json.dumps({"in": shardings, "out": ["{replicated}"]})
-    return [(one.severity.value, one.name) for one in lint(text, shardings=given).findings]
+    given = None if shardings is None else json.dumps({"in": shardings})
+    findings = lint(text, shardings=given).findings
+    return [(one.severity.value, one.name) for one in findings if not one.code.startswith("HV5")]
 
 
 NOT_ALL, ORDER, TRIPS = "collective_not_entered_by_all", "collective_order", "device_dependent_trip_count"

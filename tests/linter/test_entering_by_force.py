@@ -232,7 +232,7 @@ def judge(seed: int, *, data: bool) -> tuple[set[bool], str]:
     keys = sorted({(number, label) for number, one in enumerate(arguments) for label in one.labels})
     outcomes = (dict(zip(keys, ways, strict=True)) for ways in itertools.product((0, 1), repeat=len(keys)))
     found = {finishes(program, outcome, arguments) for outcome in outcomes}
-    return found, min((one.severity.value for one in findings), default="nothing")
+    return found, min((one.severity.value for one in findings if not one.code.startswith("HV5")), default="nothing")
 
 
 def test_by_number_errors_are_said_of_what_hangs_and_of_nothing_else() -> None:

@@ -1,0 +1,2 @@
+"""Where values lie: what each device's value surely depends on, what is one addend of a sum, and what that makes of the
+results."""

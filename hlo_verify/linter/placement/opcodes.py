@@ -1,0 +1,56 @@
+"""What kinds of operations the opcodes of HLO are, by the one table of operations."""
+
+from __future__ import annotations
+
+from hlo_verify.program.op_families import ADDS, COLLECTIVES, SCALES
+from hlo_verify.program.operations import ROWS
+
+_IN_STABLEHLO = {
+    "broadcast": "broadcast_in_dim",
+    "dot": "dot_general",
+    "erf": "chlo.erf",
+    "mulhi": "chlo.mulhi",
+    "round-nearest-afz": "round_nearest_afz",
+    "round-nearest-even": "round_nearest_even",
+    "tan": "tan",
+}
+"""Opcodes whose operations have other names in StableHLO."""
+
+_ELEMENTWISE = ("elementwise", "bits", "comparison", "conversion")
+"""The files of index notation whose operations work element by element."""
+
+
+def operation(opcode: str) -> str:
+    """The name of an opcode's operation in the table of operations."""
+    return _IN_STABLEHLO.get(opcode, opcode.replace("-", "_"))
+
+
+def is_elementwise(opcode: str) -> bool:
+    """Whether each element of the result is a function of the elements of the operands in its place."""
+    row = ROWS.get(operation(opcode))
+    return opcode == "copy" or (row is not None and row.notation in _ELEMENTWISE)
+
+
+def adds(opcode: str) -> bool:
+    """Whether it is a sum of its operands, or of their negatives."""
+    return operation(opcode) in ADDS
+
+
+def scales(opcode: str) -> bool:
+    """Whether it multiplies or divides."""
+    return operation(opcode) in SCALES
+
+
+def is_collective(opcode: str) -> bool:
+    """Whether devices exchange what they hold."""
+    return operation(opcode.removesuffix("-start")) in COLLECTIVES
+
+
+def is_bent(opcode: str) -> bool:
+    """Whether it is an elementwise function that is no sum and no multiple of one operand."""
+    linear = adds(opcode) or scales(opcode) or opcode in CHANGES_NO_VALUE or opcode == "select"
+    return is_elementwise(opcode) and not linear
+
+
+CHANGES_NO_VALUE = frozenset(("copy", "convert", "real", "reduce-precision", "complex", "imag"))
+"""Elementwise operations that a sum over devices may be taken after as well as before."""

@@ -1,0 +1,182 @@
+"""Addends that are never added up, or twice, or over other devices; and programs in which nothing is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hlo_verify.linter.finding import Finding
+from hlo_verify.linter.lint import lint
+
+HEADER = """HloModule m, num_partitions=4
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] maximum(a, b)
+}
+"""
+ROWS, COLUMNS, ALL = "{{0,1},{2,3}}", "{{0,2},{1,3}}", "{{0,1,2,3}}"
+BY_ROW = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"
+BY_COLUMN = "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"
+ROW_PARALLEL = ("{devices=[2,2]<=[4]}", BY_COLUMN)
+"""A batch that is split over rows, whose features and the weights are split within each."""
+MANUAL, COMPILED = "jit(f)/shard_map/dot_general", "jit(f)/dot_general"
+
+
+def reduced(
+    name: str, operand: str, groups: str, shape: str = "f32[4,4]", reducer: str = "add", called: str = ""
+) -> str:
+    said = f"channel_id=1, use_global_device_ids=true, replica_groups={groups}, to_apply={reducer}"
+    return f'{name} = {shape} all-reduce({operand}), {said}, metadata={{op_name="{called}"}}\n'
+
+
+def product(name: str = "d", called: str = MANUAL) -> str:
+    """The product of the two parameters, contracted over the dimension that both are split along."""
+    said = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    return f'{name} = f32[4,4] dot(x, w), {said}, metadata={{op_name="{called}"}}\n'
+
+
+def found(lines: str, result: str = BY_ROW, arguments: tuple[str, ...] = ROW_PARALLEL) -> list[Finding]:
+    text = f"{HEADER}ENTRY e {{\n  x = f32[4,4] parameter(0)\n  w = f32[4,4] parameter(1)\n{lines}}}\n"
+    shardings = json.dumps({"in": arguments, "out": [result]})
+    return [one for one in lint(text, shardings=shardings).findings if one.code.startswith("HV5")]
+
+
+def names(findings: list[Finding]) -> list[tuple[str, str, str]]:
+    return [(one.name, one.severity.value, one.instruction) for one in findings]
+
+
+def test_a_reduced_product_is_right() -> None:
+    assert not found(product() + "ROOT " + reduced("r", "d", ROWS))
+
+
+@pytest.mark.parametrize(
+    ("called", "expected"), [(MANUAL, "partial_into_replicated_result"), (COMPILED, "missing_reduction")]
+)
+def test_an_addend_at_a_result(called: str, expected: str) -> None:
+    assert names(found(product(called=called) + "ROOT r = f32[4,4] negate(d)\n")) == [(expected, "error", "d")]
+
+
+def test_a_result_may_be_an_addend_where_it_is_said_to_be_split() -> None:
+    assert not found(product() + "ROOT r = f32[4,4] negate(d)\n", result="{devices=[2,2]<=[4]}")
+
+
+def test_an_addend_in_a_function() -> None:
+    assert names(found(product() + "ROOT r = f32[4,4] tanh(d)\n")) == [("partial_into_nonlinear", "error", "r")]
+
+
+def test_a_function_of_an_addend_that_is_added_up_later_is_a_warning() -> None:
+    lines = product() + "t = f32[4,4] tanh(d)\nROOT " + reduced("r", "t", ROWS)
+    assert names(found(lines)) == [("partial_into_nonlinear", "warning", "t")]
+
+
+def test_the_greatest_addend_is_a_warning() -> None:
+    lines = product() + "ROOT " + reduced("r", "d", ROWS, reducer="max")
+    assert names(found(lines)) == [("partial_into_nonlinear", "warning", "r")]
+
+
+def test_hidden_units_are_no_addends() -> None:
+    """What a device computes of its own columns, and sums over its own rows of the next weights, is right."""
+    said = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines = f'h = f32[4,4] dot(x, w), {said}, metadata={{op_name="{MANUAL}"}}\nt = f32[4,4] tanh(h)\n'
+    lines += f'v = f32[4,4] parameter(2)\nd = f32[4,4] dot(t, v), {said}, metadata={{op_name="{MANUAL}"}}\n'
+    columns = "{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}"
+    assert not found(lines + "ROOT " + reduced("r", "d", ROWS), arguments=(BY_ROW, columns, BY_COLUMN))
+
+
+def test_two_addends_in_a_product() -> None:
+    said = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    lines = f'{product()}c = f32[4,4] dot(x, w), {said}, metadata={{op_name="{MANUAL}"}}\n'
+    lines += "ROOT p = f32[4,4] multiply(d, c)\n"
+    assert names(found(lines)) == [("partial_times_partial", "error", "p")]
+
+
+@pytest.mark.parametrize("called", [MANUAL, COMPILED])
+def test_a_reduction_over_other_devices(called: str) -> None:
+    lines = product(called=called) + reduced("r", "d", COLUMNS, called=called) + "ROOT t = f32[4,4] tanh(r)\n"
+    assert ("wrong_axis_reduction", "error", "r") in names(found(lines))
+
+
+def test_a_sum_that_is_completed_in_two_steps_is_right() -> None:
+    lines = product() + reduced("r", "d", COLUMNS) + "ROOT " + reduced("q", "r", ROWS)
+    split = "{devices=[1,4]<=[4]}", "{devices=[4,1]<=[4]}"
+    assert not found(lines, result="{replicated}", arguments=split)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        "n = f32[4,4] negate(r)\n",
+        "z = f32[] constant(0)\ny = f32[4,4] broadcast(z), dimensions={}\nn = f32[4,4] maximum(r, y)\n",
+    ],
+)
+def test_a_sum_that_is_added_up_again(between: str) -> None:
+    lines = product() + reduced("r", "d", ROWS) + between + "ROOT " + reduced("q", "n" if between else "r", ROWS)
+    assert names(found(lines)) == [("double_reduction", "error", "q")]
+
+
+@pytest.mark.parametrize(
+    ("factor", "severity"), [("0.5", "warning"), ("0.125", "warning"), ("0.001", "error"), ("3", "error")]
+)
+def test_a_factor_that_may_take_the_mean(factor: str, severity: str) -> None:
+    lines = product() + reduced("r", "d", ROWS) + reduced("q", "r", ROWS) + f"c = f32[] constant({factor})\n"
+    lines += "y = f32[4,4] broadcast(c), dimensions={}\nROOT m = f32[4,4] multiply(q, y)\n"
+    assert names(found(lines)) == [("double_reduction", severity, "q")]
+
+
+def test_a_quotient_of_two_sums_that_are_too_large_is_a_warning() -> None:
+    lines = product() + reduced("r", "d", ROWS) + reduced("q", "r", ROWS) + reduced("p", "r", ROWS)
+    assert {one.severity.value for one in found(lines + "ROOT m = f32[4,4] divide(q, p)\n")} == {"warning"}
+
+
+def test_counting_devices_is_right() -> None:
+    lines = "c = f32[] constant(1)\n" + reduced("n", "c", ROWS, "f32[]") + "ROOT " + reduced("r", "n", COLUMNS, "f32[]")
+    assert not found(lines, result="{replicated}")
+
+
+def test_a_result_of_ones_own_shard() -> None:
+    assert names(found("ROOT r = f32[4,4] tanh(x)\n")) == [("unequal_replicated_result", "error", "r")]
+
+
+def test_what_is_taken_away_again_makes_no_difference() -> None:
+    """`x + (q - x)` is `q`, as in a straight-through estimator."""
+    lines = reduced("q", "x", ROWS) + "m = f32[4,4] subtract(q, x)\nROOT r = f32[4,4] add(x, m)\n"
+    assert not found(lines)
+
+
+@pytest.mark.parametrize("start", ["0", "4"])
+def test_a_loop_without_a_turn_changes_nothing(start: str) -> None:
+    """A body that makes what it carries differ, entered or not."""
+    text = f"""{HEADER}body {{
+  c = (s32[], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  o = s32[] constant(1)
+  j = s32[] add(i, o)
+  v = f32[4,4] get-tuple-element(c), index=1
+  k = f32[4,4] copy(v)
+  ROOT t = (s32[], f32[4,4]) tuple(j, k)
+}}
+more {{
+  c = (s32[], f32[4,4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(4)
+  ROOT p = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  x = f32[4,4] parameter(0)
+  w = f32[4,4] parameter(1)
+  {product()}  s = s32[] constant({start})
+  t = (s32[], f32[4,4]) tuple(s, d)
+  l = (s32[], f32[4,4]) while(t), condition=more, body=body
+  ROOT r = f32[4,4] get-tuple-element(l), index=1
+}}
+"""
+    shardings = json.dumps({"in": ROW_PARALLEL, "out": [BY_ROW]})
+    assert [one.name for one in lint(text, shardings=shardings).errors] == ["partial_into_replicated_result"]
