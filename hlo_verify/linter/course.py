@@ -75,6 +75,11 @@ class Courses:
         """What the devices `a` and `b` do together in a computation."""
         return tuple(self._steps(computation, a, b))
 
+    def channels(self, computation: Computation, a: int, b: int) -> list[int | None]:
+        """The channels of the collectives that two devices may come to together in a computation, in order."""
+        found = self.within(computation)
+        return [one.channel for one in found if any(b in on[1] for on in self.communicators(one).get(a, ()))]
+
     def _steps(self, computation: Computation, a: int, b: int) -> Iterator[Step]:
         for one in computation.instructions:
             if one.opcode in COLLECTIVES:

@@ -37,6 +37,8 @@ class Doubt:
     ways: tuple[int, int]
     code: Code
     collective: Instruction
+    are_alike: bool = False
+    """Whether both have the same collectives in one order, on other channels."""
 
 
 def check(module: HloModule, shardings: Sequence[str] | None = None) -> Iterator[Finding]:
@@ -116,6 +118,10 @@ def _doubts(choice: Choice, courses: Courses, limits: LintLimits) -> Iterator[Do
             here, there = (courses.steps(branches[number], a, b) for number in way)
             if here != there:
                 yield _of_branches(choice, (a, b), way, (here, there), collective, courses)
+                return
+            channels = [courses.channels(branches[number], a, b) for number in way]
+            if channels[0] != channels[1]:
+                yield Doubt(choice, a, b, way, Ranks.COLLECTIVE_ORDER, collective, are_alike=True)
                 return
 
 
@@ -221,7 +227,8 @@ def _finding(doubt: Doubt, *, hangs: bool) -> Finding:
         found = at(choice, doubt.code, f"{message}another number of them{why}", doubt.collective)
     elif doubt.code is Ranks.COLLECTIVE_ORDER:
         message = f"devices {a} and {b} {'' if is_sure else 'may '}take branches {doubt.ways[0]} and {doubt.ways[1]}"
-        message += f"{why}; they have the same collectives in another order, as {doubt.collective}"
+        order = "on other channels, by which TPUs match them" if doubt.are_alike else "in another order"
+        message += f"{why}; they have the same collectives {order}, as {doubt.collective}"
         found = at(choice, doubt.code, message, doubt.collective)
     else:
         come, take = ("comes", "takes") if is_sure else ("may come", "may take")

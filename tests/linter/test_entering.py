@@ -165,6 +165,14 @@ def test_two_branches_with_collectives(
     assert found(conditional(ROW, branches, "here, there"), COPIES) == wanted
 
 
+@pytest.mark.parametrize(("channel", "wanted"), [(1, []), (2, [("warning", ORDER)])])
+def test_the_same_on_other_channels(channel: int, wanted: list[tuple[str, str]]) -> None:
+    """GPUs match by the order alone, TPUs by channel as well."""
+    branches = branch("here", ALL) + branch("there", ALL, channel=channel)
+    for predicate in (ROW, LOCAL):
+        assert found(conditional(predicate, branches, "here, there")) == wanted
+
+
 def test_what_one_branch_lacks_and_a_later_one_has() -> None:
     """In the order of the communicator all devices meet once: no error, and a warning of each."""
     more = """q = pred[] not(p)
