@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -44,6 +44,11 @@ class Computed:
         return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
 
     @property
+    def literals(self) -> int:
+        """How many numbers that are written down it is made of, each of which may be rounded."""
+        return sum(x.literals for x in self.operands) if self.operands else 1
+
+    @property
     def meaning(self) -> str:
         """The number and what it is computed from, in words."""
         return f"{float(self.rounded):.9g} is {self}"
@@ -66,6 +71,8 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 _UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] = {
     "sqrt": (np.sqrt, Decimal.sqrt),
     "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / x.sqrt()),
+    "log": (np.log, Decimal.ln),
+    "exponential": (np.exp, Decimal.exp),
 }
 """Functions of positive numbers: as an element type has them, and in as many digits as are asked for."""
 
@@ -77,9 +84,24 @@ _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
 def is_near(found: Computed) -> bool:
     """Whether a number is its exact value, but for a rounding for each operation."""
+    return _is_within(found, found.roundings)
+
+
+def _is_within(found: Computed, roundings: int) -> bool:
     unit = Fraction(float(finfo(found.dtype).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
-    return error <= found.roundings * unit / 2 * abs(found.exact)
+    return error <= roundings * unit / 2 * abs(found.exact)
+
+
+def as_written(found: Computed, number: Key) -> Computed | None:
+    """A number that may be what an irrational function of numbers is, where those are rounded as well: what people
+    write for `sqrt(2 / pi)` is not the root of what they write for `2 / pi`, but the next number. None where it is
+    farther off."""
+    dtype, bits = number
+    if found.name not in _UNARY or found.dtype != dtype:
+        return None
+    near = replace(found, rounded=np.frombuffer(bits, DTYPES[dtype])[0])
+    return near if _is_within(near, found.roundings + found.literals) else None
 
 
 def literal(op: Op) -> Computed | None:

@@ -3,8 +3,8 @@
 XLA's passes fold `2 * 0.1` into the constant that is nearest to it, and `x / 3` into `x * 0.333333343`. Over the reals
 these differ from the program before by a rounding. Where a constant is new in a module, and is what the module before
 computes from constants alone, or would by joining two operations on constants or by turning a division into a product,
-rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. Nothing
-else is: a constant that is off by more than such roundings stays what it is. Whether these roundings stay roundings in
+rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. So is what
+an irrational function of numbers is within their own roundings (`constant_values.as_written`). Nothing else is: a constant that is off by more than such roundings stays what it is. Whether these roundings stay roundings in
 what the module goes on to compute, `amplified` says.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.chain.constant_values import Computed, Key, computed, is_near, joined, literal
+from hlo_verify.passes.chain.constant_values import Computed, Key, as_written, computed, is_near, joined, literal
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
@@ -69,11 +69,17 @@ class Folded:
         for found in numbers_before:
             self._take(found, wanted)
         wanted -= there.keys()
+        for found in numbers_before:
+            for number in sorted(wanted):
+                near = as_written(found, number)
+                if near is not None:
+                    self._take(near, wanted, is_so=True)
         for found in joined(numbers_before) if wanted else ():
             self._take(found, wanted)
 
-    def _take(self, found: Computed, wanted: set[Key]) -> None:
-        if found.key in wanted and found.operands and found.key not in map(_key, found.operands) and is_near(found):
+    def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
+        is_made = found.key in wanted and found.operands and found.key not in map(_key, found.operands)
+        if is_made and (is_so or is_near(found)):
             wanted.remove(found.key)
             if found.is_rounded:  # else it is what it says
                 self._known[found.key] = found

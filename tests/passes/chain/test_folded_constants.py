@@ -131,3 +131,29 @@ def test_an_exact_product_is_no_rounding_of_another() -> None:
     before = program(*lines, *more, apply("%e", "multiply", "%a", "%b"), *rest, apply("%y", "multiply", "%u", "%e"))
     after = program(*more, constant("%e", float(np.float32(0.1) * 2.0**-9)), *rest, apply("%y", "multiply", "%u", "%e"))
     assert verdict(before, after) == (Verdict.PROVED, ())
+
+
+@pytest.mark.parametrize(
+    ("operation", "given", "written"),
+    [("sqrt", 2 / np.pi, np.sqrt(2 / np.pi)), ("log", 10.0, np.log(10.0)), ("rsqrt", 2 * np.pi, (2 * np.pi) ** -0.5)],
+)
+def test_what_an_irrational_function_is_as_people_write_it(operation: str, given: float, written: float) -> None:
+    """f32(sqrt(2 / pi)) is the number after the root of f32(2 / pi)."""
+    before = program(constant("%a", given), apply("%c", operation, "%a"), apply("%y", "multiply", "%x", "%c"))
+
+    def found(number: float) -> Verdict:
+        return verdict(before, program(constant("%c", number), apply("%y", "multiply", "%x", "%c")))[0]
+
+    assert found(written) is Verdict.PROVED
+    number = np.float32(written)
+    assert found(float(number * np.float32(1 + 2**-21))) is not Verdict.PROVED
+    assert found(float(number * np.float32(1 - 2**-21))) is not Verdict.PROVED
+
+
+def test_the_next_number_is_none_that_sums_and_products_have() -> None:
+    """3 is exact, and so is 9: the number after it is another one."""
+    after = program(
+        constant("%c", float(np.nextafter(np.float32(9), np.float32(10)))), apply("%y", "multiply", "%x", "%c")
+    )
+    before = program(constant("%a", 3.0), apply("%c", "multiply", "%a", "%a"), apply("%y", "multiply", "%x", "%c"))
+    assert verdict(before, after)[0] is not Verdict.PROVED
