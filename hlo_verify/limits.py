@@ -228,6 +228,8 @@ class Limits:
     told_apart: int = 256
     """Cases of conditions that are told apart in a sum or product where an infinity may take part; past them it is
     equal to nothing else."""
+    ordered_elements: int = 16
+    """Elements of a network of minima and maxima that are compared by all of their zeros and ones: 65536."""
     sign_cases: int = 16
     """Cases of conditions that are looked at for the sign of a term."""
     step_pieces: int = 4

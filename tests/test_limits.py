@@ -63,6 +63,8 @@ NO_LIMITS = {
     "answer.FEWEST": "how many elements of a step are looked at in any case",
     "answer.LONG": "of what Z3 is not asked as well, once there is an answer",
     "answer.SHORT": "how long Z3 is asked as well, once there is an answer",
+    "comparators.FLOATS": "what elements are tried, in every order",
+    "comparators.INTEGERS": "what elements are tried, in every order",
     "conditions.MANY": "how far cases are counted",
     "confirm.FEWEST": "with how many bits is begun",
     "confirm.FURTHER": "with how many more bits is gone on",
@@ -130,6 +132,7 @@ NO_LIMITS = {
     "xla_replay.CONFIRMING": "what a confirmation is",
     "z3_formulas.ARGUMENTS": "how a model is written",
     "z3_formulas.MODEL": "how a model is written",
+    "zero_one.NODES_A_STEP": "what one step counts for",
 }
 
 

@@ -32,7 +32,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
-from hlo_verify.terms.comparing import chosen
+from hlo_verify.terms.comparing import chosen, chosen_integer
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     IS_FINITE,
@@ -144,6 +144,15 @@ def _remainder(op: Op, args: list[Value], context: Context) -> list[Value]:
             rest = algebra.of_index(expr.modulo(top, bottom.const))
             return result(op, algebra.subtract(rest, algebra.scale(_rounded_down(top, bottom.const), bottom.const)))
     return uninterpreted(op, args)
+
+
+def _absolute(op: Op, args: list[Value], context: Context) -> list[Value]:
+    """Of an integer by its sign: of the least one, which has no opposite, that again."""
+    dtype = op.types[0].dtype
+    if not is_integer(dtype) or args[0].shape != op.types[0].shape:
+        return _elementwise_function(op, args, context)
+    is_negative = guards.interval(as_index(args[0]), None, -1)
+    return result(op, algebra.select(is_negative, algebra.scale(args[0].term, -1), args[0].term))
 
 
 def _sign(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -259,6 +268,10 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
     dtype = op.types[0].dtype
+    if is_integer(dtype):
+        clamped = chosen_integer(condition.term, as_index(a), as_index(b))
+        if clamped is not None:
+            return result(op, algebra.of_index(clamped))
     extremum = chosen(condition.term, a.term, b.term) if is_float(dtype) else None
     if extremum is not None:
         return result(op, extremum)
@@ -339,4 +352,5 @@ RULES: dict[str, Rule] = {
     "chlo.square": _square,
     "is_finite": _is_finite,
     **dict.fromkeys(UNINTERPRETED, _elementwise_function),
+    "abs": _absolute,
 }

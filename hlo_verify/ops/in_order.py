@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
-from typing import TypeGuard
 
 from hlo_verify.equality import opening
 from hlo_verify.equality.rebuilding import rebuilt
@@ -33,13 +32,8 @@ from hlo_verify.terms.at_constants import UNORDERED, remade
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
 from hlo_verify.terms.term import ZERO, Atom, Number, Poly, Read, monomial_skey, number, of_atom, value_of
-
-UPWARDS = "upwards"
-"""The comparator of definitions that count from the least element on."""
-
-VALUES = (UPWARDS, True, 0)
-ORDER = (UPWARDS, True, 1)
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -77,7 +71,7 @@ def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
 def _values_of_parts(v: Var, f: Poly, place: Index, dtype: str) -> Poly | None:
     """The value at a place among those that parts hand on, which are their first ones or their last ones."""
     atom = f.atom
-    if not _is(atom, VALUES):
+    if not is_ordered(atom, VALUES):
         return None
     ((w,), (whole,)), e = unfold(atom), atom.indices[-1]
     digit, c = e.items[0] if len(e.items) == 1 else (None, 0)
@@ -145,7 +139,7 @@ def inverse(permutation: Atom, v: Var, place: Index) -> Index:
 
 def element_of(atom: Atom, permutation: Atom, v: Var, w: Var) -> Poly | None:
     """What the v-th value in order is of element w, where the permutation says that this is the v-th in that order."""
-    if not _is(permutation, ORDER) or not _is(atom, VALUES) or v not in atom.indices[-1].free:
+    if not is_ordered(permutation, ORDER) or not is_ordered(atom, VALUES) or v not in atom.indices[-1].free:
         return None
     ((a,), (f,)), ((b,), (key, _)) = unfold(atom), unfold(permutation)
     f, key = (algebra.substitute(p, {u: expr.of_var(w)}) for u, p in ((a, f), (b, key)))
@@ -155,14 +149,10 @@ def element_of(atom: Atom, permutation: Atom, v: Var, w: Var) -> Poly | None:
     return f if atom.indices[-1] is (place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)) else None
 
 
-def _is(atom: Atom | None, which: tuple[str, bool, int]) -> TypeGuard[Read]:
-    return isinstance(atom, Read) and atom.tensor.kind == "sort" and atom.tensor.attributes == which
-
-
 def _permuted(f: Poly, v: Var) -> tuple[Var, Poly] | None:
     """What f puts in order where its value for each v is the v-th element in that order."""
     atom = f.atom
-    if not _is(atom, ORDER) or atom.tensor.bound[0].size != v.size or atom.indices[-1] is not expr.of_var(v):
+    if not is_ordered(atom, ORDER) or atom.tensor.bound[0].size != v.size or atom.indices[-1] is not expr.of_var(v):
         return None
     if any(v in e.free for e in atom.indices[:-1]):
         return None
@@ -180,7 +170,7 @@ def in_order(p: Poly) -> Poly:
         atom: there
         for mono, _ in p.items
         for atom, _ in mono
-        if _is(atom, VALUES) and (there := _made_again(atom)) is not of_atom(atom)
+        if is_ordered(atom, VALUES) and (there := _made_again(atom)) is not of_atom(atom)
     }
     return rebuilt(p, again, {}) if again else p
 
@@ -195,7 +185,7 @@ def _read_at(p: Poly) -> list[Read]:
     """The elements in order that a term reads something at."""
     found = (atom for e in places(p) for atom in opaque(e))
     terms = (value_of(atom).atom for atom in found if atom.operator == "value")
-    return list(dict.fromkeys(a for a in terms if _is(a, ORDER)))
+    return list(dict.fromkeys(a for a in terms if is_ordered(a, ORDER)))
 
 
 def _resolved(p: Poly, which: Read) -> Poly | None:
@@ -263,7 +253,7 @@ def _inverse_at(place: Index) -> tuple[Index, Var, Poly] | None:
     if place.const or c != 1 or not isinstance(part, Opaque) or part.operator != "value":
         return None
     atom = value_of(part).atom
-    if not _is(atom, ORDER):
+    if not is_ordered(atom, ORDER):
         return None
     (w,), (inner, _) = unfold(atom)
     own = _permuted(inner, w)
@@ -283,7 +273,7 @@ def _is_key(element: Poly, key: Poly, dtype: str) -> int | None:
 
 def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
     """What is read at the best of the elements that parts hand on, each its best in order."""
-    found = [(a, c) for mono, c in key.items for a, n in mono if _is(a, VALUES) and len(mono) == n == 1]
+    found = [(a, c) for mono, c in key.items for a, n in mono if is_ordered(a, VALUES) and len(mono) == n == 1]
     if len(found) != 1 or len(key.items) > 1 + (() in dict(key.items)):
         return None
     ((handed, c),) = found
@@ -314,7 +304,7 @@ def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
 
 def _of_own(p: Poly, own: Var, w: Var, key: Poly) -> Poly:
     """A term of the element that is the own-th of a part in order, for element w of that part."""
-    for inner in (*_read_at(p), *(a for mono, _ in p.items for a, _ in mono if _is(a, ORDER))):
+    for inner in (*_read_at(p), *(a for mono, _ in p.items for a, _ in mono if is_ordered(a, ORDER))):
         if inner.indices[-1] is expr.of_var(own):
             (b,), (by, _) = unfold(inner)
             if algebra.substitute(by, {b: expr.of_var(w)}) is key:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.patterns import leading
-from hlo_verify.terms.term import ONE, Apply, Number, Poly, number
+from hlo_verify.terms.term import ONE, Apply, Guard, Number, Poly, number
 from hlo_verify.terms.used import used
 
 
@@ -74,3 +76,36 @@ def _inverted(p: Poly) -> Poly | None:
     if n != 1 or not isinstance(atom, Apply) or atom.function != INVERSE:
         return None
     return scale(atom.args[0], 1 / Fraction(k))
+
+
+def chosen_integer(condition: Poly, a: Index, b: Index) -> Index | None:
+    """`condition ? a : b` where one is a number and the other an integer that is compared, or its clamp: a clamp.
+
+    `e <= t ? n : e` is `max(e, n)` where t <= n <= t + 1, and `e <= t ? n : clamp(e, lo, hi)` is the greater of the two
+    where n lies between the clamps of t and t + 1.
+    """
+    guard = condition.atom
+    if not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
+        return None
+    below, above = (a, b) if guard.lo is None else (b, a)
+    last = guard.hi if guard.lo is None else guard.lo - 1
+    whole, n = (above, below) if not below.items else (below, above)
+    bounds = _clamped(whole, guard.form)
+    if n.items or last is None or bounds is None:
+        return None
+    low, high = (min(max(e, bounds[0]), bounds[1]) for e in (last, last + 1))
+    if not low <= n.const <= high:
+        return None
+    used("choice between an integer and a bound")
+    return expr.clamp(whole, n.const, whole.hi) if n is below else expr.clamp(whole, whole.lo, n.const)
+
+
+def _clamped(e: Index, form: Index) -> tuple[int, int] | None:
+    """The bounds between which an integer is the one that a condition asks of."""
+    if e is form:
+        return form.lo, form.hi
+    ((part, c),) = e.items if len(e.items) == 1 else ((None, 0),)
+    if e.const or c != 1 or not isinstance(part, Opaque) or part.operator != "clamp" or part.exprs[0] is not form:
+        return None
+    low, high = part.args
+    return low, high

@@ -111,6 +111,13 @@ REWRITINGS = (
     Rewriting("square of an absolute value", "abs(f)**2", "f**2", "powers.squared_roots"),
     Rewriting("what its sign selects", "[f > 0] f", "maximum(f, 0)", "half_lines._join"),
     Rewriting("choice by comparison", "[f > g] f + [not f > g] g", "maximum(f, g)", "comparing.chosen"),
+    Rewriting(
+        "choice between an integer and a bound",
+        "e <= a ? b : e",
+        "clamp(e, b, max e)",
+        "comparing.chosen_integer",
+        "a <= b <= a + 1",
+    ),
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
     Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),
     Rewriting("idle clamp", "[a <= e <= b] f(clamp(e, a, b))", "[a <= e <= b] f(e)", "products.simplify_under_guards"),

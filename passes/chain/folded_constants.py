@@ -4,8 +4,9 @@ XLA's passes fold `2 * 0.1` into the constant that is nearest to it, and `x / 3`
 these differ from the program before by a rounding. Where a constant is new in a module, and is what the module before
 computes from constants alone, or would by joining two operations on constants or by turning a division into a product,
 rounded at each step as its element type is, it is replaced by that computation; a named assumption says so. So is what
-an irrational function of numbers is within their own roundings (`constant_values.as_written`). Nothing else is: a constant that is off by more than such roundings stays what it is. Whether these roundings stay roundings in
-what the module goes on to compute, `amplified` says.
+an irrational function of numbers is within their own roundings (`constant_values.as_written`). Nothing else is: a
+constant that is off by more than such roundings stays what it is. Whether these roundings stay
+roundings in what the module goes on to compute, `amplified` says.
 """
 
 from __future__ import annotations

@@ -167,6 +167,50 @@ def _everywhere(reference: Body, local: Body) -> Verdict:
     return hlo_verify.verify(*pair, refute=False).verdict
 
 
+# Networks
+
+
+def exchanged(x: jax.Array, rounds: int = 4, ascending: bool = True) -> jax.Array:
+    """Devices of one element that exchange it with their neighbours, on either side in turn."""
+    me = lax.axis_index("x")
+    for turn in range(rounds):
+        pairs = [(k, k + 1) for k in range(turn % 2, 3, 2)]
+        other = lax.ppermute(x, "x", pairs + [(b, a) for a, b in pairs])
+        is_low = jnp.isin(me, jnp.array([a for a, _ in pairs]))
+        takes_part = jnp.isin(me, jnp.array([k for pair in pairs for k in pair]))
+        kept = jnp.where(is_low == ascending, jnp.minimum(x, other), jnp.maximum(x, other))
+        x = jnp.where(takes_part, kept, x)
+    return x
+
+
+def merged(x: jax.Array, rounds: int = 4) -> jax.Array:
+    """Devices of three sorted elements that keep the lesser or the greater half of their own and a neighbour's."""
+    me, x = lax.axis_index("x"), jnp.sort(x)
+    for turn in range(rounds):
+        pairs = [(k, k + 1) for k in range(turn % 2, 3, 2)]
+        other = lax.ppermute(x, "x", pairs + [(b, a) for a, b in pairs])
+        both = jnp.sort(jnp.concatenate([x, other]))
+        takes_part = jnp.isin(me, jnp.array([k for pair in pairs for k in pair]))
+        x = jnp.where(takes_part, jnp.where(jnp.isin(me, jnp.array([a for a, _ in pairs])), both[:3], both[3:]), x)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("count", "local", "found"),
+    [
+        (4, exchanged, True),
+        (4, lambda x: exchanged(x, 5), True),
+        (4, lambda x: exchanged(x, 3), False),
+        (4, lambda x: exchanged(x, ascending=False), False),
+        (12, merged, True),
+        (12, lambda x: merged(x, 2), False),
+    ],
+)
+def test_devices_that_exchange_elements_sort_them(count: int, local: Body, found: bool) -> None:
+    pair = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct((count,), jnp.float32)]).pair(jnp.sort, local)
+    assert (hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED) is found
+
+
 # By counting
 
 

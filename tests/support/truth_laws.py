@@ -9,13 +9,13 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms import algebra, comparing, extrema, guards
 from hlo_verify.terms.functions import LOG, POSITIVE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Poly, number
 from tests.support.expressions import Array
-from tests.support.structural_laws import Case, at, bound, instance
+from tests.support.structural_laws import HIGH, LOW, Case, at, bound, instance
 
 
 def truths(case: Case, *sizes: int) -> tuple[Poly, list[Var], Array]:
@@ -104,3 +104,17 @@ def _numbers(case: Case) -> tuple[Poly, Array]:
     (x, xs), v = case.make(3), bound(3)
     found = apply(POSITIVE, (reduce_sum([v], at(x, v)),))
     return found, case.each(lambda i, j: int(xs.sum() > 0))
+
+
+@instance("choice between an integer and a bound")
+def _bound(case: Case) -> tuple[Poly, Array]:
+    (x, xs), last, chance = case.make(6, dtype="i8"), case.random.randrange(-5, 5), case.random.random()
+    integer = algebra.as_index(at(x, case.i), LOW, HIGH)
+    bounds = (LOW, HIGH) if chance < 0.5 else sorted(case.random.randrange(-5, 5) for _ in range(2))
+    whole, number_ = expr.clamp(integer, *bounds), expr.constant(last + case.random.choice((-1, 0, 1, 2)))
+    is_below, first = guards.interval(integer, None, last), case.random.random() < 0.5
+    a, b = (number_, whole) if first else (whole, number_)
+    found = comparing.chosen_integer(is_below, a, b)
+    term = algebra.select(is_below, *map(algebra.of_index, (a, b))) if found is None else algebra.of_index(found)
+    clamped = [min(max(int(value), bounds[0]), bounds[1]) for value in xs]
+    return term, case.each(lambda i, j: number_.const if (xs[i] <= last) == first else clamped[i])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.ops import regions
-from hlo_verify.ops.in_order import UPWARDS
+from hlo_verify.terms.ordered import UPWARDS
 from hlo_verify.terms.term import Tensor
 from tests.support.functions import is_integer, wrap
 
