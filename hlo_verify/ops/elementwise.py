@@ -46,6 +46,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Poly
+from hlo_verify.terms.wrapping import wrapped
 
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
@@ -86,12 +87,13 @@ def _add(op: Op, args: list[Value], context: Context) -> list[Value]:
     from hlo_verify.ops.at_best import at_best  # reducers are made of these operations
 
     total = rotations.joined(algebra.add(a, b))
-    return result(op, at_best(total) if is_integer(op.types[0].dtype) else total)
+    return result(op, wrapped(at_best(total)) if is_integer(op.types[0].dtype) else total)
 
 
 def _subtract(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
-    return result(op, algebra.subtract(args[0].term, args[1].term))
+    difference = algebra.subtract(args[0].term, args[1].term)
+    return result(op, wrapped(difference) if is_integer(op.types[0].dtype) else difference)
 
 
 def _require_numbers(op: Op) -> None:
@@ -278,7 +280,8 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
     most = limit_of("multiplied_terms")
     terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= most else factor(v.term, dtype) for v in (a, b)]
-    return result(op, algebra.select(c, terms[0], terms[1]))
+    chosen_one = algebra.select(c, terms[0], terms[1])
+    return result(op, wrapped(chosen_one) if is_integer(dtype) else chosen_one)
 
 
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:

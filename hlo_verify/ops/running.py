@@ -173,7 +173,7 @@ class Closing:
         term, dtype = opening.opened(after.term), state.type.dtype
         added = algebra.difference(term, state.term)
         if self._unknown(k) not in added.free and dtype != "i1":
-            ends[k] = self._end(k, algebra.add(self.initial[k].term, self._summed(added, dtype)))
+            ends[k] = self._end(k, rotations.joined(algebra.add(self.initial[k].term, self._summed(added, dtype))))
             self.sums[k] = added
             return False
         if dtype != "i1" and self._passed_on(k, state, term, ends):
@@ -210,7 +210,7 @@ class Closing:
             left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))
             moved = self._turned_by(turn(left), added)
             first = self._turned_by(turn(expr.constant(self.t.size)), self.initial[k].term)
-            ends[k] = self._end(k, algebra.add(first, self._summed(moved, state.type.dtype)))
+            ends[k] = self._end(k, rotations.joined(algebra.add(first, self._summed(moved, state.type.dtype))))
             return True
         return False
 

@@ -18,7 +18,7 @@ from hlo_verify.ops.bounds import within
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, padding
+from hlo_verify.terms import algebra, padding, rotations
 from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.laws import apply
@@ -204,8 +204,8 @@ Rule = Callable[[Op, list[Value], Context], list[Value]]
 
 
 def lighten(term: Poly, dtype: str, limit: int | None = None) -> Poly:
-    """The term, by name if it is heavy."""
-    if term.weight <= (limit_of("named_weight") if limit is None else limit):
+    """The term, by name if it is heavy; a part of a sum round a ring stays open, so that it closes with the rest."""
+    if term.weight <= (limit_of("named_weight") if limit is None else limit) or rotations.is_part_of_turns(term):
         return term
     pieces = padding.parts(term)
     if pieces:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
@@ -37,7 +37,7 @@ class _Part:
 
 def joined(p: Poly) -> Poly:
     """p with every set of monomials joined that go round a whole ring together."""
-    if len(p.items) < 2 or not allows("joined_terms", len(p.items)) or not turns(p):
+    if len(p.items) < 2 or not allows("ring_terms", len(p.items)) or not turns(p):
         return p
     while True:
         shorter = _joined_once(p)
@@ -65,8 +65,9 @@ def _joined_once(p: Poly) -> Poly | None:
         missing = set(range(n)).difference(taken)
         for residue in missing if len(missing) == 1 else ():  # the device's own place is written without a remainder
             there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
-            if len(there.items) == 1 and there.items[0][1] == 1 and terms.get(there.items[0][0]) == c:
-                members.append(there.items[0][0])
+            own = next((mono for mono in _written(there) if terms.get(mono) == c), None)
+            if own is not None:
+                members.append(own)
                 taken[residue] += 1
         times = set(taken.values())
         if len(taken) == n and len(times) == 1 and len(set(members)) == len(members):
@@ -74,6 +75,36 @@ def _joined_once(p: Poly) -> Poly | None:
             rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in members))
             return algebra.add(rest, algebra.scale(reduce_sum([_place(n)], body), c * times.pop()))
     return None
+
+
+def _written(p: Poly) -> Iterator[Monomial]:
+    """A product as it stands, and with its sums as they come out where their places are known: `sum k. f(e, e + k)` is
+    one function of e there, and a function of two places at e and e anywhere else."""
+    sums = {a: a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "sum"}
+    remade = algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda a: _resummed(a) if a in sums else None))
+    yield from (each.items[0][0] for each in (p, remade) if len(each.items) == 1 and each.items[0][1] == 1)
+
+
+def _resummed(read: Atom) -> Poly:
+    assert isinstance(read, Read)
+    bound, (body,) = unfold(read)
+    return reduce_sum(bound, body)
+
+
+def is_part_of_turns(p: Poly) -> bool:
+    """Whether a term adds up, as far as that can be seen, some turns of one ring in one or both directions, and nothing
+    else: light addends at places of a ring that has as many. One in each direction may be the device's own, which is
+    written without a remainder."""
+    count = len(p.items)
+    if count < 2 or not allows("ring_terms", count):
+        return False
+    most = limit_of("named_weight")
+    rings: Counter[int] = Counter()
+    for mono, _ in p.items:
+        if sum(atom.weight for atom, _ in mono) > most:
+            return False
+        rings.update({turn.args[0] for atom, _ in mono for turn in _rotations(atom)})
+    return any(2 * n >= count and found >= count - 2 and 2 * found > count for n, found in rings.items())
 
 
 def _enough(p: Poly) -> list[tuple[Monomial, Number]]:

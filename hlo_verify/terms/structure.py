@@ -60,6 +60,13 @@ REWRITINGS = (
         "the a_i + c*v are every residue modulo n, each as often",
     ),
     Rewriting(
+        "wrapped by a condition",
+        "e - n*[e >= n]",
+        "e mod n",
+        "wrapping.wrapped",
+        "0 <= e < 2*n",
+    ),
+    Rewriting(
         "sum piece by piece",
         "(sum v<a. f(v)) + (sum v<b. f(v + a))",
         "sum v<a+b. f(v)",

@@ -12,7 +12,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.terms import algebra, extrema, guards, laws, rotations, signs
+from hlo_verify.terms import algebra, extrema, guards, laws, rotations, signs, wrapping
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import EXPONENTIAL, IS_ZERO, LOG, MAXIMUM, POSITIVE, Function
 from hlo_verify.terms.laws import apply
@@ -38,11 +38,7 @@ class Case:
 
     def each(self, function: Callable[[int, int], Any]) -> Array:
         """The values of a function of i and j."""
-        rows = [[function(i, j) for j in range(3)] for i in range(6)]
-        values = np.empty((6, 3), object)
-        for where in np.ndindex(6, 3):
-            values[where] = rows[where[0]][where[1]]
-        return values
+        return np.array([[function(i, j) for j in range(3)] for i in range(6)], dtype=object)
 
     def value(self, p: Poly) -> Array:
         return self.space.spread(self.known.evaluator.poly(p, self.space.grid))
@@ -207,9 +203,16 @@ def _rotation(case: Case) -> tuple[Poly, Array]:
 def _ring(case: Case) -> tuple[Poly, Array]:
     n, (x, xs) = 6, case.make(6)
     turns = case.random.sample(range(n), case.random.choice((n - 1, n)))
-    places = [expr.modulo(expr.shift(case.i, turn), n) for turn in turns]
-    found = rotations.joined(algebra.add(*(at(x, place) for place in places)))
+    found = rotations.joined(algebra.add(*(at(x, expr.modulo(expr.shift(case.i, turn), n)) for turn in turns)))
     return found, case.each(lambda i, j: sum(xs[(i + turn) % n] for turn in turns))
+
+
+@instance("wrapped by a condition")
+def _wrapped(case: Case) -> tuple[Poly, Array]:
+    n, shift, end = (case.random.choice(each) for each in ((4, 5), (0, 1, 3, 6), (3, 4, 5)))
+    beyond = algebra.scale(guards.interval(expr.shift(case.i, shift), end, None), -n)
+    found = wrapping.wrapped(algebra.add(algebra.of_index(expr.shift(case.i, shift)), beyond))
+    return found, case.each(lambda i, j: i + shift - n * (i + shift >= end))
 
 
 @instance("multiple in an extremum")

@@ -82,6 +82,7 @@ WITHOUT = {
     "product of sums": Without("len(groups) > 1 and _may_part([part for _, part in groups])", "len(groups) > 1"),
     "sum inside of a sum": Without(" and _may_part([inner, outer])", ""),
     "turns of a ring": Without("len(taken) == n and ", ""),
+    "wrapped by a condition": Without(" or last + start != size - 1", "", "wrapping._remainder"),
     "sum piece by piece": Without("if here is algebra", "if here is not algebra", "neighbours._followed"),
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
