@@ -99,7 +99,7 @@ class Flow:
             if table is not None:
                 return self.agreements.of_table(table)
         found = self.agreements.function(given)
-        if i.opcode in NOT_OWN or (i.opcode == "compare" and i.operands[0] == i.operands[-1]):
+        if i.opcode in NOT_OWN or (i.opcode == "compare" and len(set(i.operands)) < 2):
             found = Value(found.labels)
         return self._shaped(i, found)
 
@@ -262,8 +262,7 @@ def _tuple(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> 
 
 
 def _element(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
-    del flow, reached
-    return _part(given[0], (int(i.attributes.get("index", "0")),))
+    return _part(_first(flow, i, given, reached), (int(i.attributes.get("index", "0")),))
 
 
 def _whole(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
@@ -272,15 +271,14 @@ def _whole(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> 
 
 
 def _first(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
-    del flow, i, reached
-    return given[0]
+    del i, reached
+    return given[0] if given else flow.agreements.unknown
 
 
 def _done(flow: Flow, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
     """The result that a start keeps in its second part; `copy-start` in its first."""
-    del flow, reached
-    kept = given[0]
-    if isinstance(kept, Value):
+    kept = _first(flow, i, given, reached)
+    if isinstance(kept, Value) or not kept:
         return kept
     return kept[0] if i.opcode == "copy-done" or len(kept) < 2 else kept[1]
 
@@ -326,7 +324,8 @@ def _part(tree: Tree, path: Path) -> Tree:
         if isinstance(tree, Value):
             return tree
         if number >= len(tree):
-            return leaves(tree)[-1]
+            found = leaves(tree)
+            return found[0] if found else ()
         tree = tree[number]
     return tree
 

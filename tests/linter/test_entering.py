@@ -368,3 +368,8 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_computation_that_enters_itself_is_left_alone() -> None:
     assert found(conditional(ROW, branch("here", ALL).replace("copy(x1)", "call(x1), to_apply=here"))) == []
+
+
+def test_a_part_that_there_is_not() -> None:
+    """A broken module: nothing is known of the predicate, and nothing is said."""
+    assert found(conditional("t = () tuple()\n  p = pred[] get-tuple-element(t), index=3", branch("here", ALL))) == []
