@@ -372,7 +372,7 @@ def _rechecked(
 ) -> Report:
     """The report of a proof with a second check of it, in so many processes, as far as there is time."""
     from hlo_verify.passes.recheck.recheck import recheck
-    from hlo_verify.report import together
+    from hlo_verify.passes.recheck.together import together
 
     apart = [result.index for result in report.results if result.by_device]
     again = partial(recheck, jobs=jobs, limits=session.limits, deadline=session.deadline, progress=progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -115,6 +114,8 @@ class Result:
     spent: Spent | None = None
     by_device: bool = False
     """Whether it is proved for each device by itself, and not for all of them at once."""
+    seems_to_differ: bool = False
+    """Whether numbers were seen to differ for some inputs, of an unknown result that could not be refuted by these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,26 +173,6 @@ class Recheck:
     ended: str = ""
     partly: int = 0
     limits: tuple[str, ...] = ()
-
-
-def together(checks: Sequence[Recheck]) -> Recheck:
-    """One account of several checks."""
-    unchecked = Counter[str]()
-    for check in checks:
-        unchecked.update(dict(check.unchecked))
-    return Recheck(
-        sum(check.steps for check in checks),
-        sum(check.questions for check in checks),
-        sum(check.agreed for check in checks),
-        sum(check.by_solver for check in checks),
-        sum(check.bounded for check in checks),
-        tuple(unchecked.most_common()),
-        tuple(wrong for check in checks for wrong in check.disagreements),
-        sum(check.seconds for check in checks),
-        next((check.ended for check in checks if check.ended), ""),
-        sum(check.partly for check in checks),
-        tuple(dict.fromkeys(limit for check in checks for limit in check.limits)),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +324,7 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
     notes = {"results": ", ".join(result.name or f"result {result.index}" for result in results)}
     if finding is not None:
         if finding.code is not code:
-            notes["suspected"] = f"{finding.code}: {finding.code.summary}"
+            notes["suspected" if first.seems_to_differ else "looks like"] = f"{finding.code}: {finding.code.summary}"
         notes |= {
             "module": finding.module,
             "term": finding.found,
@@ -353,7 +334,7 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
     if first.witness is not None:
         notes |= _of_witness(first.witness)
     if first.spent is not None:
-        notes |= _of_spent(first.spent)
+        notes |= _of_spent(first.spent, first.seems_to_differ)
     if finding is not None and finding.suggestion:
         notes["repair"] = f"{finding.suggestion} makes it PROVED"
     return Diagnostic(
@@ -366,9 +347,14 @@ def diagnostic(results: Sequence[Result]) -> Diagnostic:
     )
 
 
-def _of_spent(spent: Spent) -> dict[str, str]:
-    """The notes about what was spent in vain: the limits, and why no input was found."""
-    notes = {"limits": ", ".join(that_matter(spent.limits))}
+def _of_spent(spent: Spent, seems_to_differ: bool) -> dict[str, str]:
+    """The notes about what was spent in vain: the inputs, if all of them could be evaluated, the limits, and why no
+    input was found."""
+    are_evaluated = not (spent.not_evaluated or {"evaluation_work", "evaluation_elements"} & set(spent.limits))
+    notes = {}
+    if spent.inputs and are_evaluated and not seems_to_differ:
+        notes["tried"] = f"no difference was seen for {spent.inputs} input{'s' * (spent.inputs > 1)}"
+    notes |= {"limits": ", ".join(that_matter(spent.limits))}
     if spent.not_evaluated:
         more = len(spent.not_evaluated) - 1
         notes["not evaluated"] = spent.not_evaluated[0] + (f", and {more} more" if more else "")

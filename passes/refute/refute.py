@@ -129,7 +129,8 @@ class Refuter:
         why = self.search.open.get(result.index)
         if result.verdict is not Verdict.UNKNOWN or why is None:
             return result
-        return replace(result, reason=f"{result.reason}; for some inputs it looks different, but {why}")
+        reason = f"{result.reason}; for some inputs it looks different, but {why}"
+        return replace(result, reason=reason, seems_to_differ=True)
 
     def _check_proofs(self, found: Counterexample, report: Report) -> None:
         """Raises `DisagreementError` where a result that was proved differs for a counterexample's inputs."""

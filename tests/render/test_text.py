@@ -7,7 +7,7 @@ from dataclasses import replace
 from hlo_verify.diagnostics import Diagnostic, Input, Internal, Severity
 from hlo_verify.render import Failure
 from hlo_verify.render.text import FOLD, LINE, LONGEST, Style, render
-from hlo_verify.report import Verdict
+from hlo_verify.report import Spent, Verdict
 from tests.programs import FINDING, chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
@@ -48,7 +48,7 @@ def test_unknown_says_where_and_what_differs() -> None:
         "UNKNOWN  result[1]  HV301: the two terms are not shown to be equal\n"
         "  operation  %5 = stablehlo.multiply %3, %4 : tensor<512x4096xf32>\n"
         "  source     train.py:57\n"
-        "  suspected  HV002: a partial value is never reduced\n"
+        "  looks like  HV002: a partial value is never reduced\n"
         "  term       sum k<512. x[i,k] * w[k,j]\n"
         "  expected   sum k<4096. x[i,k] * w[k,j]\n"
         "  nearest    y: sum over d1 is missing\n"
@@ -58,6 +58,20 @@ def test_unknown_says_where_and_what_differs() -> None:
         "Assumed: real arithmetic; no NaN\n"
         "UNKNOWN  1 of 2 results proved on 8 devices, 2 stages (1 shared), 1.4 s\n"
     )
+
+
+def test_unknown_suspects_what_was_seen_and_else_says_what_was_tried() -> None:
+    """A defect is suspected where numbers differ; inputs that were not evaluated say nothing."""
+
+    def told(seems_to_differ: bool, spent: Spent) -> str:
+        result = replace(report(U).results[0], seems_to_differ=seems_to_differ, spent=spent)
+        return render([replace(report(), results=(result,))], Style(), several=False)
+
+    tried = "  tried      no difference was seen for 12 inputs\n"
+    assert tried in told(False, Spent(inputs=12)) and "suspected" not in told(False, Spent(inputs=12))
+    assert "  suspected  HV002" in told(True, Spent(inputs=12)) and "tried" not in told(True, Spent(inputs=12))
+    for spent in (Spent(), Spent(inputs=12, not_evaluated=("sort",)), Spent(("evaluation_work",), inputs=12)):
+        assert "tried" not in told(False, spent)
 
 
 def test_a_finding_is_shown_once_for_all_that_it_stopped() -> None:
