@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.program.element_types import compare_types, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 
 Scalar = float | int | bool
@@ -72,8 +72,11 @@ def _step(op: Op, operands: list[Scalar | None], type_: TensorType) -> Scalar | 
     if len(values) != len(operands) or not values:
         return None
     if op.name == "compare":
-        total = op.attributes.get("compare_type") == "TOTALORDER"
+        said = op.attributes.get("compare_type", "NOTYPE")
+        total = said == "TOTALORDER"
         if any(isinstance(value, bool) for value in values) or (total and any(map(math.isnan, values))):
+            return None
+        if said not in compare_types(type_.dtype):
             return None
         places = [(value, math.copysign(1, value)) for value in values] if total else values
         return _COMPARED[op.attributes["comparison_direction"]](*places)

@@ -22,7 +22,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.program.element_types import compare_types, is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.doubts import INFINITE
@@ -79,11 +79,7 @@ def made_by(op: Op) -> dict[str, str]:
 def _require_order(dtype: str, op: Op) -> None:
     """Raise `UnsupportedError` for an order that the type does not have."""
     said = op.attributes.get("compare_type", "NOTYPE")
-    if is_integer(dtype):
-        own = {"UNSIGNED"} if dtype.startswith("ui") else {"SIGNED"}
-    else:
-        own = {"UNSIGNED"} if dtype == "i1" else {"FLOAT", "TOTALORDER"} if is_float(dtype) else {"FLOAT"}
-    if said != "NOTYPE" and said not in own:
+    if said not in compare_types(dtype):
         raise UnsupportedError(f"compare of {dtype} as {said}", Unsupported.USE)
 
 

@@ -21,7 +21,7 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
-from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.program.element_types import compare_types, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
@@ -223,12 +223,22 @@ def _choose(region: Function, arguments: tuple[int, ...]) -> tuple[int, ...] | N
         for name, n, sort, type_ in zip(region.arguments, arguments, sorts, region.argument_types, strict=True)
     }
     for op in region.ops:
+        if op.name == "compare" and not _is_plain(op, env.get(op.operands[0]), region.argument_types):
+            return None
         found = _step(op, [env.get(v) for v in op.operands])
         if found is None:
             return None
         env[op.results[0]] = found
     results = [env.get(v) for v in region.results]
     return tuple(int(r[0]) for r in results if r is not None) if None not in results else None
+
+
+def _is_plain(op: Op, compared: tuple[int, str] | None, types: Sequence[TensorType]) -> bool:
+    """Whether a comparison of values, of indices or of truth values orders them as the numbers that they are. The total
+    order tells zeros apart."""
+    said, sort = op.attributes.get("compare_type", "NOTYPE"), "truth" if compared is None else compared[1]
+    dtype = {"value": types[0].dtype, "index": types[1].dtype, "truth": "i1"}[sort]
+    return said in compare_types(dtype) - {"TOTALORDER"}
 
 
 def _step(op: Op, operands: list[tuple[int, str] | None]) -> tuple[int, str] | None:

@@ -75,3 +75,12 @@ def is_float(dtype: str) -> bool:
 def is_integer(dtype: str) -> bool:
     """Whether a type is an integer type other than booleans."""
     return dtype in INTEGER_RANGES and dtype != "i1"
+
+
+def compare_types(dtype: str) -> frozenset[str]:
+    """What a comparison of a type may say that it is: nothing, or an order that the type has."""
+    if is_integer(dtype):
+        own = {"UNSIGNED"} if dtype.startswith("ui") else {"SIGNED"}
+    else:
+        own = {"UNSIGNED"} if dtype == "i1" else {"FLOAT", "TOTALORDER"} if is_float(dtype) else {"FLOAT"}
+    return frozenset({"NOTYPE", *own})

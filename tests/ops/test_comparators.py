@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 
 from hlo_verify.ops.comparators import order_of
+from hlo_verify.ops.regions import best_of_pairs
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Function, operations
 
@@ -71,3 +72,41 @@ def test_zero_in_it_is_tried() -> None:
     %n = stablehlo.compare LT, %a, %z, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
     %p = stablehlo.select %n, %z, %a : tensor<i1>, tensor<f32>"""
     assert order_of(written("LT, %p, %b", more=text)) is None
+
+
+@pytest.mark.parametrize(("dtype", "own", "other"), [("i8", "SIGNED", "UNSIGNED"), ("ui8", "UNSIGNED", "SIGNED")])
+def test_integers_are_compared_as_what_they_are(dtype: str, own: str, other: str) -> None:
+    assert order_of(written("LT, %a, %b", dtype, kind=own)) == (0, True)
+    assert order_of(written("LT, %a, %b", dtype, kind=other)) is None
+
+
+def best(kind: str, of_indices: str) -> Function:
+    text = f"""
+func.func @main(%x: tensor<4xf32>) -> tensor<ui8> {{
+  %i = stablehlo.iota dim = 0 : tensor<4xui8>
+  %w = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %z = stablehlo.constant dense<0> : tensor<ui8>
+  %r:2 = "stablehlo.reduce"(%x, %i, %w, %z) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0(%a: tensor<f32>, %j: tensor<ui8>, %b: tensor<f32>, %k: tensor<ui8>):
+    %g = stablehlo.compare GT, %a, %b, {kind} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %e = stablehlo.compare EQ, %a, %b, {kind} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %l = stablehlo.compare LT, %j, %k, {of_indices} : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+    %f = stablehlo.and %e, %l : tensor<i1>
+    %p = stablehlo.or %g, %f : tensor<i1>
+    %v = stablehlo.select %g, %a, %b : tensor<i1>, tensor<f32>
+    %q = stablehlo.select %p, %j, %k : tensor<i1>, tensor<ui8>
+    stablehlo.return %v, %q : tensor<f32>, tensor<ui8>
+  }}) : (tensor<4xf32>, tensor<4xui8>, tensor<f32>, tensor<ui8>) -> (tensor<f32>, tensor<ui8>)
+  return %r#1 : tensor<ui8>
+}}"""
+    (op,) = (op for op in operations(load(text, devices=1).main) if op.name == "reduce")
+    return op.regions[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_indices", "found"),
+    [("FLOAT", "UNSIGNED", "max"), ("FLOAT", "SIGNED", None), ("TOTALORDER", "UNSIGNED", None)],
+)
+def test_the_best_of_pairs_is_by_numbers(kind: str, of_indices: str, found: str | None) -> None:
+    """In the total order 0 is better than -0, which are one number."""
+    assert best_of_pairs(best(kind, of_indices)) == found
