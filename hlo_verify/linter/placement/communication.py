@@ -60,8 +60,8 @@ def exchange(
     if what in REDUCES:
         whole = frozenset(map(together_of, value.whole))
     else:  # each element is of one member: it differs where those of all members do
-        each = [{_of_member(label, k, among, devices) for k in range(len(among[0]))} for label in value.whole]
-        whole = frozenset(labels.pop() for labels in each if len(labels) == 1)
+        each = (_of_each_member(label, among, devices) for label in value.whole)
+        whole = frozenset(label for label in each if label is not None)
     return Value(
         whole,
         some,
@@ -72,6 +72,15 @@ def exchange(
         sums=_summed(value, what, reducer, among, devices, place),
         hidden=value.hidden or what == "all-to-all",
     )
+
+
+def _of_each_member(label: int, among: Groups, devices: Devices) -> int | None:
+    """What a label is of each member of the groups; None where that is not one label for all of them."""
+    first = _of_member(label, 0, among, devices)
+    if label == first:
+        return label
+    others = (_of_member(label, place, among, devices) for place in range(1, len(among[0])))
+    return first if all(other == first for other in others) else None
 
 
 def _of_member(label: int, member: int, among: Groups, devices: Devices) -> int:

@@ -85,7 +85,7 @@ def _looked_up(given: Sequence[Value], method: int, devices: Devices) -> tuple[P
     if len(chosen) != 1 or len(zeros) != 1 or devices.covers(given[0].alike, devices.one):
         return ()
     split = [one for one in chosen[0].partials if one.doubted and one.label == method]
-    if not split or split[0].label not in chosen[0].whole:
+    if not split or not any(devices.covers(split[0].label, label) for label in chosen[0].whole):
         return ()
     return together(*(tuple(replace(one, doubted=one not in split and one.doubted) for one in chosen[0].partials),))
 
@@ -222,8 +222,10 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
     "copy": Fraction,
     "convert": Fraction,
     "clamp": lambda low, one, high: min(max(low, one), high),
-    "and": lambda one, other: bool(one) and bool(other) if {one, other} <= {0, 1} else None,
-    "or": lambda one, other: bool(one) or bool(other) if {one, other} <= {0, 1} else None,
+    "and": lambda one, other: int(one) & int(other),
+    "or": lambda one, other: int(one) | int(other),
+    "shift-right-logical": lambda one, by: int(one) >> int(by) if min(one, by) >= 0 else None,
+    "remainder": lambda one, by: one % by if min(one, by) >= 0 else None,
     "select": lambda chosen, one, other: one if chosen else other,
 }
 """What elementwise operations do to numbers, where nothing overflows. Floats are not rounded: equal ones stay equal."""

@@ -66,32 +66,29 @@ class Walk:
 
     def _named(self, value: Tree, instruction: Instruction, given: Sequence[Tree]) -> Tree:
         """A value of an instruction's shape, as a term of its own where it is no sum of others."""
-        fitting = self._fitting(value, instruction.shape)
-        if isinstance(fitting, Value) and (fitting.terms or not fitting.some):
-            return fitting
         roots = frozenset[str]()
         if not opcodes.is_bent(instruction.opcode) and not self._takes_extremes(instruction):
-            arrays = [one for one in _flat(given) if one.some]
+            arrays = [one for one in _flat(given) if one.terms]
             if len(arrays) < 2 or instruction.opcode not in ("dot", "convolution", "multiply"):
                 roots = roots.union(*(term.roots for one in arrays for term in one.terms))
-        return self._with_terms(fitting, instruction.name, roots)
+        fitting = self._fitting(value, instruction.shape)
+        return self._with_terms(fitting, instruction.name, roots or frozenset((instruction.name,)))
 
     def _takes_extremes(self, instruction: Instruction) -> bool:
         """Whether it is a reduction of several elements that is no sum."""
         if instruction.opcode != "reduce" and not reduces(instruction):
             return False
         (before, *_), after = instruction.given_shapes or (instruction.shape,), instruction.shape
-        keeps_all = isinstance(before, Array) and isinstance(after, Array) and before.count == after.count
-        return self.reducer(instruction) in ("maximum", "minimum") and not (
-            instruction.opcode == "reduce" and keeps_all
-        )
+        if instruction.opcode == "reduce" and isinstance(before, Array) and isinstance(after, Array):
+            return self.reducer(instruction) in ("maximum", "minimum") and before.count > after.count
+        return self.reducer(instruction) in ("maximum", "minimum")
 
     def _with_terms(self, value: Tree, name: str, roots: frozenset[str]) -> Tree:
         if isinstance(value, tuple):
             return tuple(self._with_terms(part, f"{name}.{number}", roots) for number, part in enumerate(value))
-        if value.terms or not value.some:
+        if value.terms or value.is_constant or value.number is not None:
             return value
-        return replace(value, terms=(Term(name, Fraction(1), value.whole, value.some, roots or frozenset((name,))),))
+        return replace(value, terms=(Term(name, Fraction(1), value.whole, value.some, roots),))
 
     def _operand(self, operand: Operand, values: dict[str, Tree]) -> Tree:
         value = values.get(operand.name, unknown(self.devices))
@@ -332,7 +329,7 @@ class Walk:
             asked, first = (self._asked(condition, values, inside) for values in (carried, start))
         turns = _TURNS.search(instruction.rest)
         has_turn = (turns is not None and int(turns[1]) > 0) or (first.number is not None and all(first.number))
-        return _chosen_by(after if has_turn else carried, asked, devices)
+        return _chosen_by(_afresh(after) if has_turn else carried, asked, devices)
 
     def _asked(self, condition: Computation, carried: Tree, inside: Place | None) -> Value:
         found = self.run(condition, [carried], inside)

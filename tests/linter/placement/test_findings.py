@@ -180,3 +180,36 @@ ENTRY e {{
 """
     shardings = json.dumps({"in": ROW_PARALLEL, "out": [BY_ROW]})
     assert [one.name for one in lint(text, shardings=shardings).errors] == ["partial_into_replicated_result"]
+
+
+LOOKUP = """  low = u32[] partition-id()
+  one = u32[] constant(1)
+  two = u32[] constant(2)
+  column = u32[] and(low, one)
+  offset = u32[] multiply(column, two)
+  first = s32[] convert(offset)
+  firsts = s32[4] broadcast(first), dimensions={}
+  at = s32[4] subtract(x, firsts)
+  zero = s32[] constant(0)
+  last = s32[] constant(1)
+  lows = s32[4] broadcast(zero), dimensions={}
+  lasts = s32[4] broadcast(last), dimensions={}
+  inside = s32[4] clamp(lows, at, lasts)
+  is = pred[4] compare(inside, at), direction=EQ
+  rows = f32[4,4] gather(w, inside), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+      index_vector_dim=1, slice_sizes={1,4}
+  mask = pred[4,4] broadcast(is), dimensions={0}
+  none = f32[] constant(0)
+  nones = f32[4,4] broadcast(none), dimensions={}
+  found = f32[4,4] select(mask, rows, nones)
+"""
+"""What a device finds in its part of a table, for indices that others may have: zero for those."""
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_lookup_in_a_table_that_is_split(is_right: bool) -> None:
+    last = reduced("r", "found", ROWS) if is_right else "r = f32[4,4] negate(found)\n"
+    text = f"{HEADER}ENTRY e {{\n  x = s32[4] parameter(0)\n  w = f32[2,4] parameter(1)\n{LOOKUP}  ROOT {last}}}\n"
+    shardings = json.dumps({"in": ["{devices=[2,2]<=[4] last_tile_dim_replicate}", BY_COLUMN], "out": [BY_ROW]})
+    errors = [(one.name, one.related[-1]) for one in lint(text, shardings=shardings).errors]
+    assert errors == ([] if is_right else [("missing_reduction", "r")])
