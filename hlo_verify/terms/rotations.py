@@ -51,7 +51,7 @@ def _joined_once(p: Poly) -> Poly | None:
     terms = dict(p.items)
     groups: dict[tuple[Number, int, Poly], list[_Part]] = {}
     for mono, c in _enough(p):
-        for n, part in _parts(mono):
+        for n, part in _every_part(mono):
             groups.setdefault((c, n, part.body), []).append(part)
     for (c, n, body), parts in groups.items():
         start = parts[0].start
@@ -132,6 +132,11 @@ def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
 def _place(n: int) -> Var:
     """The place on a ring of that size."""
     return expr.var("place", n, n)
+
+
+@once_a_session
+def _every_part(mono: Monomial) -> tuple[tuple[int, _Part], ...]:
+    return tuple(_parts(mono))
 
 
 def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
