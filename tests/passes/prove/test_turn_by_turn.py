@@ -1,0 +1,63 @@
+"""Gradients of pipelines, which add up what each microbatch gives, against those of the whole batch."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+
+STAGES, BATCHES = 3, 4
+MESH = AbstractMesh((STAGES,), ("x",))
+SHAPES = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((STAGES, 2, 2), (BATCHES, 2, 2), (BATCHES, 2, 2))]
+
+
+def squares(outputs: jax.Array, wanted: jax.Array) -> jax.Array:
+    return jnp.mean((outputs - wanted) ** 2)
+
+
+def reference(weights: jax.Array, x: jax.Array, wanted: jax.Array) -> jax.Array:
+    def loss(weights: jax.Array) -> jax.Array:
+        h = x
+        for n in range(STAGES):
+            h = jnp.tanh(h @ weights[n])
+        return squares(h, wanted)
+
+    return jax.grad(loss)(weights)
+
+
+def pipeline(weights: jax.Array, x: jax.Array, wanted: jax.Array, bug: str = "") -> jax.Array:
+    me, last = lax.axis_index("x"), STAGES - 1
+
+    def turn(state: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+        given = x[jnp.clip(t, 0, BATCHES - 1)]
+        h = jnp.tanh(jnp.where(me == 0, given, state) @ weights[0])
+        return lax.ppermute(h, "x", [(k, k + 1) for k in range(last)]), h
+
+    _, outputs = lax.scan(turn, jnp.zeros((2, 2)), jnp.arange(BATCHES + last))
+    outputs = outputs[last:]
+    found = squares(outputs[1:], wanted[1:]) if bug == "batch" else squares(outputs, wanted)
+    return lax.psum(jnp.where(me == last, found, 0.0), "x")
+
+
+def verdict(bug: str) -> Verdict:
+    places = (P("x"), P(), P())
+    local = jax.shard_map(partial(pipeline, bug=bug), mesh=MESH, in_specs=places, out_specs=P(), check_vma=False)
+    pair = (jax.jit(function).trace(*SHAPES) for function in (reference, jax.grad(local)))
+    return hlo_verify.verify(*pair, refute=False).verdict
+
+
+def test_microbatches_add_up_to_the_batch() -> None:
+    assert verdict("") is Verdict.PROVED
+
+
+@pytest.mark.parametrize("bug", ["batch"])
+def test_other_turns_do_not(bug: str) -> None:
+    assert verdict(bug) is not Verdict.PROVED
