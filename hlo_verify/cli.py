@@ -290,7 +290,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         from hlo_verify import api
 
         verify = api.verify
-    return verify(
+    report = verify(
         job.logical,
         job.partitioned,
         devices=arguments.devices,
@@ -303,6 +303,11 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
         **_limits(arguments),
     )
+    if not isinstance(job.partitioned, Path) or report.verdict != "UNKNOWN":
+        return report
+    from hlo_verify.linter.hints import with_hints
+
+    return with_hints(report, job.partitioned)
 
 
 def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:

@@ -231,6 +231,8 @@ class Report:
     """What the user says of the values of arguments (`tokens in [0, 32000)`): the question is about no others."""
     suggestion: Suggestion | None = None
     """Where a refutation needs integers that lie outside of what they index: what holds without these."""
+    hints: tuple[Diagnostic, ...] = ()
+    """Where nothing was decided, defects of the partitioned module that it shows by itself."""
 
     @property
     def verdict(self) -> Verdict:

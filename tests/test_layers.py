@@ -32,7 +32,7 @@ hlo                  diagnostics
 schedules            diagnostics
 workers
 program              registered_calls diagnostics jaxlib_api
-linter               diagnostics render hlo schedules program
+linter               diagnostics report render hlo schedules program
 evaluate             diagnostics program
 index                memory limits
 terms                memory limits index program

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.render import Failure, Outcome, overall
 from hlo_verify.report import ChainReport, Report
 
@@ -24,8 +25,13 @@ def report_object(report: Report) -> dict[str, Any]:
         **asdict(report),
         "headline": report.headline,
         "unsupported": [str(diagnostic) for diagnostic in report.unsupported],
-        "diagnostics": [{**asdict(diagnostic), "notes": dict(diagnostic.notes)} for diagnostic in report.diagnostics],
+        "diagnostics": list(map(_diagnostic, report.diagnostics)),
+        "hints": list(map(_diagnostic, report.hints)),
     }
+
+
+def _diagnostic(said: Diagnostic) -> dict[str, Any]:
+    return {**asdict(said), "notes": dict(said.notes)}
 
 
 def _several(outcomes: Sequence[Outcome]) -> dict[str, Any]:

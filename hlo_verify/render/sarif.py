@@ -71,7 +71,7 @@ def document(entries: Sequence[Entry], problems: Sequence[Entry] = ()) -> str:
 
 
 def _of_report(report: Report | None) -> tuple[Diagnostic, ...]:
-    return () if report is None else report.diagnostics
+    return () if report is None else (*report.diagnostics, *report.hints)
 
 
 def _rule(code: Code) -> dict[str, Any]:

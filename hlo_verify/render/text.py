@@ -86,6 +86,9 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
+    if report.hints:
+        yield "Wrong with the partitioned module by itself (`hlo-verify lint`):"
+        yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.hints)
     if report.compared:
         yield f"Compared: {report.compared}"
     if report.left_open:

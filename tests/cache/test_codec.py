@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from hlo_verify.cache.codec import decoded, encoded
-from hlo_verify.diagnostics import Diagnostic, Input, Mismatch, Severity, Solver
+from hlo_verify.diagnostics import Diagnostic, Input, Mismatch, Placement, Severity, Solver
 from hlo_verify.report import (
     Finding,
     LawUse,
@@ -53,6 +53,7 @@ FULL = Report(
     (LawUse("digits", "a = a", 3),),
     ("t in [0, 3)",),
     Suggestion(("t in [0, 3)",), ("loss",), ("loss",), False),
+    (Diagnostic(Placement.MISSING_REDUCTION, Severity.ERROR, "a sum", "a", "b"),),
 )
 
 
