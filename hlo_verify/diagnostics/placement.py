@@ -72,7 +72,8 @@ class Placement(Code):
 
         All devices of a group hold the same sum already, and another all-reduce adds up those equal values: it comes
         out as many times too large as the group has devices. It is a warning where a factor may make up for it, as in
-        a mean.
+        a mean, or does not matter, as in a comparison; and where the compiler made the all-reduce: of the sum of a
+        broadcast that is spread over devices, nothing else may be left in the module.
 
         What to do: leave one of the two out. With `jax.grad` inside of `shard_map`, the gradients of replicated
         arguments are summed already.

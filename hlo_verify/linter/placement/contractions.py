@@ -37,6 +37,11 @@ def summed(
     return together(kept, tuple(made))
 
 
+def _is_open(dimension: Dimension) -> bool:
+    """Whether a dimension that is summed may be spread in a way that is not known, as that of a broadcast may."""
+    return dimension is None or dimension == FREE
+
+
 def _contracted(one: Dimension, other: Dimension) -> Dimension:
     """How the dimension of two operands is spread over which is summed; nothing where they disagree."""
     if NOTHING in (one, other):
@@ -66,7 +71,7 @@ def _bilinear(
         tuple(dimensions),
         partials=summed(instruction, over, place, multiplied(one, other, place)),
         lost=one.lost | other.lost,
-        hidden=one.hidden or other.hidden or None in over,
+        hidden=one.hidden or other.hidden or any(map(_is_open, over)),
     )
 
 
@@ -125,7 +130,8 @@ def _spatial(
 
 
 def reduction(instruction: Instruction, given: Sequence[Value], devices: Devices, place: Place, adds: bool) -> Value:
-    """One operand of a reduction, over some of its dimensions: `given` is it, and what the reduction starts from."""
+    """One operand of a reduction, over some of its dimensions: `given` is it, and what the reduction starts from. Of a
+    broadcast that is spread, each device sums its own part: equal ones, that have to be added up."""
     value = given[0]
     over = numbers(instruction, "dimensions")
     kept = [d for k, d in enumerate(value.dimensions) if k not in over]
@@ -140,7 +146,7 @@ def reduction(instruction: Instruction, given: Sequence[Value], devices: Devices
         devices.finer(*(one.alike for one in given)),
         tuple(kept),
         partials=addends,
-        sums=value.sums if adds else frozenset(),
+        sums=value.sums if adds and FREE not in (value.dimensions[k] for k in over) else frozenset(),
         lost=value.lost,
-        hidden=adds and (value.hidden or None in (value.dimensions[k] for k in over)),
+        hidden=adds and (value.hidden or any(_is_open(value.dimensions[k]) for k in over)),
     )

@@ -272,7 +272,7 @@ def sums(opcode: str, given: Sequence[Value]) -> frozenset[Reduced]:
     found: frozenset[Reduced] = frozenset().union(*(value.sums for value in given))
     if not found:
         return found
-    if opcodes.adds(opcode) or opcode in opcodes.CHANGES_NO_VALUE or opcode == "select":
+    if opcodes.adds(opcode) or opcode in opcodes.CHANGES_NO_VALUE or opcode in ("select", "abs"):
         return found
     if opcode in ("maximum", "minimum") and any(value.number and not any(value.number) for value in given):
         return found  # of a multiple of a positive number, `max(x, 0)` is that multiple

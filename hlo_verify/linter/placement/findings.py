@@ -22,7 +22,7 @@ from hlo_verify.linter.placement.communication import groups, reduces, undone
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.elementwise import Place
 from hlo_verify.linter.placement.parameters import arguments, held
-from hlo_verify.linter.placement.values import Partial, Reduced, Stage, Tree, Value
+from hlo_verify.linter.placement.values import FREE, Partial, Reduced, Stage, Tree, Value
 from hlo_verify.linter.placement.walk import Walk
 
 MANUAL = "shard_map"
@@ -40,7 +40,7 @@ def check(module: HloModule, shardings: Shardings | None = None) -> Iterator[Fin
     look.reducer = walk.reducer
     given = arguments(module, None if shardings is None else shardings.arguments, devices)
     results = list(_leaves(walk.run(module.entry, given)))
-    errors = [*look.wrong, *look.doubled()]
+    errors = [*look.misplaced(), *look.doubled()]
     if shardings is not None and len(shardings.results) == len(results):
         errors += _of_results(look, results, shardings.results)
     yield from dict.fromkeys(errors)
@@ -73,22 +73,28 @@ def _leaves(tree: Tree) -> Iterator[Value]:
 
 @dataclass
 class _Look:
-    """What is seen on the way: `named` are the instructions that findings name, `repeated` the sums that are added up
-    again, by the two reductions, with all factors that they get."""
+    """What is seen on the way: `named` are the instructions that findings name; `wrong` what is said of addends, by
+    origin and label, and `completed` those that are added up later; `repeated` the sums that are added up again, by the
+    two reductions, with all factors that they get; of those in `scaled` another value may make up for the factor; and
+    `compiled` are reductions that the compiler made."""
 
     meetings: Meetings
     devices: Devices
-    wrong: list[Finding] = field(default_factory=list)
+    wrong: dict[tuple[str, int], list[Finding]] = field(default_factory=dict)
+    completed: set[tuple[str, int]] = field(default_factory=set)
     suspicious: list[Finding] = field(default_factory=list)
     named: dict[str, Instruction] = field(default_factory=dict)
     repeated: dict[tuple[str, str], set[Reduced]] = field(default_factory=dict)
-    divided: set[tuple[str, str]] = field(default_factory=set)
+    scaled: set[tuple[str, str]] = field(default_factory=set)
+    compiled: set[str] = field(default_factory=set)
     reducer: Callable[[Instruction], str] = lambda _: ""
 
     def see(self, instruction: Instruction, given: Sequence[Tree], found: Tree, place: Place) -> None:
         if instruction.name == place.name:
             self.named[place.name] = instruction
         if reduces(instruction):
+            if instruction.op_name and MANUAL not in instruction.op_name:
+                self.compiled.add(place.name)
             for value in given:
                 if isinstance(value, Value):
                     self._reduction(instruction, value, place)
@@ -96,10 +102,23 @@ class _Look:
             for one in value.sums:
                 if one.again:
                     self.repeated.setdefault((one.by, one.again), set()).add(one)
-        if instruction.opcode in ("divide", "multiply") and len(given) == 2:
-            again = [{(s.by, s.again) for v in _leaves(one) for s in v.sums if s.again} for one in given]
-            if all(again):  # what is too large by one factor, over what is too large by it
-                self.divided |= again[0] | again[1]
+        self.scaled |= self._scaled(instruction, given)
+
+    def _scaled(self, instruction: Instruction, given: Sequence[Tree]) -> set[tuple[str, str]]:
+        """The repeated sums whose factor an instruction may make up for, or not ask for: a comparison or the place of
+        the largest says the same of a multiple, a quotient may have the factor on both sides."""
+        again = [{(s.by, s.again) for v in _leaves(one) for s in v.sums if s.again} for one in given]
+        if not any(again):
+            return set()
+        opcode = instruction.opcode
+        if opcode == "multiply":
+            pairs = zip(again, reversed(again), reversed(given), strict=True)
+            return set().union(*(one for one, other, by in pairs if other or _is_any_factor(by)))
+        divisor = given[-1]
+        if opcode == "divide" and isinstance(divisor, Value) and divisor.number is not None:
+            return set()
+        is_extreme = opcode == "reduce" and self.reducer(instruction) != "add"
+        return set().union(*again) if is_extreme or opcode in _MAY_SCALE else set()
 
     def _reduction(self, instruction: Instruction, value: Value, place: Place) -> None:
         among = groups(instruction, self.devices, self.meetings)
@@ -107,6 +126,7 @@ class _Look:
             return
         adds = self.reducer(instruction) == "add"
         for one in undone(value, among, self.devices):
+            self.completed.add((one.origin, one.label))
             if MANUAL not in one.called:
                 continue
             if one.stage is not Stage.LINEAR:
@@ -119,7 +139,17 @@ class _Look:
             return
         for one in value.partials:
             if one.stage is Stage.LINEAR and not one.doubted and one.called == called and one.origin != place.name:
-                self.wrong.append(self._wrong(replace(one, wrong=place.name)))
+                said = self._wrong(replace(one, wrong=place.name))
+                self.wrong.setdefault((one.origin, one.label), []).append(said)
+
+    def misplaced(self) -> Iterator[Finding]:
+        """Addends that are added up over other devices. One that is added up over its own later may be a sum in two
+        steps, the other one over a dimension of a broadcast, of which a device has one element: that is not seen."""
+        for key, found in self.wrong.items():
+            if key not in self.completed:
+                yield from found
+            else:
+                self.suspicious += [replace(one, severity=Severity.WARNING) for one in found]
 
     def at(self, name: str, code: Code, message: str, *related: str) -> Finding:
         """A finding at the instruction of a name."""
@@ -189,27 +219,51 @@ class _Look:
         """Sums that are added up again."""
         for (by, again), found in self.repeated.items():
             times = min(one.times for one in found)
-            made_up = (by, again) in self.divided or any(_makes_up(one.factor) for one in found)
+            made_up = (by, again) in self.scaled or any(_makes_up(one.factor, times) for one in found)
             message = (
                 f"{again} adds up what {by} has made equal on its {times} devices: it comes out {times} times too large"
             )
             if made_up:
                 message += ", unless a factor makes up for it"
+            elif again in self.compiled:
+                message += ", unless it is summed over a broadcast that is spread over them"
             finding = self.at(again, Placement.DOUBLE_REDUCTION, message, by)
-            yield replace(finding, severity=Severity.WARNING if made_up else Severity.ERROR)
+            is_sure = not made_up and again not in self.compiled
+            yield replace(finding, severity=Severity.ERROR if is_sure else Severity.WARNING)
 
 
-def _makes_up(factor: Fraction) -> bool:
-    """Whether a factor may be there to take a mean: one over a number of devices, maybe times another. Short decimal
-    fractions, as people write them (0.001), are taken for what they are."""
-    if factor == 1 or factor >= 1 or factor == 0:
+_MAY_SCALE = frozenset(
+    "and cbrt clamp compare divide log minimum or power remainder rsqrt shift-left shift-right-arithmetic "
+    "shift-right-logical sign sort sqrt xor".split()
+)
+"""Operations behind which a factor of a repeated sum is not known, and may not matter."""
+
+
+def _is_any_factor(tree: Tree) -> bool:
+    """Whether a value is one number in all its elements, which the text does not say."""
+    return isinstance(tree, Value) and tree.number is None and all(one == FREE for one in tree.dimensions)
+
+
+def _makes_up(factor: Fraction, times: int) -> bool:
+    """Whether a factor may be there to take a mean over so many devices, maybe times another. Short decimal fractions,
+    as people write them (0.001), are taken for what they are, unless they are rounder with the devices in them: 0.0125
+    over 8 is 0.1, 12.5 is 100."""
+    if factor in (0, 1):
         return False
-    if factor.denominator & (factor.denominator - 1) == 0:
+    if abs(factor) < 1 and factor.denominator & (factor.denominator - 1) == 0:
         return True
+    before, after = _digits(factor), _digits(factor * times)
+    return before is None or (after is not None and after < before)
+
+
+def _digits(factor: Fraction) -> int | None:
+    """The digits of a short decimal fraction as a number, without zeros at either end; none for another one."""
     digits = abs(factor)
     while digits < 100:
         digits *= 10
-    return digits.denominator != 1
+    if digits.denominator != 1:
+        return None
+    return int(str(digits.numerator).rstrip("0"))
 
 
 def _of_results(look: _Look, results: Sequence[Value], texts: Sequence[str]) -> Iterator[Finding]:

@@ -123,7 +123,15 @@ def test_a_sum_that_is_added_up_again(between: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "severity"), [("0.5", "warning"), ("0.125", "warning"), ("0.001", "error"), ("3", "error")]
+    ("factor", "severity"),
+    [
+        ("0.5", "warning"),
+        ("0.125", "warning"),
+        ("0.05", "warning"),  # 0.1 over two devices
+        ("12.5", "warning"),
+        ("0.001", "error"),
+        ("3", "error"),
+    ],
 )
 def test_a_factor_that_may_take_the_mean(factor: str, severity: str) -> None:
     lines = product() + reduced("r", "d", ROWS) + reduced("q", "r", ROWS) + f"c = f32[] constant({factor})\n"
@@ -134,6 +142,58 @@ def test_a_factor_that_may_take_the_mean(factor: str, severity: str) -> None:
 def test_a_quotient_of_two_sums_that_are_too_large_is_a_warning() -> None:
     lines = product() + reduced("r", "d", ROWS) + reduced("q", "r", ROWS) + reduced("p", "r", ROWS)
     assert {one.severity.value for one in found(lines + "ROOT m = f32[4,4] divide(q, p)\n")} == {"warning"}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "y = f32[4,4] broadcast(z), dimensions={}\nROOT m = pred[4,4] compare(q, y), direction=GT\n",
+        "y = f32[4,4] broadcast(z), dimensions={}\nROOT m = f32[4,4] divide(y, q)\n",
+        "ROOT m = f32[4,4] divide(q, r)\n",
+        "t = f32[] log(n)\ny = f32[4,4] broadcast(t), dimensions={}\nROOT m = f32[4,4] multiply(y, q)\n",
+        "a = f32[4,4] abs(q)\nROOT m = f32[4,4] log(a)\n",
+        "ROOT m = f32[4] reduce(q, z), dimensions={0}, to_apply=max\n",
+    ],
+)
+def test_what_does_not_ask_for_the_factor_of_a_sum_is_a_warning(after: str) -> None:
+    lines = product() + reduced("r", "d", ROWS) + reduced("q", "r", ROWS) + "z = f32[] constant(1)\n"
+    lines += "n = f32[] reduce(r, z), dimensions={0,1}, to_apply=max\n" * ("log(n)" in after) + after
+    result = "" if "f32[4] reduce" in after else BY_ROW
+    assert names(found(lines, result=result)) == [("double_reduction", "warning", "q")]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_sum_of_a_spread_broadcast_is_right(columns: int) -> None:
+    """Each device has its columns of a broadcast of row sums: equal ones, that have to be added up."""
+    lines = product() + reduced("r", "d", ROWS)
+    lines += f"b = f32[4,4,{columns}] broadcast(r), dimensions={{0,1}}\nz = f32[] constant(0)\n"
+    lines += "s = f32[4,4] reduce(b, z), dimensions={2}, to_apply=add\n"
+    assert not found(lines + "ROOT " + reduced("q", "s", ROWS))
+
+
+def test_a_sum_that_the_compiler_adds_up_again_is_a_warning() -> None:
+    """Of a broadcast of which each device has one column, nothing is left in the module but its sum."""
+    again = reduced("q", "r", ROWS, called="jit(f)/reduce_sum")
+    lines = product(called=COMPILED) + reduced("r", "d", ROWS, called=COMPILED) + "ROOT " + again
+    assert names(found(lines)) == [("double_reduction", "warning", "q")]
+
+
+def test_a_sum_of_a_spread_broadcast_in_two_steps_is_right() -> None:
+    summed = 'metadata={op_name="jit(f)/reduce_sum"}'
+    lines = "z = f32[] constant(0)\nb = f32[2,1,3] broadcast(x), dimensions={0,1}\n"
+    lines += f"s = f32[] reduce(b, z), dimensions={{0,1,2}}, to_apply=add, {summed}\n"
+    lines += reduced("r", "s", ROWS, "f32[]", called="jit(f)/reduce_sum")
+    lines += "ROOT " + reduced("q", "r", COLUMNS, "f32[]", called="jit(f)/reduce_sum")
+    text = f"{HEADER}ENTRY e {{\n  x = f32[2,1] parameter(0)\n{lines}}}\n"
+    shardings = json.dumps({"in": [BY_ROW], "out": ["{replicated}"]})
+    assert not [one for one in lint(text, shardings=shardings).findings if one.code.startswith("HV5")]
+
+
+def test_an_addend_that_is_added_up_over_its_own_devices_later_is_a_warning() -> None:
+    lines = product(called=COMPILED) + reduced("r", "d", COLUMNS, called=COMPILED)
+    found_ = found(lines + "ROOT " + reduced("q", "r", ROWS, called=COMPILED))
+    assert ("wrong_axis_reduction", "warning", "r") in names(found_)
+    assert all(one.severity.value == "warning" for one in found_)
 
 
 def test_counting_devices_is_right() -> None:
