@@ -87,10 +87,19 @@ def chosen_integer(condition: Poly, a: Index, b: Index) -> Index | None:
     guard = condition.atom
     if not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
         return None
-    below, above = (a, b) if guard.lo is None else (b, a)
-    last = guard.hi if guard.lo is None else guard.lo - 1
+    form, lo, hi = guard.form, guard.lo, guard.hi
+    found = _chosen(form, lo, hi, a, b)
+    if found is not None:
+        return found
+    return _chosen(expr.scale(form, -1), None if hi is None else -hi, None if lo is None else -lo, a, b)
+
+
+def _chosen(form: Index, lo: int | None, hi: int | None, a: Index, b: Index) -> Index | None:
+    """The same, of a condition that a form is at least `lo`, or at most `hi`."""
+    below, above = (a, b) if lo is None else (b, a)
+    last = hi if lo is None else lo - 1
     whole, n = (above, below) if not below.items else (below, above)
-    bounds = _clamped(whole, guard.form)
+    bounds = _clamped(whole, form)
     if n.items or last is None or bounds is None:
         return None
     low, high = (min(max(e, bounds[0]), bounds[1]) for e in (last, last + 1))

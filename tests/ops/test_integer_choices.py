@@ -51,3 +51,34 @@ def test_a_choice_between_an_integer_and_its_bound(name: str, dtype: str) -> Non
 @pytest.mark.parametrize("name", WRONG)
 def test_other_choices(name: str) -> None:
     assert verdict(*WRONG[name], "int32") is not Verdict.PROVED
+
+
+DISTANCES: dict[str, Callable[..., Any]] = {
+    "to what is before": lambda i, j: jnp.where(i >= j, i - j, 0),
+    "to what is behind": lambda i, j: jnp.where(j >= i, j - i, 0),
+    "to what is before, from one on": lambda i, j: jnp.where(i > j, i - j, 0),
+    "no less than three behind": lambda i, j: jnp.where(i - j < -3, -3, i - j),
+}
+"""Differences of two indices, of which a condition may hold the opposite."""
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_a_bound_of_a_difference_whichever_way_it_is_asked(name: str) -> None:
+    distance = DISTANCES[name]
+
+    def whole(x: Any) -> Any:
+        return x + distance(*jnp.indices((8, 8), dtype="int32"))
+
+    def part(x: Any, shift: int = 0) -> Any:
+        i, j = jnp.indices((2, 8), dtype="int32")
+        return x + distance(i + 2 * jax.lax.axis_index("x") + shift, j)
+
+    placed = Placed(MESH, P("x"), P("x"), [jax.ShapeDtypeStruct((8, 8), "int32")])
+    assert hlo_verify.verify(*placed.pair(whole, part), refute=False).verdict is Verdict.PROVED
+    wrong = placed.pair(whole, lambda x: part(x, 1))
+    assert hlo_verify.verify(*wrong, refute=False).verdict is not Verdict.PROVED
+
+
+def test_an_opposite_that_wraps_is_no_bound() -> None:
+    """Of -128, in 8 bits, the opposite is -128, which is no more than 3."""
+    assert verdict(lambda x: jnp.maximum(x, -3), lambda x: jnp.where(-x <= 3, x, -3), "int8") is not Verdict.PROVED

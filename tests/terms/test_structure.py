@@ -89,7 +89,9 @@ WITHOUT = {
     "sign of an extremum": Without(" and not atom.args[0].doubt", "", "truths.sign_of"),
     "product of truth values": Without("truths.is_truth(p)", "True"),
     "as many as there are": Without("not all(factor.boolean for factor, _ in mono)", "False", "truths._counted"),
-    "choice between an integer and a bound": Without("if not low <= n.const <= high:", "if False:"),
+    "choice between an integer and a bound": Without(
+        "if not low <= n.const <= high:", "if False:", "comparing._chosen"
+    ),
     "implied condition": Without("if above and (", "if above or ("),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
     "idle clamp": Without("inner if fits else", "inner if True else", "idle.unlimited"),
