@@ -40,6 +40,8 @@ TELLS_THE_TIME = {
     "conversion.py": "the user's time limit, in a child process",
     "z3_formulas.py": "a child process of the second check",
     "progress.py": "a progress bar",
+    "executed.py": "what is left of the user's time limit",
+    "store.py": "when somebody last asked for a verdict that is kept",
 }
 
 

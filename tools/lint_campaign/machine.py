@@ -144,11 +144,15 @@ class Machine:
             if given is None or given == number or given not in self.marks:
                 continue
             passed[number] = given
-        self._look(passed.values(), name)
+        self._look([given for given in passed.values() if not self._is_table(given)], name)
         for number, given in passed.items():
             if self._bytes(number) != self._bytes(given):
                 self.faults.append(Fault(self.placed[number], name))
             self.marks[number] = self.marks[given]
+
+    def _is_table(self, number: int) -> bool:
+        """Whether a value says where the parts of a tuple are: who reads `%x#1` knows that without it."""
+        return any((name, (*path, 0)) in self.held for name, path in self.lifetimes[number].positions)
 
     def _bytes(self, number: int) -> tuple[int, int, int]:
         value = self.placed[number]
