@@ -37,7 +37,7 @@ def test_a_verdict_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         {"effort": "low"},
         {"x": X[:1]},
     ],
-    ids=str,
+    ids=["factor", "constant", "reference", "precondition", "effort", "argument"],
 )
 def test_another_question_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Any) -> None:
     def ask(f: Any = None, x: Any = X, **options: Any) -> Verdict:
