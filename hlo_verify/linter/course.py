@@ -10,6 +10,9 @@ from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Computation, Instruction
 from hlo_verify.linter.rendezvous import Communicator
 
+JOINS = frozenset("add multiply maximum minimum and or xor".split())
+"""Operations by which reductions join."""
+
 Step = Hashable
 """A collective that both come to, as `("meet", what, communicator)`; a loop, with its steps; or a conditional, with
 those of its branches."""
@@ -98,8 +101,16 @@ class Courses:
 
 
 def what(collective: Instruction) -> str:
-    """What has to be the same on all devices of a communicator."""
-    return f"{kind(collective)} of {', '.join(map(str, collective.given_shapes))}"
+    """What has to be the same on all devices of a communicator: the operation, by what it joins, and shapes."""
+    return f"{kind(collective)}{_joined_by(collective)} of {', '.join(map(str, collective.given_shapes))}"
+
+
+def _joined_by(collective: Instruction) -> str:
+    """By what a reduction joins: ` (add)`. What it converts before and behind is of no account."""
+    computations = collective.computation.module.computations
+    reducers = (computations[name] for name in collective.called if name in computations)
+    found = sorted({one.opcode for reducer in reducers for one in reducer.instructions} & JOINS)
+    return f" ({', '.join(found)})" if found else ""
 
 
 def entered(instruction: Instruction) -> tuple[Computation, ...]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Code, Ranks
-from hlo_verify.hlo.groups import COLLECTIVES, PERMUTES, Groups, groups_of, kind, pairs_of
+from hlo_verify.hlo.groups import COLLECTIVES, PERMUTES, Groups, groups_of, pairs_of
 from hlo_verify.hlo.module import HloModule, Instruction
+from hlo_verify.linter.course import what
 from hlo_verify.linter.finding import Finding, at
 from hlo_verify.linter.sends import Program
 
@@ -54,11 +55,7 @@ def _collectives(module: HloModule) -> Iterator[Call]:
     """The collectives of a program in the order in which a device comes to them, a loop's once."""
     for one in module.in_turn():
         if one.opcode in COLLECTIVES:
-            yield Call(one, f"{kind(one)} of {_given(one)}", one.channel)
-
-
-def _given(instruction: Instruction) -> str:
-    return ", ".join(map(str, instruction.given_shapes))
+            yield Call(one, what(one), one.channel)
 
 
 def _communicators(instruction: Instruction, devices: Sequence[int]) -> Groups:

@@ -373,3 +373,24 @@ def test_a_computation_that_enters_itself_is_left_alone() -> None:
 def test_a_part_that_there_is_not() -> None:
     """A broken module: nothing is known of the predicate, and nothing is said."""
     assert found(conditional("t = () tuple()\n  p = pred[] get-tuple-element(t), index=3", branch("here", ALL))) == []
+
+
+@pytest.mark.parametrize(("first", "second", "differ"), [("add", "top", True), ("add", "wide", False)])
+def test_reductions_by_other_operations_are_others(first: str, second: str, differ: bool) -> None:
+    """One branch adds up and then takes the greatest, the other begins with that. What converts and adds up adds up."""
+    reducers = "top {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] maximum(a, b)\n}\n"
+    reducers += (
+        "wide {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f64[] convert(a)\n  d = f64[] convert(b)\n"
+    )
+    reducers += "  e = f64[] add(c, d)\n  ROOT s = f32[] convert(e)\n}\n"
+
+    def branch_by(name: str, *by: str) -> str:
+        lines = branch(name, ALL, ALL).splitlines()
+        return "\n".join([lines[0], lines[1], *map(_joined_by, lines[2:4], by), *lines[4:]]) + "\n"
+
+    def _joined_by(line: str, reducer: str) -> str:
+        return line.replace("to_apply=add", f"to_apply={reducer}")
+
+    branches = reducers + branch_by("here", first, second) + branch_by("there", second, first)
+    said = found(conditional(COLUMN, branches, "here, there"))
+    assert said == ([("error", ORDER)] if differ else [])

@@ -20,9 +20,10 @@ def program(events: Sequence[str], dtype: str = "f32") -> str:
     for number, event in enumerate(events):
         what, channel, *ends = event.replace("done ", "done-").split()
         name = f"{what.replace('done-', 'done_')}{channel}"
-        if what == "all-reduce":
+        if what in ("all-reduce", "all-top"):
+            by = "add" if what == "all-reduce" else "top"
             groups = "replica_groups={{0,1}}, use_global_device_ids=true"
-            lines.append(f"  r{number} = f32[4] all-reduce(p), channel_id={channel}, to_apply=add, {groups}")
+            lines.append(f"  r{number} = f32[4] all-reduce(p), channel_id={channel}, to_apply={by}, {groups}")
         elif what == "send":
             lines.append(f"  {name} = ({dtype}[4], u32[], token[]) send(x, t), channel_id={channel}, {_pairs(ends[0])}")
         elif what == "recv":
@@ -32,6 +33,7 @@ def program(events: Sequence[str], dtype: str = "f32") -> str:
             shape = "token[]" if end == "send" else f"({dtype}[4], token[])"
             lines.append(f"  {name} = {shape} {end}-done({end}{channel}), channel_id={channel}")
     add = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    add += add.replace("add", "top").replace("top(", "maximum(")
     body = "\n".join([*lines, "  ROOT z = f32[4] negate(p)"])
     return f"HloModule m, is_scheduled=true, num_partitions=2\n{add}ENTRY e {{\n{body}\n}}\n"
 
@@ -117,6 +119,7 @@ def test_shapes_and_pairs(tmp_path: Path) -> None:
         (["all-reduce 1", "all-reduce 2"], ["all-reduce 1", "all-reduce 2"], None),
         (["all-reduce 1", "all-reduce 2"], ["all-reduce 7", "all-reduce 8"], None),  # numbered apart
         (["all-reduce 1", "all-reduce 2"], ["all-reduce 2", "all-reduce 1"], "collective_order"),
+        (["all-reduce 1", "all-top 1"], ["all-top 1", "all-reduce 1"], "collective_order"),
         (["all-reduce 1", "all-reduce 2"], ["all-reduce 2"], "collective_missing_on_rank"),
         ([], ["all-reduce 2"], "collective_missing_on_rank"),
     ],
