@@ -25,6 +25,9 @@ from hlo_verify.linter.placement.parameters import arguments, held
 from hlo_verify.linter.placement.values import FREE, Partial, Reduced, Stage, Tree, Value
 from hlo_verify.linter.placement.walk import Walk
 
+PRODUCTS = ("dot_general", "conv_general_dilated")
+"""In names of the source program: sums of products, which are partitioned into one reduction each."""
+
 MANUAL = "shard_map"
 """In names of the source program: code that each device runs for itself."""
 
@@ -215,6 +218,16 @@ class _Look:
         table = self.devices.table(label)
         return table[pair[0]] != table[pair[1]]
 
+    def _are_of_one_product(self, by: str, again: str) -> bool:
+        """Whether a reduction has nothing but what another one gives, and both are of one product at one line of the
+        source: it is added up once. Of a sum there, as people sum up a broadcast, the second may be another one."""
+        first, second = self.named.get(by), self.named.get(again)
+        if first is None or second is None or not first.location:
+            return False
+        called, line = first.op_name.rpartition("/")[2], first.location
+        same = (second.op_name, second.location) == (first.op_name, line)
+        return same and called in PRODUCTS and [one.name for one in second.operands] == [first.name]
+
     def doubled(self) -> Iterator[Finding]:
         """Sums that are added up again."""
         for (by, again), found in self.repeated.items():
@@ -225,10 +238,10 @@ class _Look:
             )
             if made_up:
                 message += ", unless a factor makes up for it"
-            elif again in self.compiled:
+            elif again in self.compiled and not self._are_of_one_product(by, again):
                 message += ", unless it is summed over a broadcast that is spread over them"
             finding = self.at(again, Placement.DOUBLE_REDUCTION, message, by)
-            is_sure = not made_up and again not in self.compiled
+            is_sure = not made_up and (again not in self.compiled or self._are_of_one_product(by, again))
             yield replace(finding, severity=Severity.ERROR if is_sure else Severity.WARNING)
 
 

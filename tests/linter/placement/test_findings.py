@@ -178,6 +178,21 @@ def test_a_sum_that_the_compiler_adds_up_again_is_a_warning() -> None:
     assert names(found(lines)) == [("double_reduction", "warning", "q")]
 
 
+@pytest.mark.parametrize(
+    ("called", "line", "severity"),
+    [("dot_general", 7, "error"), ("dot_general", 8, "warning"), ("reduce_sum", 7, "warning")],
+)
+def test_a_product_that_the_compiler_adds_up_twice(called: str, line: int, severity: str) -> None:
+    """A product has one reduction. Another one may be next to it, and a sum may be of a broadcast."""
+
+    def at_line(said: str, number: int) -> str:
+        return said.replace('"}', f'" source_file="train.py" source_line={number}}}')
+
+    first = at_line(reduced("r", "d", ROWS, called=f"jit(f)/{called}"), 7)
+    again = at_line(reduced("q", "r", ROWS, called=f"jit(f)/{called}"), line)
+    assert names(found(product(called=COMPILED) + first + "ROOT " + again)) == [("double_reduction", severity, "q")]
+
+
 def test_a_sum_of_a_spread_broadcast_in_two_steps_is_right() -> None:
     summed = 'metadata={op_name="jit(f)/reduce_sum"}'
     lines = "z = f32[] constant(0)\nb = f32[2,1,3] broadcast(x), dimensions={0,1}\n"
