@@ -221,6 +221,7 @@ def test_the_collector_is_left_as_somebody_set_it(own: int) -> None:
 
 PROCESS = {
     "hlo_verify.memory": {"_kept", "_of_no_session"},
+    "hlo_verify.cache.keys": {"this_tool"},
     "hlo_verify.collector": {"_inside", "_before", "_lock"},
     "hlo_verify.evaluate.balls": {"_one_thread"},
     "hlo_verify.registered_calls": {"DEFAULT"},

@@ -11,7 +11,6 @@ Where p has conditions on places, n is the number of places where they hold, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, prod
 
@@ -22,7 +21,21 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build, of_index, scale
 from hlo_verify.terms.functions import IS_ZERO, POSITIVE, Function
 from hlo_verify.terms.products import add, multiply, subtract
-from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Ix, Monomial, Number, Poly, Read, make_poly, number, value_of
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    make_poly,
+    number,
+    value_of,
+)
 from hlo_verify.terms.used import used
 
 Arguments = tuple[Poly, ...]
@@ -58,8 +71,13 @@ def sign_of(p: Poly) -> Poly | None:
     return None
 
 
-def _counted(atom: object) -> tuple[tuple[Var, ...], Poly] | None:
-    """What a sum counts: variables, and conditions on them."""
+@once_a_session
+def _counted(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
+    """What a sum counts: variables, which are always the same for a sum, and conditions on them."""
+    return _counts(atom)
+
+
+def _counts(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
     from hlo_verify.terms.definitions import unfold  # which is built on guards
 
     if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
@@ -71,20 +89,33 @@ def _counted(atom: object) -> tuple[tuple[Var, ...], Poly] | None:
     return bound, body
 
 
-def _is_at_least(counted: tuple[Sequence[Var], Poly], least: Poly) -> Poly | None:
+@once_a_session
+def _count_of_all(bound: tuple[Var, ...], p: Poly) -> Poly:
+    """For how many values of variables the conditions on places hold that a product has."""
+    from hlo_verify.terms.sums import reduce_sum  # which asks for truth values
+
+    return reduce_sum(bound, _where(p))
+
+
+def _where(p: Poly) -> Poly:
+    """The conditions on places of a product."""
+    return make_poly(((tuple(item for item in p.items[0][0] if isinstance(item[0], Guard)), 1),))
+
+
+def _is_at_least(counted: tuple[tuple[Var, ...], Poly], least: Poly) -> Poly | None:
     """`[sum v. p >= least]` as 1, 0, or as whether any or all of those counted hold; None if it is none of these."""
     from hlo_verify.terms.extrema import reduce_extremum  # which asks for truth values
-    from hlo_verify.terms.sums import reduce_sum
 
     bound, p = counted
     wanted = least.constant
     if wanted is not None and wanted <= 1:
         return ONE if wanted <= 0 else reduce_extremum("max", bound, p)
-    where = make_poly(((tuple(item for item in p.items[0][0] if isinstance(item[0], Guard)), 1),))
-    more = subtract(least, reduce_sum(bound, where)).constant
+    more = subtract(least, _count_of_all(bound, p)).constant
     if more is None or more < 0:
         return None
-    return ZERO if more > 0 else reduce_extremum("min", bound, add(ONE, scale(where, -1), p))
+    if more > 0:
+        return ZERO
+    return reduce_extremum("min", bound, add(ONE, scale(_where(p), -1), p))
 
 
 def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
@@ -128,7 +159,7 @@ def _range(mono: Monomial) -> tuple[int, int] | None:
     return None if counted is None else (0, prod(v.size for v in counted[0]))
 
 
-def _between(counted: tuple[Sequence[Var], Poly], least: Bound, most: Bound, beside: Poly) -> Poly | None:
+def _between(counted: tuple[tuple[Var, ...], Poly], least: Bound, most: Bound, beside: Poly) -> Poly | None:
     """`[beside + least <= count <= beside + most]`."""
     low = ONE if least is None else _is_at_least(counted, add(beside, number(least)))
     high = ZERO if most is None else _is_at_least(counted, add(beside, number(most + 1)))

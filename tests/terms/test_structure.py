@@ -88,7 +88,7 @@ WITHOUT = {
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
     "sign of an extremum": Without(" and not atom.args[0].doubt", "", "truths.sign_of"),
     "product of truth values": Without("truths.is_truth(p)", "True"),
-    "as many as there are": Without("not all(factor.boolean for factor, _ in mono)", "False", "truths._counted"),
+    "as many as there are": Without("not all(factor.boolean for factor, _ in mono)", "False", "truths._counts"),
     "choice between an integer and a bound": Without(
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
     ),
