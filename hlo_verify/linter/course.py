@@ -10,9 +10,6 @@ from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Computation, Instruction
 from hlo_verify.linter.rendezvous import Communicator
 
-JOINS = frozenset("add multiply maximum minimum and or xor".split())
-"""Operations by which reductions join."""
-
 Step = Hashable
 """A collective that both come to, as `("meet", what, communicator)`; a loop, with its steps; or a conditional, with
 those of its branches."""
@@ -109,7 +106,8 @@ def _joined_by(collective: Instruction) -> str:
     """By what a reduction joins: ` (add)`. What it converts before and behind is of no account."""
     computations = collective.computation.module.computations
     reducers = (computations[name] for name in collective.called if name in computations)
-    found = sorted({one.opcode for reducer in reducers for one in reducer.instructions} & JOINS)
+    joins = (one for reducer in reducers for one in reducer.instructions if len(one.operands) == 2)
+    found = sorted({one.opcode for one in joins} - {"tuple"})
     return f" ({', '.join(found)})" if found else ""
 
 

@@ -22,12 +22,10 @@ from hlo_verify.hlo.module import Computation, HloModule, Instruction
 from hlo_verify.hlo.shapes import Path, Shape, Tuple
 from hlo_verify.linter.agreement import Agreements, Labels, Tree, Value, leaves, numbered
 from hlo_verify.linter.limits import LintLimits
+from hlo_verify.linter.placement.opcodes import is_new
 from hlo_verify.linter.tables import compute
 
 Mask = npt.NDArray[np.bool_]
-
-NEW_EACH_TIME = frozenset("infeed rng rng-get-and-update-state recv recv-done".split())
-"""Operations whose results are no function of their operands."""
 
 NOT_OWN = frozenset(("is-finite", "custom-call"))
 """Operations that may give one answer for all inputs: for all that are numbers, or for what is not known of them."""
@@ -88,7 +86,7 @@ class Flow:
         special = _SPECIAL.get(i.opcode)
         if special is not None:
             return special(self, i, given, reached)
-        if i.opcode in NEW_EACH_TIME or (i.opcode == "custom-call" and _is_new(i)):
+        if is_new(i.opcode) or (i.opcode == "custom-call" and _is_new(i)):
             return self._shaped(i, self.agreements.unknown)
         return self._computed(i, [leaf for one in given for leaf in leaves(one)])
 

@@ -12,7 +12,22 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, asked, make_guard, of_atom, value_of
+from hlo_verify.terms.functions import POSITIVE
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    asked,
+    make_guard,
+    of_atom,
+    value_of,
+)
 from hlo_verify.terms.used import used
 
 Bound = int | None
@@ -36,8 +51,17 @@ def _truth_asked(g: Guard) -> Poly | None:
     if others or c != 1 or not isinstance(atom, expr.Opaque) or (atom.operator, atom.lo, atom.hi) != ("value", 0, 1):
         return None
     p = value_of(atom)
-    is_condition = len(p.items) == 1 and p.items[0][1] == 1 and all(a.boolean for a, _ in p.items[0][0])
+    is_condition = len(p.items) == 1 and p.items[0][1] == 1 and all(_is_asked(a) for a, _ in p.items[0][0])
     return p if is_condition else None
+
+
+def _is_asked(atom: Atom) -> bool:
+    """Whether a guard asks for an atom itself: for a condition on places, an extremum of truth values, or the sign of
+    an extremum, which is one. Other signs stay values, so that operations on them are recognised."""
+    if isinstance(atom, Apply):
+        extremum = atom.args[0].atom if atom.function == POSITIVE else None
+        return isinstance(extremum, Read) and extremum.tensor.kind in ("max", "min")
+    return atom.boolean and isinstance(atom, Guard | Read)
 
 
 def _count_asked(g: Guard) -> Poly | None:

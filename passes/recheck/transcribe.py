@@ -36,7 +36,7 @@ from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, va
 
 BEST = frozenset({"argmax", "argmin"})
 
-TRANSPARENT = frozenset({"term", "sum", "max", "min", "product", "top_k"}) | BEST
+TRANSPARENT = frozenset({"term", "sum", "max", "min", "product"}) | BEST
 """Kinds of definitions that can be taken apart."""
 
 
@@ -70,8 +70,6 @@ class Opening:
             bodies = tuple(self.term(body, env) for body in source.bodies)
             if source.kind in BEST:
                 made: Expr = Row(source.kind, bound, bodies)
-            elif source.kind == "top_k":
-                made = Row(f"top_k {source.attributes}", bound, bodies, where[len(source.params) :])
             else:
                 made = bodies[0] if source.kind == "term" else Reduce(source.kind, bound, bodies[0])
             found = self._written[key] = made, where

@@ -311,6 +311,7 @@ EXAMPLES: dict[str, Example] = {
 """By operation. What is left with one value would need other shapes, or operands, which say it too."""
 
 SAME = {
+    "sort is_stable": "of a single operand equal elements are one as good as the other",
     "top_k is_stable": "equal elements are taken in order, whether that is demanded or not",
     "topk is_stable": "equal elements are taken in order, whether that is demanded or not",
     "algorithm": "how products are rounded",

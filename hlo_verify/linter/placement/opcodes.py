@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlo_verify.program.op_families import ADDS, COLLECTIVES, SCALES
-from hlo_verify.program.operations import ROWS
+from hlo_verify.program.operations import ROWS, Family
 
 _IN_STABLEHLO = {
     "broadcast": "broadcast_in_dim",
@@ -12,6 +12,7 @@ _IN_STABLEHLO = {
     "mulhi": "chlo.mulhi",
     "round-nearest-afz": "round_nearest_afz",
     "round-nearest-even": "round_nearest_even",
+    "rng-get-and-update-state": "mhlo.xla.rng_get_and_update_state",
     "tan": "tan",
 }
 """Opcodes whose operations have other names in StableHLO."""
@@ -29,6 +30,12 @@ def is_elementwise(opcode: str) -> bool:
     """Whether each element of the result is a function of the elements of the operands in its place."""
     row = ROWS.get(operation(opcode))
     return opcode == "copy" or (row is not None and row.notation in _ELEMENTWISE)
+
+
+def is_new(opcode: str) -> bool:
+    """Whether its result is no function of its operands: numbers drawn, and what comes from elsewhere."""
+    row = ROWS.get(operation(opcode.removesuffix("-done")))
+    return row is not None and bool(row.families & Family.NEW)
 
 
 def adds(opcode: str) -> bool:

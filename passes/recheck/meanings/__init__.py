@@ -4,7 +4,7 @@ Each function follows the text of the StableHLO specification and nothing of `hl
 element is (`site.where`) and reads operands at index expressions (`site.read`). What is not here is not re-checked.
 """
 
-from hlo_verify.passes.recheck.meanings import collectives, elementwise, movement, ordering, reductions
+from hlo_verify.passes.recheck.meanings import collectives, elementwise, movement, reductions
 from hlo_verify.passes.recheck.meanings.elementwise import free_function
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 
@@ -15,6 +15,5 @@ MEANINGS: dict[str, Meaning] = {
     **elementwise.MEANINGS,
     **reductions.MEANINGS,
     **collectives.MEANINGS,
-    **ordering.MEANINGS,
 }
 """Meanings by operation name."""

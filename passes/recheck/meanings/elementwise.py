@@ -91,6 +91,13 @@ def _negate(site: Site) -> Expr:
     return times(Num(-1), _at(site, 0))
 
 
+def _absolute(site: Site) -> Expr:
+    x = _at(site, 0)
+    if not is_integral(site.type.dtype):
+        return free_function(site)
+    return Choose(Gate(as_affine(x), None, -1), times(Num(-1), x), x)
+
+
 def _divide(site: Site) -> Expr:
     if not is_integral(site.type.dtype):
         return times(_at(site, 0), Call(INVERSE, (_at(site, 1),)))
@@ -212,7 +219,7 @@ def _truth(meaning: Callable[..., Expr]) -> Meaning:
 
 
 FUNCTIONS = (
-    "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
+    "atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
     "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
     "chlo.lgamma chlo.mulhi mhlo.erf mhlo.tan chlo.tan"
 ).split()
@@ -223,6 +230,7 @@ MEANINGS: dict[str, Meaning] = {
     "add": _add,
     "subtract": _subtract,
     "multiply": _multiply,
+    "abs": _absolute,
     "negate": _negate,
     "divide": _divide,
     "remainder": _remainder,

@@ -1,12 +1,10 @@
-"""The meaning of what picks elements by their order: the best of pairs (argmax and argmin), and top_k."""
+"""What regions pick of two pairs by their values: argmax and argmin."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from hlo_verify.index import expr
-from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
-from hlo_verify.passes.recheck.plain import Row, whole
+from hlo_verify.passes.recheck.meanings.site import UnwrittenError
 from hlo_verify.program.ir import Function
 
 COMPARISONS = {
@@ -60,16 +58,3 @@ def _picked(region: Function, arguments: tuple[int, int, int, int]) -> tuple[int
             truths.add(op.results[0])
         known[op.results[0]] = found
     return tuple(known[v] for v in region.results)
-
-
-def _top_k(site: Site) -> Row:
-    largest, n, (source,) = site.op.attributes.get("largest", True), site.result, site.operands
-    if not isinstance(largest, bool):
-        raise UnwrittenError(f"{site.op.name} with largest = {largest}")
-    v = expr.fresh("f", source.shape[-1])
-    element = site.read(0, [*site.where[:-1], whole(v)])
-    return Row(f"top_k {(largest, n, source.dtype, site.type.dtype)}", (v,), (element,), (site.where[-1],))
-
-
-MEANINGS: dict[str, Meaning] = {"chlo.top_k": _top_k, "mhlo.topk": _top_k}
-"""Meanings by operation name."""

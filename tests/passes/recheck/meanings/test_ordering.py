@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (modules as MLIR prints them)
-"""The best of pairs and top_k are checked again, and a mistake in the prover's rules for them is found."""
+"""The best of pairs is checked again, and a mistake in the prover's rules for it is found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hlo_verify.ops import RULES, best, ordering, reductions
+from hlo_verify.ops import best, reductions
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.recheck.answer import Finding, Task, answer
 from hlo_verify.passes.recheck.formulas import Graph
@@ -47,18 +47,17 @@ def _reduced(name: str, values: str, indices: str, shape: str) -> str:
 GATHER = "{{all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = {n}, type = 1>, use_global_device_ids}} : (tensor<8x1x{t}>) -> tensor<8x4x{t}>"
 WHOLE = on("{replicated}")
 LOGICAL = module(
-    f"%x: tensor<8x16xf32> {on('{devices=[1,4]<=[4]}')}, %y: tensor<8x16xf32> {on('{devices=[4,1]<=[4]}')}",
-    f"tensor<8xf32> {WHOLE}, tensor<8xi32> {WHOLE}, tensor<8x2xf32> {on('{devices=[4,1]<=[4]}')}, tensor<8x2xi32> {on('{devices=[4,1]<=[4]}')}",
+    f"%x: tensor<8x16xf32> {on('{devices=[1,4]<=[4]}')}",
+    f"tensor<8xf32> {WHOLE}, tensor<8xi32> {WHOLE}",
     f"""{STARTS}
     %at = stablehlo.iota dim = 1 : tensor<8x16xi32>
     {_reduced("r", "%x", "%at", "8x16")}
-    %t, %ti = chlo.top_k(%y, k = 2) {{largest = true}} : tensor<8x16xf32> -> (tensor<8x2xf32>, tensor<8x2xi32>)
-    return %r#0, %r#1, %t, %ti : tensor<8xf32>, tensor<8xi32>, tensor<8x2xf32>, tensor<8x2xi32>""",
+    return %r#0, %r#1 : tensor<8xf32>, tensor<8xi32>""",
     4,
 )
 PARTITIONED = module(
-    "%x: tensor<8x4xf32>, %y: tensor<2x16xf32>",
-    "tensor<8xf32>, tensor<8xi32>, tensor<2x2xf32>, tensor<2x2xi32>",
+    "%x: tensor<8x4xf32>",
+    "tensor<8xf32>, tensor<8xi32>",
     f"""{STARTS}
     %local = stablehlo.iota dim = 1 : tensor<8x4xi32>
     %id = stablehlo.partition_id : tensor<ui32>
@@ -73,8 +72,7 @@ PARTITIONED = module(
     %vs = "stablehlo.all_gather"(%v1) {GATHER.format(n=1, t="f32")}
     %is = "stablehlo.all_gather"(%i1) {GATHER.format(n=2, t="i32")}
     {_reduced("r", "%vs", "%is", "8x4")}
-    %t, %ti = chlo.top_k(%y, k = 2) {{largest = true}} : tensor<2x16xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
-    return %r#0, %r#1, %t, %ti : tensor<8xf32>, tensor<8xi32>, tensor<2x2xf32>, tensor<2x2xi32>""",
+    return %r#0, %r#1 : tensor<8xf32>, tensor<8xi32>""",
     4,
 )
 
@@ -114,17 +112,12 @@ def _part_of_anything(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(best, "_part", part)
 
 
-def _bottom_k(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(RULES, "chlo.top_k", lambda op, args, context: ordering.top_k(op, args, False))
-
-
 Seed = Callable[[pytest.MonkeyPatch], None]
 
 SEEDS: dict[str, tuple[Seed, str]] = {
     "the least for the greatest": (_least, "reduce"),
     "the index after": (_next_index, "reduce"),
     "twice the index of a part": (_part_of_anything, "reduce"),
-    "the least k": (_bottom_k, "chlo.top_k"),
 }
 
 
