@@ -148,7 +148,7 @@ APART = {
     "ops.elementwise.UNINTERPRETED": "a table of rules",
     "passes.recheck.meanings.elementwise.FUNCTIONS": "a table of meanings",
     "passes.recheck.meanings.ordering": "a meaning, of comparators",
-    "linter.placement.findings._MAY_SCALE": "opcodes of HLO, of which one finding alone asks",
+    "linter.placement": "rules of where values lie, in the opcodes of HLO",
     "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
     "terms": REDUCERS,
