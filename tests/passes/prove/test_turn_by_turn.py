@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 
 STAGES, BATCHES = 3, 4
-MESH = AbstractMesh((STAGES,), ("x",))
+MESH = AbstractMesh((STAGES,), ("x",), axis_types=(AxisType.Auto,))
 SHAPES = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((STAGES, 2, 2), (BATCHES, 2, 2), (BATCHES, 2, 2))]
 
 
