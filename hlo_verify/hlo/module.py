@@ -95,6 +95,12 @@ class Instruction:
         names = (name for key in ENTERED.get(self.opcode, ()) for name in self._named(key))
         return tuple(computations[name] for name in names if name in computations)
 
+    @cached_property
+    def applied(self) -> tuple[Computation, ...]:
+        """The first computation that it names, if the module has that: what a fusion, a reduction or a start runs."""
+        computations = self.computation.module.computations
+        return tuple(computations[name] for name in self.called[:1] if name in computations)
+
     def _named(self, key: str) -> tuple[str, ...]:
         """The names that an attribute lists."""
         pieces = self.attributes.get(key, "").strip("{}").split(",")
@@ -241,8 +247,8 @@ class HloModule:
             seen.add(computation.name)
             for instruction in computation.instructions:
                 yield instruction
-                started = instruction.called[:1] if instruction.opcode == "async-start" else ()
-                for inner in (*instruction.entered, *(self.computations[n] for n in started if n in self.computations)):
+                started = instruction.applied if instruction.opcode == "async-start" else ()
+                for inner in (*instruction.entered, *started):
                     yield from within(inner)
 
         return within(self.entry)

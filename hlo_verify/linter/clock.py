@@ -91,12 +91,11 @@ class Clock:
             begins = self.begins[start.name]
             if not start.operands and followed.updates:  # what it works on comes with an update
                 begins = max(self.begins.get(update.name, begins) for update in followed.updates)
-            for name in start.called[:1]:
-                self._fly_within(start, name, begins)
+            for called in start.applied:
+                self._fly_within(start, called, begins)
 
-    def _fly_within(self, start: Instruction, name: str, begins: int) -> None:
-        called = self.module.computations.get(name)
-        if called is None or called.name in self.places:
+    def _fly_within(self, start: Instruction, called: Computation, begins: int) -> None:
+        if called.name in self.places:
             return
         self.places[called.name] = self.place(start)
         for inner in called.instructions:

@@ -113,7 +113,4 @@ def _joined_by(collective: Instruction) -> str:
 
 def entered(instruction: Instruction) -> tuple[Computation, ...]:
     """The computations whose collectives a device comes to in an instruction."""
-    if instruction.opcode not in ("fusion", "async-start"):
-        return instruction.entered
-    computations = instruction.computation.module.computations
-    return tuple(computations[name] for name in instruction.called[:1] if name in computations)
+    return instruction.applied if instruction.opcode in ("fusion", "async-start") else instruction.entered

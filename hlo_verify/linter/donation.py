@@ -105,8 +105,7 @@ def _operation(instruction: Instruction) -> Iterator[Finding]:
 
 def _called_with(instruction: Instruction) -> tuple[Shape, ...]:
     """The shapes that its computation takes: of a start that has no operands of its own."""
-    called = [instruction.computation.module.computations.get(name) for name in instruction.called[:1]]
-    return tuple(p.shape for c in called if c is not None for _, p in sorted(c.parameters.items()))
+    return tuple(p.shape for called in instruction.applied for _, p in sorted(called.parameters.items()))
 
 
 def _is_alike(result: Shape, operand: Shape) -> bool:

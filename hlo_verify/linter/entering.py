@@ -16,8 +16,8 @@ from itertools import combinations, islice
 
 from hlo_verify.diagnostics import Code, Collective, Ranks, Severity
 from hlo_verify.hlo.meetings import Meetings
-from hlo_verify.hlo.module import HloModule, Instruction
-from hlo_verify.hlo.shapes import Shape, Tuple
+from hlo_verify.hlo.module import Instruction
+from hlo_verify.hlo.shapes import Shape, Tuple, leaves
 from hlo_verify.hlo.shardings import each, shards
 from hlo_verify.linter.agreement import Labels, Tree, Value, numbered
 from hlo_verify.linter.course import Courses, Step
@@ -41,10 +41,10 @@ class Doubt:
     """Whether both have the same collectives in one order, on other channels."""
 
 
-def check(module: HloModule, shardings: Sequence[str] | None = None) -> Iterator[Finding]:
+def check(meetings: Meetings, shardings: Sequence[str] | None = None) -> Iterator[Finding]:
     """What is wrong with who enters the collectives of a module. `shardings` are those of its parameters, leaf by leaf,
     over the partitions."""
-    meetings, limits = Meetings(module), LintLimits()
+    module, limits = meetings.module, LintLimits()
     courses = Courses(meetings)
     choosing = [one for one in module.instructions() if one.opcode in ("while", "conditional")]
     in_all = courses.within(module.entry)
@@ -85,11 +85,7 @@ def _arguments(flow: Flow, shardings: Sequence[str] | None) -> list[Tree]:
 def _repeated(shape: Shape, said: str | None) -> list[str]:
     """A sharding for each leaf of a parameter: one may stand for all."""
     texts = each(said) if said else []
-    return texts * _count(shape) if len(texts) == 1 else texts
-
-
-def _count(shape: Shape) -> int:
-    return sum(map(_count, shape.parts)) if isinstance(shape, Tuple) else 1
+    return texts * len(list(leaves(shape))) if len(texts) == 1 else texts
 
 
 def _argument(flow: Flow, shape: Shape, texts: Iterator[str]) -> Tree:

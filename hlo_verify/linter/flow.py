@@ -115,10 +115,9 @@ class Flow:
     # Control
 
     def call(self, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
-        called = [self.module.computations[name] for name in i.called[:1] if name in self.module.computations]
-        if not called:
+        if not i.applied:
             return self._shaped(i, self.agreements.unknown)
-        return self.enter(called[0], given, reached)
+        return self.enter(i.applied[0], given, reached)
 
     def begin(self, i: Instruction, given: Sequence[Tree], reached: Mask) -> Tree:
         """`async-start`: its operands, and what it will give."""

@@ -132,9 +132,7 @@ class _Flow:
 
 def _started(instruction: Instruction) -> tuple[Computation, ...]:
     """The computation that a start runs."""
-    computations = instruction.computation.module.computations
-    names = instruction.called[:1] if is_start(instruction) else ()
-    return tuple(computations[name] for name in names if name in computations)
+    return instruction.applied if is_start(instruction) else ()
 
 
 def _nodes(shape: Shape, path: Path = ()) -> Iterator[Path]:

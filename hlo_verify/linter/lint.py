@@ -12,6 +12,7 @@ from hlo_verify.diagnostics import Input, Severity
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.hlo.buffers import parse_assignment, parse_values
 from hlo_verify.hlo.groups import COLLECTIVES
+from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import HloModule
 from hlo_verify.hlo.shapes import leaves
 from hlo_verify.hlo.shardings import Shardings, read
@@ -71,8 +72,9 @@ def lint(
     """
     parsed = parse_hlo(_text(module))
     said = None if shardings is None else _shardings(parsed, shardings)
-    found = [*_findings(parsed), *entering.check(parsed, None if said is None else said.arguments)]
-    found += placement.check(parsed, said)
+    meetings = Meetings(parsed)
+    found = [*_findings(parsed), *entering.check(meetings, None if said is None else said.arguments)]
+    found += placement.check(meetings, said)
     looked_at = _looked_at(parsed)
     if buffers is not None:
         more, counts = _of_buffers(parsed, _text(buffers), None if values is None else _text(values))

@@ -264,12 +264,12 @@ def _called_shapes(start: Instruction) -> Iterator[Finding]:
     given = Tuple(start.given_shapes)
     if len(given.parts) == len(start.operands) and not same(operands, given):
         yield at(start, Schedule.ASYNC_ILLEGAL, f"its operands are {given}, and its shape says {operands}")
-    for name in start.called[:1]:
-        called = start.computation.module.computations.get(name)
-        if called is None or called.root is None:
+    for called in start.applied:
+        if called.root is None:
             continue
         taken = Tuple(tuple(p.shape for _, p in sorted(called.parameters.items())))
         if not same(operands, taken) or not _laid_out_alike(operands, taken):
-            yield at(start, Schedule.ASYNC_ILLEGAL, f"{name} takes {taken}, and its shape says {operands}")
-        if not same(result, called.root.shape):
-            yield at(start, Schedule.ASYNC_ILLEGAL, f"{name} gives {called.root.shape}, and its shape says {result}")
+            yield at(start, Schedule.ASYNC_ILLEGAL, f"{called.name} takes {taken}, and its shape says {operands}")
+        root = called.root.shape
+        if not same(result, root):
+            yield at(start, Schedule.ASYNC_ILLEGAL, f"{called.name} gives {root}, and its shape says {result}")

@@ -10,24 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any
 
-from hlo_verify.program.element_types import compare_types, is_float, is_integer
+from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 
 Scalar = float | int | bool
 
 FLOATS = (-2.0, -1.0, -0.0, 0.0, 1.0, 2.0)
 INTEGERS = (0, 1, 2)
-
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "EQ": lambda a, b: a == b,
-    "NE": lambda a, b: a != b,
-    "GT": lambda a, b: a > b,
-    "GE": lambda a, b: a >= b,
-    "LT": lambda a, b: a < b,
-    "LE": lambda a, b: a <= b,
-}
 
 
 def order_of(region: Function) -> tuple[int, bool] | None:
@@ -79,7 +69,7 @@ def _step(op: Op, operands: list[Scalar | None], type_: TensorType) -> Scalar | 
         if said not in compare_types(type_.dtype):
             return None
         places = [(value, math.copysign(1, value)) for value in values] if total else values
-        return _COMPARED[op.attributes["comparison_direction"]](*places)
+        return COMPARED[op.attributes["comparison_direction"]](*places)
     if op.name == "select" and isinstance(values[0], bool):
         return values[1] if values[0] else values[2]
     if not all(isinstance(value, bool) for value in values):

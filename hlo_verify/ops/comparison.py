@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -22,7 +19,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
     result,
 )
-from hlo_verify.program.element_types import compare_types, is_float, is_integer
+from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.doubts import INFINITE
@@ -91,7 +88,7 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     """
     known = _known(a), _known(b)
     if known[0] is not None and known[1] is not None:
-        return ONE if _COMPARED[direction](*known) else ZERO
+        return ONE if COMPARED[direction](*known) else ZERO
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
         return apply(LESS_OR_EQUAL, (a, b))
     if direction == "LE" and (a.doubt | b.doubt):
@@ -103,14 +100,6 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     else:
         test = apply(IS_ZERO, (algebra.subtract(a, b),))
     return algebra.logical_not(test) if direction in ("LE", "NE") else test
-
-
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "GT": operator.gt,
-    "LE": operator.le,
-    "EQ": operator.eq,
-    "NE": operator.ne,
-}
 
 
 def _known(p: Poly) -> Number | float | None:

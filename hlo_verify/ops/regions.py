@@ -21,7 +21,7 @@ from hlo_verify.ops.values import (
     positions,
     require_arithmetic,
 )
-from hlo_verify.program.element_types import compare_types, is_float, is_integer
+from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
@@ -186,15 +186,6 @@ def running(region: Function, term: Poly) -> str | None:
 
 # The best of pairs
 
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "EQ": lambda a, b: a == b,
-    "NE": lambda a, b: a != b,
-    "GT": lambda a, b: a > b,
-    "GE": lambda a, b: a >= b,
-    "LT": lambda a, b: a < b,
-    "LE": lambda a, b: a <= b,
-}
-
 
 def best_of_pairs(region: Function) -> str | None:
     """`max` or `min` where a region of (value, index) pairs keeps the one with that value, then the least index.
@@ -253,7 +244,7 @@ def _step(op: Op, operands: list[tuple[int, str] | None]) -> tuple[int, str] | N
     if len(set(sorts)) != 1:
         return None
     if op.name == "compare":
-        return _COMPARISONS[op.attributes["comparison_direction"]](*values), "truth"
+        return COMPARED[op.attributes["comparison_direction"]](*values), "truth"
     if op.name in ("maximum", "minimum"):
         return (max if op.name == "maximum" else min)(values), sorts[0]
     if sorts[0] != "truth":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -75,6 +76,17 @@ def is_float(dtype: str) -> bool:
 def is_integer(dtype: str) -> bool:
     """Whether a type is an integer type other than booleans."""
     return dtype in INTEGER_RANGES and dtype != "i1"
+
+
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "GT": operator.gt,
+    "GE": operator.ge,
+    "LT": operator.lt,
+    "LE": operator.le,
+}
+"""What the directions of a comparison say of two numbers."""
 
 
 def compare_types(dtype: str) -> frozenset[str]:

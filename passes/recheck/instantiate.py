@@ -210,10 +210,7 @@ class Expansion:
 
     def _row(self, node: Row, env: Env) -> Node:
         digits = [[(v, weight, n) for n in range(count)] for v in node.bound for weight, count, _ in self._pieces(v)]
-        bodies: tuple[Expr, ...] = node.bodies
-        initial: tuple[Expr, ...] = ()
-        if node.function in ("argmax", "argmin"):
-            bodies, initial = bodies[:2], bodies[2:]
+        bodies, initial = node.bodies[:2], node.bodies[2:]
         rows = []
         for place in product(*digits):
             here = {**env, **dict.fromkeys(node.bound, 0)}
@@ -223,8 +220,7 @@ class Expansion:
         if initial:
             rows.append(tuple(self.term(body, env) for body in initial))
             return self.graph.best(node.function, [(row[0], row[1]) for row in rows])
-        where = [self.graph.of_integer(self.index(e, self.sizes.place(node, k), env)) for k, e in enumerate(node.at)]
-        return self.graph.row(node.function, [*(n for row in rows for n in row), *where])
+        return self.graph.row(node.function, [n for row in rows for n in row])
 
     def _pieces(self, v: Var) -> list[tuple[int, int, int]]:
         """The digits of a variable from the highest down: their values are in the order of the variable's."""

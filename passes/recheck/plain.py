@@ -164,16 +164,14 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A function of terms for all values of variables, in their order, at a place of its result.
+    """`argmax` or `argmin` of terms for all values of variables, in their order: the index of the best of pairs.
 
-    `argmax` and `argmin` are the index of the best of pairs (`bodies`: value and index, and an initial pair); of others
-    only the name is known.
+    `bodies` are value and index, and an initial pair.
     """
 
     function: str
     bound: tuple[Var, ...]
     bodies: tuple[Expr, ...]
-    at: tuple[Affine, ...] = ()
 
 
 Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce | Row
@@ -294,8 +292,6 @@ def indices(node: Expr) -> tuple[Affine, ...]:
         return (node.at,)
     if isinstance(node, OfIndex):
         return (node.index,)
-    if isinstance(node, Row):
-        return node.at
     return (node.form,) if isinstance(node, Gate) else ()
 
 

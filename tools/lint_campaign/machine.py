@@ -207,10 +207,8 @@ def _starts(instruction: Instruction) -> bool:
 
 def _started(instruction: Instruction) -> list[str]:
     """The instructions that a start runs elsewhere."""
-    if not _starts(instruction) or not instruction.called:
-        return []
-    computation = instruction.computation.module.computations.get(instruction.called[0])
-    return [] if computation is None else [inner.name for inner in computation.instructions]
+    applied = instruction.applied if _starts(instruction) else ()
+    return [inner.name for computation in applied for inner in computation.instructions]
 
 
 def faults(module: HloModule, allocations: Sequence[Allocation], lifetimes: Mapping[int, Lifetime]) -> list[Fault]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlo_verify.hlo.groups import Groups
+from hlo_verify.linter.agreement import numbered
 
 Table = tuple[int, ...]
 
@@ -28,8 +29,7 @@ class Devices:
 
     def label(self, marks: Iterable[Hashable]) -> int:
         """The label that tells devices apart by their marks."""
-        seen: dict[Hashable, int] = {}
-        table = tuple(seen.setdefault(mark, len(seen)) for mark in marks)
+        table = numbered(marks)
         number = self._numbers.get(table)
         if number is None:
             number = self._numbers[table] = len(self._tables)

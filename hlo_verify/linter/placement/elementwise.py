@@ -69,7 +69,7 @@ def elementwise(instruction: Instruction, given: Sequence[Value], devices: Devic
         addends,
         sums(opcode, given),
         lost,
-        is_linear(opcode) and any(value.hidden for value in given),
+        opcodes.is_linear(opcode) and any(value.hidden for value in given),
         terms if terms and len(terms) <= MOST_TERMS else (),
     )
 
@@ -133,11 +133,6 @@ def _factors(opcode: str, given: Sequence[Value]) -> list[Fraction] | None:
             if opcode == "multiply" and one is not None and len(set(one)) == 1:
                 return [Fraction(0), one[0]]
     return None
-
-
-def is_linear(opcode: str) -> bool:
-    """Whether a sum over devices may be taken after an operation as well as before, of one of its operands."""
-    return opcodes.adds(opcode) or opcodes.scales(opcode) or opcode in opcodes.CHANGES_NO_VALUE or opcode == "select"
 
 
 def shared(given: Sequence[Value]) -> tuple[Dimension, ...]:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from hlo_verify.diagnostics import Code, Placement, Severity
 from hlo_verify.hlo.groups import kind
 from hlo_verify.hlo.meetings import Meetings
-from hlo_verify.hlo.module import Computation, HloModule, Instruction
+from hlo_verify.hlo.module import Computation, Instruction
 from hlo_verify.hlo.shardings import Shardings
 from hlo_verify.linter.finding import Finding, at
 from hlo_verify.linter.placement.communication import groups, reduces, undone
@@ -32,9 +32,9 @@ MANUAL = "shard_map"
 """In names of the source program: code that each device runs for itself."""
 
 
-def check(module: HloModule, shardings: Shardings | None = None) -> Iterator[Finding]:
+def check(meetings: Meetings, shardings: Shardings | None = None) -> Iterator[Finding]:
     """What is wrong with where the values of a module lie."""
-    meetings = Meetings(module)
+    module = meetings.module
     if meetings.devices < 2 or _enters_itself(module.entry, set(), set()):
         return
     devices = Devices(meetings.devices)

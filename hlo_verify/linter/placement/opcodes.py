@@ -53,10 +53,14 @@ def is_collective(opcode: str) -> bool:
     return operation(opcode.removesuffix("-start")) in COLLECTIVES
 
 
+def is_linear(opcode: str) -> bool:
+    """Whether a sum over devices may be taken after an operation as well as before, of one of its operands."""
+    return adds(opcode) or scales(opcode) or opcode in CHANGES_NO_VALUE or opcode == "select"
+
+
 def is_bent(opcode: str) -> bool:
     """Whether it is an elementwise function that is no sum and no multiple of one operand."""
-    linear = adds(opcode) or scales(opcode) or opcode in CHANGES_NO_VALUE or opcode == "select"
-    return is_elementwise(opcode) and not linear
+    return is_elementwise(opcode) and not is_linear(opcode)
 
 
 CHANGES_NO_VALUE = frozenset(("copy", "convert", "real", "reduce-precision", "complex", "imag"))

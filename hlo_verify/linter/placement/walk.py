@@ -204,11 +204,9 @@ class Walk:
 
     def reducer(self, instruction: Instruction) -> str:
         """What a reduction applies: `add`, `maximum`…; nothing for more than one operation."""
-        applied = self.module.computations.get((instruction.called or ("",))[0])
-        if applied is None:
-            return ""
         found = [
             one.opcode
+            for applied in instruction.applied
             for one in applied.instructions
             if one.opcode not in ("parameter", "convert", "tuple", "get-tuple-element", "bitcast", "copy")
         ]
