@@ -21,7 +21,7 @@ from typing import Any
 from hlo_verify.diagnostics import Severity
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.finding import Finding
-from hlo_verify.linter.lint import lint, lint_ranks
+from hlo_verify.linter.lint import BESIDE, lint, lint_ranks
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpora" / "scheduled"
 
@@ -115,10 +115,8 @@ def _findings(record: dict[str, Any], *, derive: bool) -> Iterator[Finding]:
         yield from lint_ranks({CORPUS / name: devices for name, devices in record["ranks"].items()}).findings
         return
     texts = {key: gzip.decompress((CORPUS / name).read_bytes()).decode() for key, name in files.items()}
-    values = None if derive else texts.get("values")
-    yield from lint(
-        texts["hlo"], buffers=texts.get("buffers"), values=values, shardings=texts.get("shardings")
-    ).findings
+    beside = {name: texts.get(name) for name in BESIDE if not (derive and name == "values")}
+    yield from lint(texts["hlo"], **beside).findings
 
 
 def table(cases: list[Case]) -> str:

@@ -273,3 +273,17 @@ class Schedule(Code):
         What to do: look at the two values that the finding names; report it to XLA with the module and the assignment.
         """,
     )
+
+    LIVE_RANGE_MISMATCH = (
+        "HV739",
+        """XLA's live ranges contradict the module
+
+        They have instructions in another order than the module, or end before somebody reads the value, and no other
+        value goes on in its bytes.
+
+        In practice: files of two compilations, or a schedule that was changed after buffers had been assigned. It is a
+        warning: bytes that are written too early are found where they are written.
+
+        What to do: see that the files belong together.
+        """,
+    )

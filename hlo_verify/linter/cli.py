@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.linter.lint import Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
+from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
 from hlo_verify.linter.render import text, to_json, to_sarif
 from hlo_verify.render import FORMATS
 
@@ -30,6 +30,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
     parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
     parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
+    parser.add_argument("--live", type=Path, metavar="FILE", help="the module's *-live-range.txt")
+    said = "the module's *thunk_sequence_after_thunk_passes.txt, of a GPU"
+    parser.add_argument("--thunks", type=Path, metavar="FILE", help=said)
     said = 'how the module\'s parameters and results lie: {"in": [SHARDING, …], "out": […]}'
     parser.add_argument("--shardings", type=Path, metavar="FILE", help=said)
     said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
@@ -73,13 +76,12 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
 
 
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:
-    beside = {key: getattr(arguments, key) for key in ("buffers", "values", "shardings")}
+    beside = {key: getattr(arguments, key) for key in BESIDE}
     given = {key: path for key, path in beside.items() if path is not None}
     if arguments.ranks and arguments.pipeline:
         raise InputError("--ranks are programs, and --pipeline schedules; give one of the two", Input.USAGE)
     if given and (arguments.ranks or arguments.pipeline):
-        said = "--buffers, --values and --shardings are of one module, not of --ranks or --pipeline"
-        raise InputError(said, Input.USAGE)
+        raise InputError(f"{_names(given)} of one module, not of --ranks or --pipeline", Input.USAGE)
     if arguments.pipeline:
         return [_lint_pipeline(path, buffered=arguments.buffered_sends) for path in arguments.paths]
     if arguments.ranks:
@@ -89,8 +91,14 @@ def _reports(arguments: argparse.Namespace) -> list[LintReport]:
     paths = map(Path, arguments.paths)
     files = [one for path in paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
     if given and len(files) != 1:
-        raise InputError("--buffers, --values and --shardings are of one module; give one", Input.USAGE)
+        raise InputError(f"{_names(given)} of one module; give one", Input.USAGE)
     return [_lint(replace(one, **given)) for one in files]
+
+
+def _names(given: Mapping[str, Path]) -> str:
+    """`--buffers and --values are`"""
+    options = [f"--{name}" for name in given]
+    return f"{options[0]} is" if len(options) == 1 else f"{', '.join(options[:-1])} and {options[-1]} are"
 
 
 def _lint_pipeline(path: str, *, buffered: bool) -> LintReport:
@@ -123,8 +131,7 @@ def _numbers(devices: str, given: str) -> list[int]:
 
 def _lint(files: Files) -> LintReport:
     try:
-        beside = {"buffers": files.buffers, "values": files.values, "shardings": files.shardings}
-        return lint(files.module, **beside, name=str(files.module))
+        return lint(files.module, **files.beside, name=str(files.module))
     except InputError as error:
         raise error.within(str(files.module)) from error
 

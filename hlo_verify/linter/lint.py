@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from hlo_verify.diagnostics import Input, Severity
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.hlo.buffers import parse_assignment, parse_values
 from hlo_verify.hlo.groups import COLLECTIVES
+from hlo_verify.hlo.live import parse_live
 from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import HloModule
 from hlo_verify.hlo.shapes import leaves
 from hlo_verify.hlo.shardings import Shardings, read
 from hlo_verify.hlo.text import parse_hlo
-from hlo_verify.linter import buffers, collectives, donation, entering, pipelines, ranks, sends, transfers
+from hlo_verify.hlo.thunks import parse_thunks
+from hlo_verify.linter import buffers, collectives, donation, entering, live, pipelines, ranks, sends, thunks, transfers
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.placement import findings as placement
 from hlo_verify.linter.sends import Program
@@ -53,6 +56,23 @@ class Files:
     buffers: Path | None = None
     values: Path | None = None
     shardings: Path | None = None
+    live: Path | None = None
+    thunks: Path | None = None
+
+    @property
+    def beside(self) -> dict[str, Path | None]:
+        """What `lint` takes beside the module, by name."""
+        return {name: getattr(self, name) for name in BESIDE}
+
+
+BESIDE = {
+    "buffers": "buffer-assignment.txt",
+    "values": "buffer-assignment-values.txt",
+    "live": "live-range.txt",
+    "thunks": "thunk_sequence_after_thunk_passes.txt",
+    "shardings": "shardings.json",
+}
+"""What may be given beside a module, and how the file is called in a dump folder behind the module's name."""
 
 
 def lint(
@@ -61,14 +81,17 @@ def lint(
     buffers: str | Path | None = None,
     values: str | Path | None = None,
     shardings: str | Path | None = None,
+    live: str | Path | None = None,
+    thunks: str | Path | None = None,
     name: str = "",
 ) -> LintReport:
     """Look for defects in a module of HLO text, scheduled or not.
 
-    `module`, `buffers` (`*-buffer-assignment.txt`) and `values` (`*-buffer-assignment-values.txt`) are paths, gzipped
-    or not, or the texts themselves. Without `values`, who reads what is found out from the module. `shardings` says how
-    the parameters and results lie: `{"in": ["{devices=[8,1]<=[8]}", …], "out": […]}`. Raises `InputError` for what
-    cannot be read.
+    `module`, `buffers` (`*-buffer-assignment.txt`), `values` (`*-buffer-assignment-values.txt`), `live`
+    (`*-live-range.txt`) and `thunks` (`*thunk_sequence_after_thunk_passes.txt`, of a GPU) are paths, gzipped or not, or
+    the texts themselves. Without `values`, who reads what is found out from the module. `shardings` says how the
+    parameters and results lie: `{"in": ["{devices=[8,1]<=[8]}", …], "out": […]}`. Raises `InputError` for what cannot
+    be read.
     """
     parsed = parse_hlo(_text(module))
     said = None if shardings is None else _shardings(parsed, shardings)
@@ -76,12 +99,14 @@ def lint(
     found = [*_findings(parsed), *entering.check(meetings, None if said is None else said.arguments)]
     found += placement.check(meetings, said)
     looked_at = _looked_at(parsed)
-    if buffers is not None:
-        more, counts = _of_buffers(parsed, _text(buffers), None if values is None else _text(values))
+    if buffers is None and (values is not None or live is not None):
+        what = "a list of values is" if live is None else "live ranges are"
+        raise InputError(f"{what} of use with a buffer assignment alone: give that too", Input.USAGE)
+    for more, counts in _of_dump(
+        parsed, *(None if one is None else _text(one) for one in (buffers, values, live, thunks))
+    ):
         found += more
         looked_at |= counts
-    elif values is not None:
-        raise InputError("a list of values is of use with a buffer assignment alone: give that too", Input.USAGE)
     found.sort(key=lambda one: (one.line, one.code))
     return LintReport(name or parsed.name, tuple(dict.fromkeys(found)), looked_at)
 
@@ -136,12 +161,22 @@ def _shardings(module: HloModule, given: str | Path) -> Shardings:
     return said
 
 
-def _of_buffers(module: HloModule, text: str, values: str | None) -> tuple[list[Finding], dict[str, int]]:
-    allocations = parse_assignment(text)
-    if not module.is_scheduled:
-        raise InputError("the module is not scheduled, so a buffer assignment says nothing of it", Input.USAGE)
-    found = list(buffers.check(module, allocations, None if values is None else parse_values(values)))
-    return found, {"allocations": len(allocations), "values": sum(len(one.values) for one in allocations)}
+def _of_dump(
+    module: HloModule, assignment: str | None, values: str | None, ranges: str | None, sequence: str | None
+) -> Iterator[tuple[list[Finding], dict[str, int]]]:
+    """What is found with each of the files that XLA dumps beside a scheduled module, and what was looked at."""
+    if (assignment is not None or sequence is not None) and not module.is_scheduled:
+        what = "buffer assignment" if assignment is not None else "sequence of thunks"
+        raise InputError(f"the module is not scheduled, so a {what} says nothing of it", Input.USAGE)
+    if assignment is not None:
+        allocations = parse_assignment(assignment)
+        lifetimes = None if values is None else parse_values(values)
+        found = list(buffers.check(module, allocations, lifetimes))
+        yield found, {"allocations": len(allocations), "values": sum(len(one.values) for one in allocations)}
+        if ranges is not None:
+            yield live.check(module, parse_live(ranges), allocations, lifetimes)
+    if sequence is not None:
+        yield thunks.check(module, parse_thunks(sequence))
 
 
 def _looked_at(module: HloModule) -> dict[str, int]:
@@ -180,14 +215,17 @@ def files_of(folder: Path) -> list[Files]:
     for path in sorted(folder.iterdir()):
         stem = path.name.removesuffix(".gz").removesuffix(".txt")
         if stem.endswith("after_optimizations"):
-            found.append(
-                Files(path, _beside(path, stem, "buffer-assignment"), _beside(path, stem, "buffer-assignment-values"))
-            )
+            found.append(Files(path, **{name: _beside(path, stem, what) for name, what in BESIDE.items()}))
     if not found:
         raise InputError(f"there is no *after_optimizations.txt in {folder}", Input.NO_PAIR_IN_FOLDER)
     return found
 
 
 def _beside(path: Path, stem: str, what: str) -> Path | None:
-    candidates = (path.with_name(f"{stem}-{what}.txt{gz}") for gz in ("", ".gz"))
+    """A file that is named for the final module (`…after_optimizations-live-range.txt`) or, as thunks and shardings
+    are, for the module alone: the longest name that the two have in common."""
+    names = (
+        stem[:end] for end in sorted({len(stem), *(found.start() for found in re.finditer(r"\.", stem))}, reverse=True)
+    )
+    candidates = (path.with_name(f"{name}{dash}{what}{gz}") for name in names for dash in "-." for gz in ("", ".gz"))
     return next((one for one in candidates if one.exists()), None)

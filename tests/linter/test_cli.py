@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from hlo_verify import cli
+from hlo_verify.linter.lint import files_of
 
 CLEAN = "HloModule m\nENTRY e {\n  ROOT p = f32[4] parameter(0)\n}\n"
 WRONG = """HloModule m, is_scheduled=true
@@ -33,6 +35,30 @@ def test_a_dump_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     out, err = capsys.readouterr()
     assert err == "" and "no defect found" in out
     assert "  error[HV703] s: no copy-done waits for it\n    at    line 4\n" in out
+
+
+def test_what_lies_beside_a_module_is_found_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Buffers and live ranges are named for the final module, thunks and shardings for the module."""
+    made = Path(__file__).parents[2] / "testdata" / "scheduled"
+    final = "module_0007.jit_f.sm_9.0_gpu_after_optimizations"
+    for what, name in {
+        "hlo": f"{final}.txt.gz",
+        "buffers.txt": f"{final}-buffer-assignment.txt.gz",
+        "values.txt": f"{final}-buffer-assignment-values.txt.gz",
+        "live.txt": f"{final}-live-range.txt.gz",
+        "thunks.txt": "module_0007.jit_f.thunk_sequence_after_thunk_passes.txt.gz",
+    }.items():
+        (tmp_path / name).write_bytes((made / f"h100.cond_inner_axis.{what}.gz").read_bytes())
+    shardings = {"in": ["{replicated}", "{replicated}"], "out": ["{replicated}"]}
+    (tmp_path / "module_0007.jit_f.shardings.json.gz").write_bytes(gzip.compress(json.dumps(shardings).encode()))
+    [files] = files_of(tmp_path)
+    assert None not in files.beside.values()
+    assert cli.main(["lint", str(tmp_path)]) == 0
+    assert re.search(
+        r"\d+ allocations, \d+ values, \d+ live ranges, 17 thunks, \d+ thunks placed", capsys.readouterr().out
+    )
+    assert cli.main(["lint", str(tmp_path), "--live", str(tmp_path / f"{final}-buffer-assignment.txt.gz")]) == 2
+    assert "are no live ranges" in capsys.readouterr().err
 
 
 def test_json_and_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +133,7 @@ def test_what_a_project_may_not_say(
     ("argv", "said"),
     [
         (["missing.txt"], "cannot read missing.txt"),
-        (["FOLDER", "--buffers", "b.txt"], "--buffers, --values and --shardings are of one module"),
+        (["FOLDER", "--buffers", "b.txt"], "--buffers is of one module; give one"),
         (["FOLDER", "--select", "HV999"], "no code begins with 'HV999'"),
         (["EMPTY"], "there is no *after_optimizations.txt"),
         (["JUNK"], "does not begin with HloModule"),
