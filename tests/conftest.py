@@ -3,6 +3,8 @@
 The seed is printed at the head of a run; HLO_VERIFY_SEED=NUMBER in the environment draws the same once more. Profiles:
 `quick` (a few examples) for every run, `thorough` to look for new bugs, chosen by `--hypothesis-profile thorough` or by
 HYPOTHESIS_PROFILE=thorough.
+
+Tests that are slow run with `--slow` (`tests/support/sampling.py`), and all tests together run on all cores.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hlo_verify
+from tests.support import sampling
 
 SEED = int(os.environ.setdefault("HLO_VERIFY_SEED", str(random.SystemRandom().randrange(2**31))))
 """In the environment too, where processes that run a part of the tests find it."""
@@ -27,6 +30,46 @@ settings.register_profile(
     "thorough", max_examples=400, deadline=None, report_multiple_bugs=False, suppress_health_check=_CHECKS
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+MOST_PROCESSES = 8
+"""Of a run on all cores: each has half a gibibyte of memory, and takes some seconds to start."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hlo-verify's own tests")
+    group.addoption("--slow", action="store_true", help="run the slow tests too")
+    group.addoption("--slow-part", metavar="K/N", help="run the K-th of N parts of the slow tests too")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """All tests run on all cores. Some, chosen on the command line, run here: processes would take longer to start."""
+    option = config.option
+    is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword and not option.markexpr
+    has_processes = config.pluginmanager.hasplugin("xdist") and not option.usepdb and not option.collectonly
+    if is_all and has_processes and option.numprocesses is None and option.dist == "no":
+        option.numprocesses = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+        option.dist = "worksteal"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("slow"):
+        return
+    text = config.getoption("slow_part")
+    try:
+        part = sampling.part(text) if text else None
+    except ValueError as error:
+        raise pytest.UsageError(f"--slow-part: {error}") from None
+    named = tuple("::" + arg.partition("::")[2].partition("[")[0] for arg in config.args if "::" in arg)
+    slow = {
+        name
+        for name in sampling.slow(items, SEED)
+        if not (part is not None and part.holds(name)) and not name.partition("[")[0].endswith(named)
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in slow])
+    items[:] = [item for item in items if item.nodeid not in slow]
 
 
 @pytest.hookimpl(trylast=True)

@@ -51,6 +51,16 @@ SMALL = ("embedding_", "gspmd_mlp", "mlp_", "shardmap_fsdp", "shardmap_megatron"
 """Modules that are evaluated in a second or two, and so refuted in passing; the others only take longer."""
 
 
+KINDS = ("attention", "conv", "encoder", "masks", "moe", "transformer_scan", "transformer")
+"""Of the others, which are broken in the same ways: what fixtures of a kind have in their names."""
+
+
+def kind(name: str, file: str) -> str:
+    """Small modules are of a kind of their own."""
+    return name if name.startswith(SMALL) else next(each for each in KINDS if each in name)
+
+
+@pytest.mark.drawn(1, each=kind)
 @pytest.mark.parametrize(("name", "file"), TWINS)
 def test_broken_twin_is_not_proved(name: str, file: str) -> None:
     """No broken twin is proved, and the report names the line that was broken; where that is quick, it is refuted."""

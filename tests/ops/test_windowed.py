@@ -61,6 +61,7 @@ def test_what_a_device_makes_no_number_before_it_goes_round_stays_none(form: Cal
     assert report.verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(1, each=lambda form, wrong, n: (form, str(wrong)))
 @pytest.mark.parametrize("n", [4, 8])
 @pytest.mark.parametrize("wrong", [{"off": 1}, {"off": 2}, {"turns": -1}, {"turns": 1}, {"unpassed": True}], ids=str)
 @pytest.mark.parametrize("form", FORMS)
