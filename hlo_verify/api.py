@@ -196,6 +196,7 @@ def _verify_one(
     with partition(contents, devices=devices, shardings=given) as job:
         from hlo_verify.passes.load.load import load  # takes a second, and XLA works meanwhile
         from hlo_verify.passes.read.decompositions import lacking
+        from hlo_verify.xla.already import check_not_partitioned
 
         try:
             whole = load(contents, devices=devices)
@@ -203,6 +204,7 @@ def _verify_one(
         except InputError:
             job.wait()  # the child says the same in more detail
             raise
+        check_not_partitioned(whole, str(contents) if isinstance(contents, Path) else "the module")
         whole, reference = preconditions.of_both(asked.assume, whole, reference)
         try:
             made = job.wait(partial(_waiting, asked.session, progress))
@@ -323,6 +325,8 @@ def _decide(
     modules = [module for module in (question.given, question.annotated, question.partitioned) if module is not None]
     notes = (note for module in modules for note in module.notes)
     said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
+    unsupported = tuple(custom_calls.with_remedy(each, modules) for each in report.unsupported)
+    report = replace(report, unsupported=unsupported)
     return replace(report, assumptions=(*report.assumptions, *said))
 
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from hlo_verify.diagnostics import Input, Unsupported
+from hlo_verify.diagnostics import Diagnostic, Input, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.element_types import JAX_NAMES
 from hlo_verify.registered_calls import DEFAULT, Said, registered
@@ -90,6 +90,22 @@ def assumptions(modules: Iterable[Module]) -> tuple[str, ...]:
     ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
     found = {str(op.attributes.get("call_target_name")) for op in ops}
     return tuple(said[target] for target in sorted(found & said.keys()))
+
+
+def with_remedy(said: Diagnostic, modules: Iterable[Module]) -> Diagnostic:
+    """What is said of an operation, and of a custom call without a meaning also the line that gives it one."""
+    from hlo_verify.program.ir import operations
+
+    if said.code is not Unsupported.CUSTOM_CALL:
+        return said
+    ops = (op for module in modules for op in operations(module.main) if op.name == "custom_call")
+    targets = (str(op.attributes.get("call_target_name")) for op in ops if str(op.location) == said.location)
+    target = next((target for target in targets if target in said.message), None)
+    if target is None:
+        return said
+    line = f'hlo_verify.register_custom_call("{target}", reference)'
+    remedy = f"{line} says what it computes, for a function of JAX; without one, that it is a function of its operands"
+    return dataclasses.replace(said, notes=(*said.notes, ("register", remedy)))
 
 
 def _inlined(target: str, meaning: Callable[..., Any], name: str) -> Rule:

@@ -295,3 +295,17 @@ class Input(Code):
         What to do: let both return the same tree; `lambda x: g(x)[0]` picks a part.
         """,
     )
+
+    PARTITIONED = (
+        "HV422",
+        """the module is partitioned already
+
+        Of one module alone, XLA's partitioner makes the other half of a pair. This one is for several partitions, and
+        communicates outside of any manual region: a partitioner has made it, and there is nothing to compare it with.
+
+        Example: `hlo-verify module_0001.jit_step.0042.after_spmd-partitioning.txt`.
+
+        What to do: pass the module from before it was partitioned too, `hlo-verify LOGICAL PARTITIONED`, or the folder
+        that XLA dumped both to. `hlo-verify lint PARTITIONED` looks for defects of one module alone.
+        """,
+    )

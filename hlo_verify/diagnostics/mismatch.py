@@ -149,3 +149,23 @@ class Mismatch(Code):
         What to do: the report says which logical operation is missing, or what was found and what is expected.
         """,
     )
+
+    JOINED_LATE = (
+        "HV008",
+        """reduced too late, after an operation that is not linear
+
+        Devices take the mean of what each made of its own part. That is the mean over all only where it was made by
+        additions and factors: the mean of quotients is not the quotient of sums, nor that of squares the square of it.
+
+        Example: a loss over the tokens that count, of which each device has another number.
+
+            loss = jax.lax.pmean(total / count, "data")                         # wrong: a mean of means
+            loss = jax.lax.psum(total, "data") / jax.lax.psum(count, "data")    # right
+
+        In practice: masked losses averaged over devices; a norm or a perplexity of each part; an auxiliary loss that
+        multiplies two means.
+
+        What to do: reduce the sums that it is made of, before anything that is not linear. Where the average of the
+        devices' own values is what you want, write the reference so.
+        """,
+    )

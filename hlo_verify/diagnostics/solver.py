@@ -82,6 +82,17 @@ class Solver(Code):
         """,
     )
 
+    NO_LONGER_DIFFERS = (
+        "HV307",
+        """no longer differs for the saved inputs
+
+        A saved witness was run on other modules, and for its inputs they compute the same: whatever it showed of the
+        modules that it was found for is mended in these. That is no proof: other inputs were not looked at.
+
+        What to do: `hlo-verify LOGICAL PARTITIONED` verifies the mended pair.
+        """,
+    )
+
     AMPLIFIED = (
         "HV310",
         """the rounding of a constant grows, and no longer accounts for the difference

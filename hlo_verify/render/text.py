@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hlo_verify.diagnostics import Diagnostic, Input, Internal
+from hlo_verify.diagnostics import Diagnostic, Input, Internal, Solver
 from hlo_verify.limits import that_matter
 from hlo_verify.render import Failure, Outcome, overall
 from hlo_verify.report import ChainReport, Recheck, Report, Result, Step, Verdict, diagnostic
@@ -86,6 +86,7 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
+        yield from dict.fromkeys(f"  to say: {text}" for said in report.unsupported for _, text in said.notes)
     if report.hints:
         yield "Wrong with the partitioned module by itself (`hlo-verify lint`):"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.hints)
@@ -182,6 +183,8 @@ def _results(report: Report, style: Style) -> Iterator[str]:
 def _findings(report: Report, style: Style) -> Iterator[str]:
     """Each finding once, with the results that it stopped."""
     for held in report.stopped():
+        if held[0].code is Solver.NO_LONGER_DIFFERS:  # there is nothing to find
+            continue
         said = diagnostic(held)
         yield ""
         yield f"{style.verdict(held[0].verdict)}  {_names(held, style)}  {said.code}: {said.code.summary}"
@@ -238,6 +241,9 @@ def _recheck(found: Recheck, style: Style) -> Iterator[str]:
 def summary(report: Report) -> str:
     """How many results of how many are proved, on how many devices."""
     total = len(report.results)
+    if report.results and all(result.code is Solver.NO_LONGER_DIFFERS for result in report.results):
+        alone = "the saved inputs show nothing any more, which proves nothing: hlo-verify LOGICAL PARTITIONED verifies"
+        return f"{_plural(total, 'result')} on {_plural(report.devices, 'device')}: {alone}, {report.seconds:.1f} s"
     counts = {verdict: sum(r.verdict is verdict for r in report.results) for verdict in Verdict}
     proved = counts[Verdict.PROVED]
     what = _plural(total, "result") if proved == total else f"{proved} of {_plural(total, 'result')} proved"

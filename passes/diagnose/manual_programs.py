@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.passes.diagnose.fault import Fault
+from hlo_verify.passes.diagnose.joined_late import joined_late
 from hlo_verify.passes.diagnose.lockstep import Alike
 from hlo_verify.passes.diagnose.lost_values import Values
 from hlo_verify.passes.diagnose.term_contents import is_computed
@@ -51,6 +52,7 @@ class ByHand:
             miscounted, chosen  an offset or a choice that the device computes by its number
             other scale         all is right in the end, but for a factor
             summed after        something complete is added to a part, which is then summed over devices
+            joined late         parts are made something of that is not linear, and devices take the mean of that
             scattered           a part that is completed later lies elsewhere then
             left unreduced      of two addends one is summed over devices, and the other is not
             other constant      a value with a meaning is multiplied by a wrong constant
@@ -65,6 +67,7 @@ class ByHand:
             self.offsets.chosen,
             self._other_scale,
             self._summed_after,
+            self._joined_late,
             self._scattered,
             self._left_unreduced,
             self._other_constant,
@@ -122,6 +125,10 @@ class ByHand:
                 return None
             mixed = mixed or any(map(self._is_complete, op.operands))
             at = user
+
+    def _joined_late(self, fault: Fault, lost: list[Name]) -> Fault | None:
+        """A mean over devices of what is no mean of a part."""
+        return joined_late(self.values.flow, fault, lost)
 
     def _left_unreduced(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Of a sum that devices are to agree on, an addend that was reduced and one that was not, which is wrong."""

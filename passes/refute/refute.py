@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.diagnostics import Input, Internal, Mismatch
+from hlo_verify.diagnostics import Input, Internal, Mismatch, Solver
 from hlo_verify.diagnostics.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference, Limits, allows
 from hlo_verify.passes.diagnose.examine import Examination
@@ -263,7 +263,8 @@ def again(saved: Saved, logical: Module, partitioned: Module) -> Report:
     with refuter(logical, partitioned) as refutes:
         found, replayed = refutes.again(saved.inputs, numbers)
     differences = found.differences
-    results = [Result(n, logical.result_names[n], Verdict.UNKNOWN, "does not differ") for n in numbers]
+    says = "no longer differs for these inputs", Solver.NO_LONGER_DIFFERS
+    results = [Result(n, logical.result_names[n], Verdict.UNKNOWN, says[0], code=says[1]) for n in numbers]
     for k, n in enumerate(numbers):
         if n in replayed.denied:
             results[k] = replace(

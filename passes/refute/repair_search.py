@@ -58,7 +58,7 @@ def suggest(
     known = apart.found and math.isfinite(apart.found) and math.isfinite(apart.expected)
     factor = abs(apart.expected / apart.found) if known else None
     proofs = 0
-    for repair in mends.near(lead.name, factor):
+    for repair in mends.near(lead.name, factor, results):
         if proofs >= allowance.session.limits.fault_proofs or not allowance.is_left:
             return None
         if not _agrees(found, repair, results, allowance):
@@ -66,7 +66,8 @@ def suggest(
         proofs += 1
         allowance.proofs -= 1
         if are_proved(found.trial.pair.logical, repair.module, results, allowance.of_one_proof()):
-            return repair if repair.code is not Mismatch.DIFFERS else replace(repair, code=lead.mismatch)
+            says_more = repair.code is Mismatch.DIFFERS or lead.mismatch is Mismatch.JOINED_LATE
+            return replace(repair, code=lead.mismatch) if says_more else repair
     return None
 
 

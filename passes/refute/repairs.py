@@ -1,7 +1,7 @@
 """Repairs: small edits of the partitioned module at the operation at fault, one of which may make it right.
 
     a value        all_reduce it over mesh axes; multiply it by the size of some, or its inverse; move it on by a shard
-    a collective   leave it out; let it work over other axes
+    a collective   leave it out; let it work over other axes; take the mean in place of a sum, or the sum
     a choice       take the same value on all devices
     an offset      start at the device's own shard of an axis
 
@@ -11,7 +11,7 @@ worth trying.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.limits import allows
+from hlo_verify.passes.refute import mean_repairs
 from hlo_verify.passes.refute.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.refute.mesh_axes import Axis, Groups, axes_of, groups_along
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType
@@ -51,15 +52,36 @@ class Repairs:
     axes: list[Axis]
     groups: Groups
 
-    def near(self, name: Name, factor: float | None) -> Iterator[Repair]:
-        """Edits at the operation that computes a value of the partitioned module, then at those its operands come from.
+    def near(self, name: Name, factor: float | None, results: Collection[int] = ()) -> Iterator[Repair]:
+        """Edits at the operation that computes a value of the partitioned module, then at those its operands come from,
+        then of those results.
 
         `factor` is what the value, or a result, is off by in some element, as a hint.
         """
+        hint = _hinted(factor)
+        if hint is not None:
+            for found in mean_repairs.exchanged(self.partitioned, self.groups, name, hint, _times):
+                yield Repair(*found)
         yield from self.at(name, factor)
         op = self.partitioned.ops.get(name)
         for operand in op.operands if op is not None else ():
             yield from self.at(operand)
+        yield from self._returned(sorted(results), name)
+
+    def _returned(self, results: list[int], name: Name) -> Iterator[Repair]:
+        """All of those results reduced before they are returned."""
+        names = mean_repairs.returned(self.partitioned, results)
+        types = [self.partitioned.types[each] for each in names]
+        if not names or names == [name] or not all(is_float(type_.dtype) for type_ in types):
+            return
+        op = self.partitioned.ops[names[0]]
+        what = "the values that are returned" if len(names) > 1 else f"{op.name} at {op.location}"
+        for axes, members in self.groups:
+            sums = [_all_reduce(members, type_, "add") for type_ in types]
+            means = [_mean(members, type_) for type_ in types]
+            for text, inserts in ((_SUM, sums), (_MEAN, means)):
+                module = mean_repairs.joined(self.partitioned, names, inserts)
+                yield Repair(text.format(axes=axes, what=what), Mismatch.NEVER_REDUCED, module)
 
     def at(self, name: Name, factor: float | None = None) -> Iterator[Repair]:
         """Edits at the operation that computes a value; none of an argument."""
@@ -74,6 +96,9 @@ class Repairs:
             yield from self._either(op)
         if is_float(type_.dtype):
             yield from self._reduced(name, type_, what, ("add", ""))
+            for axes, members in self.groups if op.name not in COLLECTIVES else ():
+                text = _MEAN.format(axes=axes, what=what)
+                yield self._after(name, text, Mismatch.NEVER_REDUCED, _mean(members, type_))
             for by, said in _factors(self.groups, factor):
                 text = f"{'dividing' if by < 1 else 'multiplying'} {what} by {said}"
                 yield self._after(name, text, Mismatch.WRONG_FACTOR, _times(by, type_))
@@ -87,7 +112,7 @@ class Repairs:
     def _reduced(self, name: Name, type_: TensorType, what: str, *reducers: tuple[str, str]) -> Iterator[Repair]:
         for reducer, said in reducers:
             for axes, members in self.groups:
-                text = f"an all_reduce{said} over {axes} after {what}"
+                text = _SUM.replace("all_reduce", f"all_reduce{said}").format(axes=axes, what=what)
                 yield self._after(name, text, Mismatch.NEVER_REDUCED, _all_reduce(members, type_, reducer))
 
     def _turns(self) -> Iterator[tuple[Axis, int, str]]:
@@ -138,6 +163,10 @@ class Repairs:
 
     def _after(self, name: Name, text: str, code: Mismatch, insert: Insert) -> Repair:
         return Repair(text, code, self.partitioned.after(name, insert))
+
+
+_SUM = "an all_reduce over {axes} after {what}"
+_MEAN = "a mean (pmean) over {axes} after {what}"
 
 
 def repairs(pair: Pair) -> Repairs:
@@ -193,12 +222,21 @@ def _factors(groups: Groups, hint: float | None) -> Iterator[tuple[Fraction, str
         if size > 1:
             sizes.setdefault(size, f"{size} (the size of {axes})")
     found = [Fraction(size) for size in sizes]
-    near = None if hint is None or not np.isfinite(hint) or hint <= 0 else simplest(max(hint, 1 / hint))
+    hinted = _hinted(hint)
+    near = None if hinted is None else max(hinted, 1 / hinted)
     if near is not None and near != 1:
         found = [near, *found]
     for number in dict.fromkeys(found):
         said = sizes.get(int(number), str(number)) if number.denominator == 1 else str(number)
         yield from ((1 / number, said), (number, said))
+
+
+def _hinted(hint: float | None) -> Fraction | None:
+    """The number that a measured factor is, or one over it."""
+    if hint is None or not np.isfinite(hint) or hint <= 0:
+        return None
+    near = simplest(max(hint, 1 / hint))
+    return None if near is None else near if hint >= 1 else 1 / near
 
 
 def simplest(hint: float) -> Fraction | None:
@@ -224,6 +262,11 @@ def _all_reduce(members: npt.NDArray[np.int64], type_: TensorType, reducer: str)
         return [Op("all_reduce", (value,), (result,), (type_,), attributes, (body,))], result
 
     return insert
+
+
+def _mean(members: npt.NDArray[np.int64], type_: TensorType) -> Insert:
+    sum_ = _all_reduce(members, type_, "add")
+    return mean_repairs.both(sum_, _times(Fraction(1, int(members.shape[1])), type_))
 
 
 def _times(factor: Fraction, type_: TensorType) -> Insert:

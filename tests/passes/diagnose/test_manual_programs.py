@@ -73,6 +73,17 @@ def mean_of_means(x: jax.Array) -> jax.Array:
     return y / 2  # BUG: there are four devices
 
 
+def mean_of_quotients(x: jax.Array, n: jax.Array) -> jax.Array:
+    mean = jnp.sum(x * n) / jnp.sum(n)  # BUG
+    return jax.lax.pmean(mean, "i")
+
+
+def mean_of_the_next_layer(x: jax.Array, w: jax.Array) -> jax.Array:
+    """No mean of means: what follows is a mean over devices of another sum."""
+    y = jnp.tanh(x @ w)  # BUG: of a part
+    return jax.lax.pmean(jnp.sum(y * y), "i")
+
+
 def one_addend_reduced(x: jax.Array, y: jax.Array) -> jax.Array:
     a = jax.lax.psum(jnp.sum(jnp.sin(x)), "i")
     b = jnp.sum(jnp.cos(y))  # BUG
@@ -143,6 +154,23 @@ CASES = {
     ),
     "the last of two factors": Case(
         lambda x: jnp.mean(jnp.tanh(x)), mean_of_means, (VECTOR,), (P("i"),), P(), Mismatch.WRONG_FACTOR
+    ),
+    "parts are joined after a quotient": Case(
+        lambda x, n: jnp.sum(x * n) / jnp.sum(n),
+        mean_of_quotients,
+        (VECTOR, VECTOR),
+        (P("i"), P("i")),
+        P(),
+        Mismatch.JOINED_LATE,
+        "is of what was made of parts",
+    ),
+    "a mean that follows is of something else": Case(
+        lambda x, w: jnp.sum(jnp.tanh(x @ w) ** 2),
+        mean_of_the_next_layer,
+        (MATRIX, MATRIX),
+        (P(None, "i"), P("i")),
+        P(),
+        Mismatch.NEVER_REDUCED,
     ),
     "one of two addends is left a part": Case(
         lambda x, y: jnp.sum(jnp.sin(x)) + jnp.sum(jnp.cos(y)),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hlo_verify
-from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics import Input, Solver
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.refute import witness_file
 from hlo_verify.report import Verdict
@@ -51,9 +51,13 @@ def test_it_shows_whether_a_repair_helps(tmp_path: Path) -> None:
     """That it does not differ any more proves nothing."""
     path = tmp_path / "witness"
     save(path)
-    (result,) = hlo_verify.replay(path, LOGICAL, SUMMED).results
+    report = hlo_verify.replay(path, LOGICAL, SUMMED)
+    (result,) = report.results
     assert result.verdict is Verdict.UNKNOWN
-    assert "does not differ" in result.reason
+    assert result.code is Solver.NO_LONGER_DIFFERS
+    said = str(report).splitlines()
+    assert said[0] == "UNKNOWN  result[0]  no longer differs for these inputs" and said[1] == "" and len(said) == 3
+    assert "hlo-verify LOGICAL PARTITIONED verifies" in said[2]
 
 
 def test_nothing_is_saved_of_what_is_proved(tmp_path: Path) -> None:
