@@ -1,6 +1,6 @@
 """Means of what is no mean: parts of a value that devices join after an operation that is not linear.
 
-The mean over devices of `total / count` is not the mean over all where they count differently; that of `mean ** 2` never.
+The mean over devices of `total / count` is not the mean over all where they count differently, that of squares never.
 Nothing is left unreduced there, the reduction comes too late.
 """
 
