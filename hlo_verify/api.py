@@ -326,8 +326,7 @@ def _decide(
     notes = (note for module in modules for note in module.notes)
     said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
     unsupported = tuple(custom_calls.with_remedy(each, modules) for each in report.unsupported)
-    report = replace(report, unsupported=unsupported)
-    return replace(report, assumptions=(*report.assumptions, *said))
+    return replace(report, unsupported=unsupported, assumptions=(*report.assumptions, *said))
 
 
 def _refuted(
