@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--keep-unknown", action="store_true", help="also write what differs and is UNKNOWN as cases")
     said = "of so many mutants that differ, one is refuted too; with 0 none is, nor any other"
     run.add_argument("--refuted-of", type=int, default=REFUTED_OF, metavar="COUNT", help=said)
-    said = "of the others that differ, one of so many may take all that a verification may, the rest a quarter of it"
+    said = "of the others that differ, one of so many may take all that a verification may, the rest a twentieth of it"
     run.add_argument("--with-all-of", type=int, default=WITH_ALL_OF, metavar="COUNT", help=said)
     show.add_argument("number", type=int)
     return parser

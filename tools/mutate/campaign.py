@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.limits import Effort
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, as_text, in_turn, read_case
 from tools.mutate.mutant import Mutant
 from tools.mutate.truth import Judge, Outcome, Truth
-from tools.mutate.worker import Judgement, Worker
+from tools.mutate.worker import Effort, Judgement, Worker
 
 Record = dict[str, Any]
 Identity = tuple[str, str]
@@ -36,8 +35,8 @@ REFUTED_OF = 40
 it: of these nothing but PROVED would be false. All others are."""
 
 WITH_ALL_OF = 8
-"""Of those that are not, one of so many may take all that a verification may; the others a quarter (`--effort low`),
-half of the time. Comparisons that succeed take some dozens of steps, so that hardly any needs more to be PROVED."""
+"""Of those that are not, one of so many may take all that a verification may; the others a twentieth, in a third of
+the time. Comparisons that succeed take some dozens of steps, so that hardly any needs more to be PROVED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class Line:
         ran = time.monotonic()
         differs, options = outcome.truth is Truth.DIFFERS, self.options
         refute = options.is_one_of(options.refuted_of, number) or (options.refuted_of > 0 and not differs)
-        effort: Effort = "normal" if refute or options.is_one_of(options.with_all_of, number) else "low"
+        effort: Effort = "normal" if refute or options.is_one_of(options.with_all_of, number) else "brief"
         judgement = self.worker.verify(name, mutant.module, refute, effort)
         if judgement.witness is not None and outcome.truth in (Truth.EQUAL, Truth.UNCLEAR):
             shown = judge.judge(mutant.module, judgement.witness)

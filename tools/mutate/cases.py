@@ -25,7 +25,7 @@ DEFAULT = tuple(
 )
 """Every fixture for 8 devices whose small build is proved."""
 
-OFTEN, SOMETIMES = 4, 2
+OFTEN, SOMETIMES = 12, 4
 """How often a fixture is mutated in a round, in which those that take several seconds a mutant come once."""
 
 DEAR = frozenset(

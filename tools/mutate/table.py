@@ -60,7 +60,7 @@ def _summary(records: Sequence[Record], kept: Sequence[Record], judged: Sequence
         f"{invalid} do not run. {sum(seconds) / max(len(seconds), 1):.2f} s a mutant.",
         "",
         f"- PROVED though it differs: {kinds['false-proved']} ({whole} of those that differ were tried with all that a "
-        "verification may take, the others with a quarter)",
+        "verification may take, the others with a twentieth)",
         f"- REFUTED though it is equal: {kinds['false-refuted']}",
         f"- differs, tried to be refuted, and REFUTED: {_share(len(refuted), len(tried))}; "
         f"naming the edited operation's line or one next to it: {_share(len(right), len(tried))}",

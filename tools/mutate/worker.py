@@ -6,12 +6,12 @@ import multiprocessing
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from hlo_verify.limits import Effort
+from hlo_verify.limits import EFFORT_SETS, Limits
 from hlo_verify.own_process import settle
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, read_case
@@ -19,6 +19,11 @@ from tools.unread import unread
 
 _AGE = 400
 """Requests that a child answers before it is replaced, so that what it keeps does not add up."""
+
+Effort = Literal["normal", "brief"]
+"""All that a verification may take, or a twentieth of its steps: 125 of one comparison."""
+
+_BRIEF = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,14 @@ def keep_devices() -> None:
     refute.Executor = executor  # type: ignore[assignment,misc]
 
 
+def limits_of(effort: Effort) -> Limits:
+    """The limits of a verification, of which "brief" leaves a twentieth where they count steps and work."""
+    whole = Limits()
+    if effort == "normal":
+        return whole
+    return replace(whole, **{name: max(1, getattr(whole, name) // _BRIEF) for name in EFFORT_SETS})
+
+
 def judge(case: Case, mutant: bytes, refute: bool, effort: Effort = "normal") -> Judgement:
     """The verdict on a mutant. An exception of the verifier is one too: mutants are well formed."""
     import traceback
@@ -151,7 +164,7 @@ def judge(case: Case, mutant: bytes, refute: bool, effort: Effort = "normal") ->
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "witness"
             saved = file if refute else None
-            report = hlo_verify.verify(case.logical, mutant, refute=refute, witness=saved, effort=effort)
+            report = hlo_verify.verify(case.logical, mutant, refute=refute, witness=saved, limits=limits_of(effort))
             if file.exists():
                 witness = tuple(dense(blocks, 0) for blocks in read(file).inputs)
     except Exception as error:
