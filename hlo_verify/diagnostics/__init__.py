@@ -12,6 +12,7 @@ from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.diagnostics.internal import Internal
 from hlo_verify.diagnostics.mismatch import Mismatch
 from hlo_verify.diagnostics.placement import Placement
+from hlo_verify.diagnostics.precision import Precision
 from hlo_verify.diagnostics.ranks import Ranks
 from hlo_verify.diagnostics.schedule import Schedule
 from hlo_verify.diagnostics.solver import Solver
@@ -28,6 +29,7 @@ __all__ = [
     "Internal",
     "Mismatch",
     "Placement",
+    "Precision",
     "Ranks",
     "Schedule",
     "Severity",
@@ -43,6 +45,7 @@ FAMILIES: Mapping[str, type[Code]] = {
     "HV3": Solver,
     "HV4": Input,
     "HV5": Placement,
+    "HV55": Precision,
     "HV6": Collective,
     "HV7": Schedule,
     "HV8": Ranks,

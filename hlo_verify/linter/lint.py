@@ -23,6 +23,7 @@ from hlo_verify.hlo.thunks import parse_thunks
 from hlo_verify.linter import buffers, collectives, donation, entering, live, pipelines, ranks, sends, thunks, transfers
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.placement import findings as placement
+from hlo_verify.linter.precision import findings as precision
 from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
 from hlo_verify.schedules.schedule import Schedule, parse
@@ -98,6 +99,7 @@ def lint(
     meetings = Meetings(parsed)
     found = [*_findings(parsed), *entering.check(meetings, None if said is None else said.arguments)]
     found += placement.check(meetings, said)
+    found += precision.check(meetings)
     looked_at = _looked_at(parsed)
     if buffers is None and (values is not None or live is not None):
         what = "a list of values is" if live is None else "live ranges are"

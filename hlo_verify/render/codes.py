@@ -23,21 +23,21 @@ def explanation(code: Code, *, color: bool = False) -> str:
     """What `--explain` prints."""
     title = f"{code}: {code.summary}"
     heading = f"\033[1m{title}\033[0m" if color else title
-    return f"{heading}\n\n{code.explanation}\n\n{_scope(code)}: {_said(type(code))}\n"
+    return f"{heading}\n\n{code.explanation}\n\n{_scope(type(code))}: {_said(type(code))}\n"
 
 
 def page() -> str:
     """docs/codes.md."""
     parts = [_INTRODUCTION]
     for family in FAMILIES.values():
-        codes = list(family)
-        parts.append(f"\n## {_scope(codes[0])}\n\n{_said(family)}\n")
-        parts += [f"\n### {code}: {code.summary}\n\n{code.explanation}\n" for code in codes]
+        parts.append(f"\n## {_scope(family)}\n\n{_said(family)}\n")
+        parts += [f"\n### {code}: {code.summary}\n\n{code.explanation}\n" for code in family]
     return "".join(parts)
 
 
-def _scope(code: Code) -> str:
-    return f"{code[:3]}xx"
+def _scope(family: type[Code]) -> str:
+    """The codes of a family: `HV5xx`."""
+    return next(start for start, one in FAMILIES.items() if one is family).ljust(5, "x")
 
 
 def _said(family: type[Code]) -> str:

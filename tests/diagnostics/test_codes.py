@@ -26,7 +26,7 @@ SOURCES = [path for path in sorted(FILES) if path.parent.name != "diagnostics"]
 def test_numbers_are_of_their_family_and_given_once() -> None:
     assert len(CODES) == sum(len(family.__members__) for family in FAMILIES.values())
     for start, family in FAMILIES.items():
-        assert all(re.fullmatch(rf"{start}\d\d", code) for code in family)
+        assert all(re.fullmatch(rf"{start}\d+", code) and len(code) == 5 for code in family)
         assert list(family) == sorted(family)
 
 

@@ -8,7 +8,7 @@ the summed dimension is split over. Another function of an addend, added up late
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -24,6 +24,7 @@ from hlo_verify.linter.placement.elementwise import Place
 from hlo_verify.linter.placement.parameters import arguments, held
 from hlo_verify.linter.placement.values import FREE, Partial, Reduced, Stage, Tree, Value
 from hlo_verify.linter.placement.walk import Walk
+from hlo_verify.linter.reducers import reducer_of
 
 PRODUCTS = ("dot_general", "conv_general_dilated")
 """In names of the source program: sums of products, which are partitioned into one reduction each."""
@@ -40,7 +41,6 @@ def check(meetings: Meetings, shardings: Shardings | None = None) -> Iterator[Fi
     devices = Devices(meetings.devices)
     look = _Look(meetings, devices)
     walk = Walk(meetings, devices, look.see)
-    look.reducer = walk.reducer
     given = arguments(module, None if shardings is None else shardings.arguments, devices)
     results = list(_leaves(walk.run(module.entry, given)))
     errors = [*look.misplaced(), *look.doubled()]
@@ -90,7 +90,6 @@ class _Look:
     repeated: dict[tuple[str, str], set[Reduced]] = field(default_factory=dict)
     scaled: set[tuple[str, str]] = field(default_factory=set)
     compiled: set[str] = field(default_factory=set)
-    reducer: Callable[[Instruction], str] = lambda _: ""
 
     def see(self, instruction: Instruction, given: Sequence[Tree], found: Tree, place: Place) -> None:
         if instruction.name == place.name:
@@ -120,14 +119,14 @@ class _Look:
         divisor = given[-1]
         if opcode == "divide" and isinstance(divisor, Value) and divisor.number is not None:
             return set()
-        is_extreme = opcode == "reduce" and self.reducer(instruction) != "add"
+        is_extreme = opcode == "reduce" and reducer_of(instruction) != "add"
         return set().union(*again) if is_extreme or opcode in _MAY_SCALE else set()
 
     def _reduction(self, instruction: Instruction, value: Value, place: Place) -> None:
         among = groups(instruction, self.devices, self.meetings)
         if among is None or not value.partials or max(map(len, among)) == 1:
             return
-        adds = self.reducer(instruction) == "add"
+        adds = reducer_of(instruction) == "add"
         for one in undone(value, among, self.devices):
             self.completed.add((one.origin, one.label))
             if MANUAL not in one.called:

@@ -19,6 +19,7 @@ from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.elementwise import Place, bent, elementwise
 from hlo_verify.linter.placement.movement import move
 from hlo_verify.linter.placement.values import FREE, NOTHING, Term, Tree, Value, join, together, unknown
+from hlo_verify.linter.reducers import reducer_of
 
 Seen = Callable[[Instruction, Sequence[Tree], Tree, Place], None]
 
@@ -80,8 +81,8 @@ class Walk:
             return False
         (before, *_), after = instruction.given_shapes or (instruction.shape,), instruction.shape
         if instruction.opcode == "reduce" and isinstance(before, Array) and isinstance(after, Array):
-            return self.reducer(instruction) in ("maximum", "minimum") and before.count > after.count
-        return self.reducer(instruction) in ("maximum", "minimum")
+            return reducer_of(instruction) in ("maximum", "minimum") and before.count > after.count
+        return reducer_of(instruction) in ("maximum", "minimum")
 
     def _with_terms(self, value: Tree, name: str, roots: frozenset[str]) -> Tree:
         if isinstance(value, tuple):
@@ -193,7 +194,7 @@ class Walk:
         return replace(value, dimensions=(None,) * len(shape.sizes))
 
     def _reduced(self, instruction: Instruction, given: Sequence[Value], here: Place) -> Tree:
-        adds = self.reducer(instruction) == "add"
+        adds = reducer_of(instruction) == "add"
         half = len(given) // 2
         if half == 1:
             return reduction(instruction, given, self.devices, here, adds)
@@ -201,16 +202,6 @@ class Walk:
             return self._some_function(instruction.shape, given, here)
         pairs = zip(given[:half], given[half:], strict=False)
         return tuple(reduction(instruction, pair, self.devices, here, adds) for pair in pairs)
-
-    def reducer(self, instruction: Instruction) -> str:
-        """What a reduction applies: `add`, `maximum`…; nothing for more than one operation."""
-        found = [
-            one.opcode
-            for applied in instruction.applied
-            for one in applied.instructions
-            if one.opcode not in ("parameter", "convert", "tuple", "get-tuple-element", "bitcast", "copy")
-        ]
-        return found[0] if found and set(found) == {found[0]} else ""
 
     def _custom(self, instruction: Instruction, given: Sequence[Value]) -> Tree:
         """Calls of libraries: none is known to compute what its operands depend on."""
@@ -237,7 +228,7 @@ class Walk:
         return self._unknown(instruction.shape)
 
     def _collective(self, instruction: Instruction, given: Sequence[Tree], here: Place) -> Tree:
-        reducer = self.reducer(instruction) if instruction.called else ""
+        reducer = reducer_of(instruction) if instruction.called else ""
         if instruction.opcode == "all-to-all" and len(given) > 1:
             arrays = [value for value in given if isinstance(value, Value)]
             pieces = (

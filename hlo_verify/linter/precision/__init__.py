@@ -1,0 +1,1 @@
+"""Casts that lose what is needed later: sums, updates of weights, and scales, in few digits."""
