@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hlo_verify.decorator import NotProvedWarning, jit
     from hlo_verify.diagnostics.errors import InputError
     from hlo_verify.linter.lint import lint, lint_pipeline, lint_ranks
+    from hlo_verify.plans import Plan
     from hlo_verify.report import Result, Verdict
     from hlo_verify.session import Session
     from hlo_verify.shown import NotProvedError, Report
@@ -21,6 +22,7 @@ __all__ = [
     "InputError",
     "NotProvedError",
     "NotProvedWarning",
+    "Plan",
     "Report",
     "Result",
     "Session",
@@ -41,6 +43,7 @@ _HOMES = {
     "InputError": "hlo_verify.diagnostics.errors",
     "NotProvedError": "hlo_verify.shown",
     "NotProvedWarning": "hlo_verify.decorator",
+    "Plan": "hlo_verify.plans",
     "Report": "hlo_verify.shown",
     "Result": "hlo_verify.report",
     "Session": "hlo_verify.session",

@@ -13,6 +13,7 @@ from hlo_verify.limits import TIME_LIMIT, Effort
 from hlo_verify.shown import Report
 
 if TYPE_CHECKING:
+    from hlo_verify.plans import Plan
     from hlo_verify.program.preconditions import Assumed
     from hlo_verify.traced.distribution import Distribution
     from hlo_verify.traced.functions import Function
@@ -48,6 +49,8 @@ def check(
     itself. A second positional argument that is a function makes it two; a model that can be called (an equinox or
     flax module) is an argument.
 
+    `g` may also be a `Plan`, of several programs that together make one (docs/usage.md).
+
     Functions may be plain, jitted by JAX, equinox or flax (nnx), lowered or compiled, or a `functools.partial`.
     Arguments, by position or name, are arrays, `jax.ShapeDtypeStruct`s and trees of them; nothing is computed, and the
     devices of a mesh need not be there. `mesh` is one that functions are traced under: a mesh of JAX, or the sizes of
@@ -62,6 +65,7 @@ def check(
     Raises `InputError` for what cannot be verified as it stands: functions that cannot be traced for these arguments,
     or do not return the same, and a `g` that nothing distributes.
     """
+    from hlo_verify.plans import Plan
     from hlo_verify.traced import functions, meshes, stages
     from hlo_verify.traced.agreement import check_agreement
     from hlo_verify.traced.arguments import shapes
@@ -87,7 +91,10 @@ def check(
                 )
             return verify(contents, keep=keep, devices=devices_of_meshes(contents), **options)
         first = functions.Function(function, "the first function")
-        second = functions.Function(args[0], "the second function")
+        plan = args[0] if isinstance(args[0], Plan) else None
+        if plan is not None:
+            first = functions.Function(plan.like(function), "the first function")
+        second = functions.Function(args[0], "the plan" if plan else "the second function")
         first = functions.alike(first, second)
         second = second if second.is_of_nnx else functions.alike(second, first)
         static = first.is_of_equinox or second.is_of_equinox
@@ -96,19 +103,41 @@ def check(
         stage = functions.traced(second, *shapes(given, distributed=True), static_numbers=static)
         check_agreement((first, reference), (second, stage))
         reference, stage = stages.with_equal_arguments(reference, stage)
-        contents, who = _distributed(second, stage, first, reference)
+        contents, who = _distributed(second, stage, first, reference, is_plan=plan is not None)
         logical = functions.contents(first, reference)
     if who is Distribution.XLA:
         devices = devices_of_meshes(contents)
         return verify(logical, contents, partition=True, keep=keep, devices=devices, **options)
     if keep is not None:
         _keep(Path(keep), logical, contents)
-    report = verify(logical, contents, devices=stages.devices_of(stage), **options)
+    return _as_written(logical, contents, who, stages.devices_of(stage), plan, options)
+
+
+def _as_written(
+    logical: str | bytes,
+    contents: str | bytes,
+    who: Distribution,
+    devices: int | None,
+    plan: Plan | None,
+    options: dict[str, Any],
+) -> Report:
+    """The report of a pair of which XLA has nothing to distribute."""
+    from hlo_verify.traced.distribution import Distribution
+
+    if plan is not None and who is Distribution.NOBODY:
+        report = verify(logical, contents, devices=1, **options)
+        return replace(report, compared=plan.summary, inferred=(), under="")  # one device holds all there is
+    report = verify(logical, contents, devices=devices, **options)
     return replace(report, compared=AS_WRITTEN) if who is Distribution.AUTHOR else report
 
 
 def _distributed(
-    function: Function, stage: Stage, reference: Function | None = None, other: Stage | None = None
+    function: Function,
+    stage: Stage,
+    reference: Function | None = None,
+    other: Stage | None = None,
+    *,
+    is_plan: bool = False,
 ) -> tuple[str | bytes, Distribution]:
     """The module of the function that is distributed, and who distributes it. Raises `InputError` where nobody does."""
     from hlo_verify.traced import functions, stages
@@ -116,7 +145,7 @@ def _distributed(
 
     contents = functions.contents(function, stage)
     who = distribution_of(contents, stages.devices_of(stage))
-    if who is not Distribution.NOBODY:
+    if who is not Distribution.NOBODY or is_plan:
         return contents, who
     swapped = other is not None and distribution_of(stages.contents(other), stages.devices_of(other))
     if swapped and swapped is not Distribution.NOBODY:

@@ -17,7 +17,14 @@ EXAMPLES = ROOT / "examples"
 COMMANDS = {
     **{
         name: [sys.executable, EXAMPLES / f"{name}.py"]
-        for name in ("annotated_jit", "shard_map_reference", "fsdp_optax", "kv_cache", "ring_attention")
+        for name in (
+            "annotated_jit",
+            "shard_map_reference",
+            "fsdp_optax",
+            "kv_cache",
+            "ring_attention",
+            "pipeline_plan",
+        )
     },
     "dump_folder": ["sh", EXAMPLES / "dump_folder.sh"],
 }

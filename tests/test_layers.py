@@ -42,6 +42,7 @@ passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
 traced               diagnostics
+plans                diagnostics schedules traced
 sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 passes.prove         limits diagnostics report session program index terms equality ops

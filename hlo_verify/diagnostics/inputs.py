@@ -309,3 +309,19 @@ class Input(Code):
         that XLA dumped both to. `hlo-verify lint PARTITIONED` looks for defects of one module alone.
         """,
     )
+
+    PLAN = (
+        "HV423",
+        """a plan cannot be carried out
+
+        `hlo_verify.Plan` says which programs each rank runs and what ranks hand each other, and these do not go
+        together: something is taken that was not made, sent or received, nobody takes what is made or sent, a value is
+        received that has another type than was said, ranks wait for each other, or the schedule leaves something out.
+
+        In practice: a gradient of a microbatch that is not accumulated, a send without its receive, two sends that wait
+        for each other's receives, a program that returns other parts than are named.
+
+        What to do: the message names the rank and its step, and `print(plan)` shows all of them. What a program returns
+        and nobody needs is called `_`; transfers that are posted at once are a tuple.
+        """,
+    )
