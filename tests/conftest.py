@@ -45,6 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """All tests run on all cores. Some, chosen on the command line, run here: processes would take longer to start."""
+    if hasattr(config, "workerinput"):  # one of those processes itself
+        return
     option = config.option
     is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword and not option.markexpr
     has_processes = config.pluginmanager.hasplugin("xdist") and not option.usepdb and not option.collectonly
