@@ -7,15 +7,17 @@ there is nothing else left.
 
 So the program is interpreted with an unknown factor on each such constant. In the term of every value, what comes out
 where all factors are 1 is collected, monomial by monomial, with how much of it moves with them: a function or a named
-term that has a factor inside moves as much as it is large, as any rounding of it would make it. What moves more, in
-roundings, than `grown_roundings` times the sum of a monomial's coefficients is amplified. A function of nothing but
-constants that move, or a decision that depends on these alone, is amplified too, and so is a step:
-`floor(x * 0.333333343 * 3)` is another integer than `floor(x)` where x is one.
+term that has a factor inside moves as much as it is large, as any rounding of it would make it. Irrational numbers
+count by their digits (`constant_terms`): little is left of `x * sqrt(2) - x * 1.41421354`.
+
+What moves more, in roundings, than `grown_roundings` times the sum of a monomial's coefficients is amplified. A
+function of nothing but constants that move, or a decision that depends on these alone, is amplified too, and so is a
+step: `floor(x * 0.333333343 * 3)` is another integer than `floor(x)` where x is one.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +25,7 @@ from math import ceil
 
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
@@ -171,15 +174,21 @@ class _Looking:
         exact = self._exact_terms()
         total: dict[Monomial, Fraction] = defaultdict(Fraction)
         moving: dict[Monomial, Fraction] = defaultdict(Fraction)
+        addends: Counter[Monomial] = Counter()
+        unknown: set[Monomial] = set()
         for mono, c in p.items:
             weight = self._weight(mono)
-            for whole, k in exact.poly(make_poly(((mono, 1),))).items:
-                here = Fraction(c) * Fraction(k)
+            for product, k in exact.poly(make_poly(((mono, 1),))).items:
+                whole, number = apart(product)
+                if number is None:
+                    unknown.add(whole)
+                here = Fraction(c) * Fraction(k) * (1 if number is None else number)
                 total[whole] += here
                 moving[whole] += abs(here) * weight
+                addends[whole] += 1
         worst = Fraction(0)
         for whole, moved in moving.items():
-            if moved and not total[whole]:
+            if moved and (not total[whole] or (whole in unknown and addends[whole] > 1)):
                 return _NOTHING_ELSE
             if moved:
                 worst = max(worst, moved / abs(total[whole]))
@@ -206,7 +215,7 @@ class _Looking:
                 given = (*values_in_places(atom), *(atom.args if isinstance(atom, Apply) else ()))
                 tame = isinstance(atom, Apply) and atom.function.name in _TAME
                 moves = not tame and not all(map(self._is_still, given))
-                if moves and all(exact.poly(q).constant is not None for q in given):
+                if moves and all(is_number(exact.poly(q)) for q in given):
                     return True
         return False
 

@@ -65,6 +65,36 @@ WRONG: dict[str, tuple[Body, Body]] = {
     ),
 }
 
+ROOT, LOGARITHM = np.float32(2**0.5), np.float32(math.log(2))
+
+
+def beside(number: np.float32) -> Any:
+    return np.nextafter(number, np.float32(9))
+
+
+WRONG |= {
+    "little left of a root": (
+        lambda x: (x * jnp.sqrt(2.0) - x * ROOT) * 1e8 + x,
+        lambda x: (x * beside(ROOT) - x * ROOT) * 1e8 + x,
+    ),
+    "little left of a logarithm": (
+        lambda x: (x * jnp.log(2.0) - x * LOGARITHM) * 1e8 + x,
+        lambda x: (x * beside(LOGARITHM) - x * LOGARITHM) * 1e8 + x,
+    ),
+    "little left of another function": (
+        lambda x: (x * jnp.sqrt(2.0) - x * jnp.sinh(1.1462158)) * 1e8 + x,
+        lambda x: (x * beside(ROOT) - x * jnp.sinh(1.1462158)) * 1e8 + x,
+    ),
+    "a step at a root": (
+        lambda x: jnp.where(x * jnp.sqrt(2.0) < x * beside(ROOT), x, -x),
+        lambda x: jnp.where(x * beside(ROOT) < x * beside(ROOT), x, -x),
+    ),
+    "a decision by a root": (
+        lambda x: x * (jnp.sqrt(2.0) < jnp.asarray(beside(ROOT))),
+        lambda x: x * (jnp.asarray(beside(ROOT)) < jnp.asarray(beside(ROOT))),
+    ),
+}
+
 STEPS: dict[str, Callable[[Any], Any]] = {
     "floor": jnp.floor,
     "ceil": jnp.ceil,
