@@ -32,7 +32,6 @@ hlo                  diagnostics
 schedules            diagnostics
 workers
 program              registered_calls diagnostics jaxlib_api
-linter               diagnostics report render hlo schedules program
 evaluate             diagnostics program
 index                memory limits
 terms                memory limits index program
@@ -45,6 +44,7 @@ traced               diagnostics
 plans                diagnostics schedules traced
 sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
+linter               diagnostics report render hlo schedules program passes.read passes.load sources xla
 passes.prove         limits diagnostics report session program index terms equality ops
 passes.diagnose      diagnostics report session program index terms equality ops passes.prove
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove

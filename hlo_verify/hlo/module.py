@@ -219,15 +219,15 @@ class HloModule:
     def is_scheduled(self) -> bool:
         return self.header.get("is_scheduled") == "true"
 
-    @cached_property
+    @property
     def replicas(self) -> int:
         return int(self.header.get("replica_count", "1"))
 
-    @cached_property
+    @property
     def partitions(self) -> int:
         return int(self.header.get("num_partitions", "1"))
 
-    @cached_property
+    @property
     def says_devices(self) -> bool:
         """Whether the text says for how many devices it is."""
         return "replica_count" in self.header or "num_partitions" in self.header

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -81,6 +82,17 @@ def coordinates(text: str, devices: int) -> tuple[tuple[int, ...], ...] | None:
     places = np.stack(np.unravel_index(np.arange(devices), shape), axis=1)
     found[table] = places[:, : len(shape) - copies]
     return tuple(map(tuple, found.tolist()))
+
+
+def devices_of(texts: Iterable[str]) -> int | None:
+    """How many devices shardings are over, if they say one number.
+
+    >>> devices_of(["{replicated}", "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"])
+    4
+    """
+    tiled = (_TILES.fullmatch(text.strip()) for text in texts)
+    counts = {prod(integers(found[1])) for found in tiled if found is not None}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def each(text: str) -> list[str]:

@@ -26,7 +26,9 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="exit status: 0 no defect, 1 defects, 2 input that cannot be read. Defaults for --select, --ignore and "
         "--strict may stand in pyproject.toml under [tool.hlo-verify.lint].",
     )
-    said = "HLO text (*after_optimizations.txt), gzipped or not, or a dump folder"
+    said = (
+        "HLO text (*after_optimizations.txt), a serialized HloModuleProto, StableHLO, gzipped or not; or a dump folder"
+    )
     parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
     parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
     parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")

@@ -10,7 +10,7 @@ device's own data. Otherwise, where devices may as well always agree, it is a wa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
@@ -41,9 +41,12 @@ class Doubt:
     """Whether both have the same collectives in one order, on other channels."""
 
 
-def check(meetings: Meetings, shardings: Sequence[str] | None = None) -> Iterator[Finding]:
+def check(
+    meetings: Meetings, shardings: Sequence[str] | None = None, among: Collection[int] | None = None
+) -> Iterator[Finding]:
     """What is wrong with who enters the collectives of a module. `shardings` are those of its parameters, leaf by leaf,
-    over the partitions."""
+    over the partitions. `among` are the devices that run it, where not all do: what the others do is not known here, so
+    that nothing is an error then."""
     module, limits = meetings.module, LintLimits()
     courses = Courses(meetings)
     choosing = [one for one in module.instructions() if one.opcode in ("while", "conditional")]
@@ -54,9 +57,13 @@ def check(meetings: Meetings, shardings: Sequence[str] | None = None) -> Iterato
     flow = Flow(module, meetings, limits)
     arguments = _arguments(flow, shardings)
     flow.run(arguments)
-    doubts = [doubt for choice in flow.choices.values() for doubt in _doubts(choice, courses, limits)]
+    run_by = range(meetings.devices) if among is None else among
+    doubts = [doubt for choice in flow.choices.values() for doubt in _doubts(choice, courses, limits, run_by)]
     doubtful = frozenset(doubt.choice.instruction for doubt in doubts)
     for doubt in doubts:
+        if not set(range(meetings.devices)) <= set(run_by):
+            yield _finding(doubt, hangs=False)
+            continue
         aim = doubt.choice.instruction
         ways = _ways(doubt, [one.choice for one in doubts if one is not doubt], courses, limits)
         hangs = bool(ways) and all(
@@ -98,13 +105,13 @@ def _argument(flow: Flow, shape: Shape, texts: Iterator[str]) -> Tree:
     return Value(numbered((r, shard) for r in range(replicas) for shard in held), own=True)
 
 
-def _doubts(choice: Choice, courses: Courses, limits: LintLimits) -> Iterator[Doubt]:
+def _doubts(choice: Choice, courses: Courses, limits: LintLimits, among: Collection[int]) -> Iterator[Doubt]:
     """The first pair of devices that a loop or conditional may part; none where what they do together is the same."""
     collectives = [one for inner in choice.instruction.entered for one in courses.within(inner)]
     tables = [taken for taken in choice.tables if taken is not None]
     is_known = choice.is_known
     labels: Labels = numbered(zip(*tables, strict=True)) if is_known else choice.labels
-    for a, b, collective in islice(_pairs(choice, labels, collectives, courses), limits.pairs):
+    for a, b, collective in islice(_pairs(choice, labels, collectives, courses, among), limits.pairs):
         if choice.instruction.opcode == "while":
             yield Doubt(choice, a, b, (1, 0), Collective.DEVICE_DEPENDENT_TRIP_COUNT, collective)
             return
@@ -122,7 +129,7 @@ def _doubts(choice: Choice, courses: Courses, limits: LintLimits) -> Iterator[Do
 
 
 def _pairs(
-    choice: Choice, labels: Labels, collectives: Sequence[Instruction], courses: Courses
+    choice: Choice, labels: Labels, collectives: Sequence[Instruction], courses: Courses, among: Collection[int]
 ) -> Iterator[tuple[int, int, Instruction]]:
     """Devices of one group that have other labels, and where they meet: each pair once."""
     seen = set()
@@ -130,7 +137,7 @@ def _pairs(
         for group in courses.groups(collective):
             first: dict[int, int] = {}
             for device in group:
-                if choice.reached[device]:
+                if choice.reached[device] and device in among:
                     first.setdefault(labels[device], device)
             for a, b in combinations(sorted(first.values()), 2):
                 if (a, b) not in seen:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hlo_verify.diagnostics import Input, Severity
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.hlo import shardings as shardings_of
 from hlo_verify.hlo.buffers import parse_assignment, parse_values
 from hlo_verify.hlo.groups import COLLECTIVES
 from hlo_verify.hlo.live import parse_live
 from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import HloModule
 from hlo_verify.hlo.shapes import leaves
-from hlo_verify.hlo.shardings import Shardings, read
-from hlo_verify.hlo.text import parse_hlo
+from hlo_verify.hlo.shardings import Shardings
 from hlo_verify.hlo.thunks import parse_thunks
 from hlo_verify.linter import buffers, collectives, donation, entering, live, pipelines, ranks, sends, thunks, transfers
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.placement import findings as placement
 from hlo_verify.linter.precision import findings as precision
+from hlo_verify.linter.reading import annotated_shardings, read, text_of
 from hlo_verify.linter.sends import Program
 from hlo_verify.linter.transfers import is_start
 from hlo_verify.schedules.schedule import Schedule, parse
+
+if TYPE_CHECKING:
+    from hlo_verify.sources.modules import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ BESIDE = {
 
 
 def lint(
-    module: str | Path,
+    module: Source,
     *,
     buffers: str | Path | None = None,
     values: str | Path | None = None,
@@ -86,7 +90,8 @@ def lint(
     thunks: str | Path | None = None,
     name: str = "",
 ) -> LintReport:
-    """Look for defects in a module of HLO text, scheduled or not.
+    """Look for defects in a module: HLO text, scheduled or not, or a serialized HloModuleProto; what XLA has not
+    partitioned yet (StableHLO, what JAX lowered) is partitioned by the XLA in jaxlib first.
 
     `module`, `buffers` (`*-buffer-assignment.txt`), `values` (`*-buffer-assignment-values.txt`), `live`
     (`*-live-range.txt`) and `thunks` (`*thunk_sequence_after_thunk_passes.txt`, of a GPU) are paths, gzipped or not, or
@@ -94,8 +99,13 @@ def lint(
     parameters and results lie: `{"in": ["{devices=[8,1]<=[8]}", …], "out": […]}`. Raises `InputError` for what cannot
     be read.
     """
-    parsed = parse_hlo(_text(module))
-    said = None if shardings is None else _shardings(parsed, shardings)
+    given = read(module)
+    parsed = given.module
+    said = given.shardings if shardings is None else _shardings(parsed, shardings)
+    if not parsed.says_devices:  # a serialized module does not
+        lie = annotated_shardings(parsed) if said is None else said
+        count = shardings_of.devices_of((*lie.arguments, *lie.results))
+        parsed.header |= {} if count is None else {"num_partitions": str(count)}
     meetings = Meetings(parsed)
     found = [*_findings(parsed), *entering.check(meetings, None if said is None else said.arguments)]
     found += placement.check(meetings, said)
@@ -105,7 +115,7 @@ def lint(
         what = "a list of values is" if live is None else "live ranges are"
         raise InputError(f"{what} of use with a buffer assignment alone: give that too", Input.USAGE)
     for more, counts in _of_dump(
-        parsed, *(None if one is None else _text(one) for one in (buffers, values, live, thunks))
+        parsed, *(None if one is None else text_of(one) for one in (buffers, values, live, thunks))
     ):
         found += more
         looked_at |= counts
@@ -123,8 +133,9 @@ def lint_ranks(programs: Mapping[str | Path, Sequence[int]], *, buffered_sends: 
     if len(set(devices)) != len(devices):
         twice = next(device for device in devices if devices.count(device) > 1)
         raise InputError(f"device {twice} is said to run two programs", Input.USAGE)
-    parsed = [(str(path), Program(parse_hlo(_text(path)), tuple(numbers))) for path, numbers in programs.items()]
+    parsed = [(str(path), Program(read(path).module, tuple(numbers))) for path, numbers in programs.items()]
     found = [one for _, program in parsed for one in _of_one(program.module)]
+    found += [one for _, program in parsed for one in entering.check(Meetings(program.module), None, program.devices)]
     together = [program for _, program in parsed]
     found += [*ranks.check(together), *sends.between(together, buffered=buffered_sends)]
     looked_at = sum((Counter(_looked_at(program.module)) for program in together), Counter())
@@ -136,7 +147,7 @@ def lint_pipeline(schedule: str | Path | Schedule, *, buffered_sends: bool = Fal
     """Look for defects in a pipeline's schedule: a path, a text (`hlo_verify.schedules.parse` says how), or a schedule.
 
     `buffered_sends`: a send is done before its receive is posted. Raises `InputError` for what cannot be read."""
-    parsed = schedule if isinstance(schedule, Schedule) else parse(_text(schedule))
+    parsed = schedule if isinstance(schedule, Schedule) else parse(text_of(schedule))
     found = pipelines.findings(parsed, buffered=buffered_sends)
     return LintReport(name or "schedule", found, pipelines.looked_at(parsed))
 
@@ -156,7 +167,7 @@ def _of_one(module: HloModule) -> Iterator[Finding]:
 
 def _shardings(module: HloModule, given: str | Path) -> Shardings:
     """The shardings of a file or a text, one for each leaf of the parameters."""
-    said = read(given if isinstance(given, str) and given.lstrip().startswith("{") else _text(given))
+    said = shardings_of.read(given if isinstance(given, str) and given.lstrip().startswith("{") else text_of(given))
     count = sum(1 for parameter in module.entry.parameters.values() for _ in leaves(parameter.shape))
     if len(said.arguments) != count:
         raise InputError(f"{len(said.arguments)} shardings for {count} parameters", Input.USAGE)
@@ -193,22 +204,6 @@ def _looked_at(module: HloModule) -> dict[str, int]:
         if holds
     )
     return {what: counts[what] for what in ("instructions", "collectives", "transfers")}
-
-
-def _text(given: str | Path) -> str:
-    """A file's text, or a text as it is. Raises InputError for what is neither."""
-    if isinstance(given, str) and "\n" in given:
-        return given
-    path = Path(given)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", Input.UNREADABLE) from error
-    try:
-        data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        return data.decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no text: give the module as XLA prints it", Input.NOT_A_MODULE) from error
 
 
 def files_of(folder: Path) -> list[Files]:

@@ -150,3 +150,39 @@ def test_a_device_runs_one_program(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text(program([]))
     with pytest.raises(InputError, match="device 1 is said to run two"):
         lint_ranks({tmp_path / "a.txt": [0, 1], tmp_path / "b.txt": [1]})
+
+
+ENTERED = """HloModule m, num_partitions=4
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+joined {
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] all-reduce(x), channel_id=1, replica_groups={{0,1},{2,3}}, use_global_device_ids=true, to_apply=add
+}
+alone {
+  ROOT y = f32[4] parameter(0)
+}
+ENTRY e {
+  p = f32[4] parameter(0)
+  id = u32[] partition-id()
+  first = u32[] constant(FIRST)
+  is_first = pred[] compare(id, first), direction=EQ
+  ROOT c = f32[4] conditional(is_first, p, p), true_computation=joined, false_computation=alone
+}
+"""
+
+
+@pytest.mark.parametrize(("first", "found"), [(0, ["collective_not_entered_by_all"]), (2, [])])
+def test_who_enters_is_asked_of_a_program_of_some_devices(first: int, found: list[str], tmp_path: Path) -> None:
+    """Device 0 comes to a collective without device 1, which runs the same program; of what 2 and 3 do in one that they
+    do not run, nothing is said."""
+    other = ENTERED.replace(
+        "conditional(is_first, p, p), true_computation=joined, false_computation=alone", "negate(p)"
+    )
+    for name, text in (("a", ENTERED.replace("FIRST", str(first))), ("b", other.replace("FIRST", "0"))):
+        (tmp_path / name).write_text(text)
+    report = lint_ranks({tmp_path / "a": [0, 1], tmp_path / "b": [2, 3]})
+    assert [one.name for one in report.findings if one.name.startswith("collective_not")] == found
