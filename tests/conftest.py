@@ -49,8 +49,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         return
     option = config.option
     is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword and not option.markexpr
-    has_processes = config.pluginmanager.hasplugin("xdist") and not option.usepdb and not option.collectonly
-    if is_all and has_processes and option.numprocesses is None and option.dist == "no":
+    is_worker = hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ
+    can_share = config.pluginmanager.hasplugin("xdist") and not option.usepdb and not option.collectonly
+    if is_all and can_share and not is_worker and option.numprocesses is None and option.dist == "no":
         option.numprocesses = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
         option.dist = "worksteal"
 
