@@ -89,6 +89,12 @@ class Limits:
     """Steps of Z3, as it counts them (`rlimit`), for one question about guards and offsets: half a second."""
     solver_megabytes: int = 1024
     """Memory of Z3, for what it does not count."""
+    wrong_work: int = 1_250_000_000
+    """Work of all that is done after a walk that does not prove a module, whatever its size: five seconds. A
+    term that is made in vain counts as 12,000. What takes more than is left of it is not begun; what clearly seems to
+    differ is confirmed in any case where nothing else is known to."""
+    wrong_operation_work: int = 600_000
+    """As much more for each operation of both modules: all of them together, ten times what their proof would take."""
     glance_work: int = 450_000_000
     """Work of the first look for inputs that make a result differ, before results are compared case by case."""
     search_work: int = 6_000_000_000

@@ -11,6 +11,7 @@ from typing import Any
 from hlo_verify.collector import seldom_collecting
 from hlo_verify.limits import Limits, in_force
 from hlo_verify.memory import Memory
+from hlo_verify.meter import Meter
 from hlo_verify.registered_calls import Said, as_said
 from hlo_verify.report import Report, Spent, Verdict
 
@@ -42,6 +43,8 @@ class Session:
     """What was said of custom calls on this session, by target; see `custom_calls.register_custom_call`."""
     traced: dict[Hashable, Any] = field(default_factory=dict)
     """Functions that were traced in the place of custom calls."""
+    meter: Meter = field(default_factory=Meter)
+    """What is left of all that may be done after a walk that proves nothing."""
     memory: Memory = field(default_factory=Memory)
     """Terms, and what was worked out about them."""
     _reached: dict[str, None] = field(default_factory=dict)
@@ -70,6 +73,13 @@ class Session:
     def reached(self, limit: str) -> None:
         """Note that a limit was run into: the name of a field of `Limits`."""
         self._reached[limit] = None
+
+    def affords(self, work: float = 0.0) -> bool:
+        """Whether something may be done after the proof failed that takes about so much work. It is noted if not."""
+        if self.meter.left > work:
+            return True
+        self.reached("wrong_work")
+        return False
 
     @property
     def is_over(self) -> bool:

@@ -22,8 +22,9 @@ diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits
+meter
 report               diagnostics limits
-session              memory collector registered_calls limits report
+session              memory collector registered_calls limits meter report
 version
 render               diagnostics limits report version
 shown                render report
@@ -45,8 +46,8 @@ plans                diagnostics schedules traced
 sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 linter               diagnostics report render hlo schedules program passes.read passes.load sources xla
-passes.prove         limits diagnostics report session program index terms equality ops
-passes.diagnose      diagnostics report session program index terms equality ops passes.prove
+passes.prove         limits meter diagnostics report session program index terms equality ops
+passes.diagnose      meter diagnostics report session program index terms equality ops passes.prove
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
                      passes.diagnose
 passes.recheck       limits report session workers program index terms equality ops passes.prove

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hlo_verify.diagnostics import Solver
+from hlo_verify.index.interned import made
+from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand
@@ -30,6 +32,9 @@ from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
+
+KEPT_FOR_PROOFS = 0.5
+"""How much of what there may be a search leaves for other ways of proving what it finds no difference of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +73,8 @@ def are_proved(logical: Module, partitioned: Module, results: Collection[int], s
             return not any(open_obligations(n, names[n], outcome, placed[n], decide=True) for n in left)
         except TimeUpError:
             return False
+        finally:
+            session.meter.charge_terms(made())
 
 
 class Differing(Protocol):
@@ -110,11 +117,13 @@ def _examine(
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
+        _begin(logical, partitioned, session)
         session.phase = "inputs were looked for that make a result differ"
-        wrong = frozenset(differing(left) if differing is not None else ())
+        with session.meter.keeping(KEPT_FOR_PROOFS):
+            wrong = frozenset(differing(left) if differing is not None else ())
+            if differing is not None and not wrong and _is_dear(logical, partitioned, session):
+                wrong = frozenset(differing(left, in_earnest=True))
         otherwise = OtherReadings(logical, partitioned, placed, session)
-        if differing is not None and not wrong and _is_dear(logical, partitioned, session):
-            wrong = frozenset(differing(left, in_earnest=True))
         if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
@@ -132,13 +141,25 @@ def _examine(
     return Examination(report, findings.leads)
 
 
+def _begin(logical: Module, partitioned: Module, session: Session) -> None:
+    """Allow for what a wrong module may cost by its size, and account for the walk that was in vain: for no more of it
+    than is allowed for by the size, as terms of a right module may be large too."""
+    limits, meter = session.limits, session.meter
+    by_size = limits.wrong_operation_work * _size(logical, partitioned)
+    meter.begin(limits.wrong_work + by_size)
+    meter.charge(min(by_size, TERM * made()))
+
+
+def _size(logical: Module, partitioned: Module) -> int:
+    return sum(1 for module in (logical, partitioned) for _ in operations(module.main))
+
+
 def _is_dear(logical: Module, partitioned: Module, session: Session) -> bool:
     """Whether it takes more to read loops in other ways than to look for inputs that make a result differ, which is
     done for any result that stays open."""
     if not read_otherwise(logical, partitioned):
         return False
-    count = sum(1 for module in (logical, partitioned) for _ in operations(module.main))
-    return count > session.limits.reading_operations
+    return _size(logical, partitioned) > session.limits.reading_operations
 
 
 @dataclass(slots=True)

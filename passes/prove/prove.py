@@ -14,6 +14,7 @@ from itertools import chain
 from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index.expr import Var
+from hlo_verify.index.interned import made
 from hlo_verify.ops.counting import ENDLESS, MAY_NOT_END
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
@@ -304,12 +305,16 @@ class OtherReadings:
         return proved
 
     def _proves(self, reading: Reading, n: int, decide: bool) -> bool:
-        outcome = self._outcomes.get(reading)
+        outcome, meter = self._outcomes.get(reading), self.session.meter
+        if outcome is None and not self.session.affords():
+            return False
         if outcome is None:
+            before = made()
             outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
             outcome.stages.effort.left = min(outcome.stages.effort.left, self.session.limits.reading_steps)
             outcome.stages.network.left = min(outcome.stages.network.left, self.session.limits.reading_network_steps)
             self._outcomes[reading] = outcome
+            meter.charge_terms(made() - before)
         if may_hang(outcome.unsupported) is not None:
             return False
         return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=decide)

@@ -8,6 +8,7 @@ masks), the logical operation of the same origin says what is expected, its shar
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -19,7 +20,9 @@ from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.interned import made
 from hlo_verify.limits import allows
+from hlo_verify.meter import TERM
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage
@@ -33,6 +36,10 @@ from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
 SHARE_COMPARISONS, SHARE_STEPS, SHARE_NETWORK = 4, 2, 8
 """In a module that is known to be wrong, recognising is given up sooner: after a fourth of the comparisons in vain that
 others may have, or half of the steps; so is comparing results as sums of products, after an eighth."""
+
+SHARE_LEFT = 2
+"""Comparing a result as sums of products takes at most half of what is left of all work for a module that is not
+proved: other readings of its loops may still prove it."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another name."""
@@ -249,22 +256,27 @@ class Stages:
 
     def _is_shard(self, views: list[tuple[Poly, Poly]], where: Lineage) -> bool:
         """Whether two terms, in one view or another, are found to be equal where an element exists."""
-        left = self.effort.left
+        left, before = self.effort.left, made()
         for found, expected in views:
             if self._plausible(found, expected, where) and self._are_equal(found, expected, where.inside):
                 self.effort.left = left
                 self._failures = self._wasted = self._refusals = 0
                 return True
         self._refusals += 1
+        self.session.meter.charge_terms(made() - before)
         self._failures += self.effort.left < left
         self._wasted += left - self.effort.left
         return False
 
     def is_result(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether what a result is and what it should be are found to be equal where an element exists."""
-        left = self.effort.left
+        if not self.session.affords():
+            return False
+        left, before = self.effort.left, made()
         answer = self._are_equal(found, expected, inside) or self._is_network(found, expected, inside)
-        self._wasted += 0 if answer else left - self.effort.left
+        if not answer:
+            self._wasted += left - self.effort.left
+            self.session.meter.charge_terms(made() - before)
         return answer
 
     def spare(self) -> None:
@@ -275,11 +287,14 @@ class Stages:
 
     def _is_network(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two results are equal as sums of products; what that took counts where they are not."""
-        left = self.network.left
-        if left <= 0 or not same_network(found, expected, self.session, inside, self.network):
+        meter, left = self.session.meter, self.network.left
+        most = left if meter.left == math.inf else min(left, int(meter.left / (SHARE_LEFT * TERM)))
+        if most <= 0:
             return False
-        self.network.left = left
-        return True
+        steps = Steps(most)
+        is_same = same_network(found, expected, self.session, inside, steps)
+        self.network.left = left if is_same else left - (most - steps.left)
+        return is_same
 
     def _are_equal(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         most = self.allowance()
@@ -307,6 +322,8 @@ class Stages:
             return False
         if self._refusals > limits.refusals:
             self.session.reached("refusals")
+            return False
+        if not self.session.affords():
             return False
         self.session.candidates += 1
         return True

@@ -75,8 +75,8 @@ class Refuter:
         if in_earnest:
             found = search.find(results)
         else:
-            found = search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
-            found = found or search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
+            found = search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
+            found = found or search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
         if found:
             self._start()
             found = search.find(results)
@@ -177,7 +177,10 @@ def _conclude(
         by_finding.setdefault(results[n].finding, []).append(n)
     known = {finding: leads[finding] for finding in by_finding if finding is not None and finding in leads}
     limits = Limits(found.trial.elements, allowance.work)
-    watching = watched(found, known.values(), limits) if known else None
+    session, again = allowance.session, found.trial.work
+    watching = watched(found, known.values(), limits) if known and session.affords(again) else None
+    if watching is not None:
+        session.meter.charge(watching.work)
     for finding, together in by_finding.items():
         lead = known.get(finding) if finding is not None else None
         lost = lost_value(watching, lead) if watching is not None and lead is not None else None

@@ -42,7 +42,7 @@ class Allowance:
     @property
     def is_left(self) -> bool:
         """Whether there may be another one. A report without a repair runs into no limit that matters."""
-        return self.work > 0 and self.proofs > 0 and not self.session.is_over
+        return self.work > 0 and self.proofs > 0 and not self.session.is_over and self.session.meter.left > 0
 
 
 def suggest(
@@ -76,6 +76,7 @@ def _agrees(found: Counterexample, repair: Repair, results: Collection[int], all
     pair = replace(found.trial.pair, partitioned=repair.module)
     trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole, only=results)
     allowance.work -= trial.local.work
+    allowance.session.meter.charge(trial.local.work)
     sizes = {}
     for n in results:
         whole, local = trial.whole.results[n], trial.local.results[n]

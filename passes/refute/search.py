@@ -34,6 +34,9 @@ from hlo_verify.session import Session, TimeUpError
 CLEARER = 10
 """How much farther apart values have to be than those that intervals left open, with inputs as large."""
 
+GIVEN_UP = "whether it does was not looked at more closely, as enough was done for a module that is not proved"
+"""Why it is open whether a result differs, where `wrong_work` is over."""
+
 POSTPONED = "whether it does was not looked at more closely, as others differ for certain"
 """Why it is open whether a result differs, where `confirming_work` is over."""
 
@@ -47,6 +50,8 @@ class Search:
     _tried: int = 0
     _hardest: float = 0.0
     """The work of the draw that took most."""
+    _foreseen: float = 0.0
+    """About what the next draw takes: as much as the last one, or what made it too large."""
     _spent: float = 0.0
     """The work of all searches so far, and how much it was when the first result was found to differ."""
     _found_after: float = 0.0
@@ -104,6 +109,8 @@ class Search:
                 end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
             if self._tried >= len(DRAWS) and self._granularities.all_fit:
                 break
+            if not self.session.affords(self._foreseen):
+                break
             if self._dear >= bounds.dear_draws:
                 self.session.reached("dear_draws")
                 break
@@ -156,7 +163,9 @@ class Search:
     def _limits(self, left: float) -> Limits:
         """What one evaluation may take where so much work is left."""
         bounds = self.session.limits
-        return Limits(bounds.evaluation_elements, max(left, bounds.evaluation_work), heed=self.session.check)
+        most = max(self.session.meter.left, bounds.glance_work)
+        work = min(max(left, bounds.evaluation_work), most)
+        return Limits(bounds.evaluation_elements, work, heed=self.session.check)
 
     def _run(self, inputs: Inputs, limits: Limits, results: Collection[int], *, is_cheap: bool = False) -> Trial:
         """Both modules, as far as those results need; a cheap attempt ends where none of them can be had."""
@@ -164,6 +173,8 @@ class Search:
         trial = trials.run(self.pair, inputs, limits=limits, needed=needed, only=results)
         self._spent += trial.work
         self._drawn += trial.work
+        self.session.meter.charge(trial.work)
+        self._foreseen = trial.foreseen
         self.session.inputs += 1
         bounds = self.session.limits
         if max(trial.whole.work, trial.local.work) > limits.work:
@@ -190,7 +201,7 @@ class Search:
                 if not need or self._spent > end:
                     return trial
                 self._note(trial, results)
-                if self._is_enough(results):
+                if self._is_enough(results) or not self.session.affords(self._foreseen):
                     return trial
             self._granularities.relax()
         return self._run(self.drawing.draw(draw, number), limits, results)
@@ -237,7 +248,7 @@ class Search:
         unclear = [n for n in results if n not in self._best or (is_small and not trials.is_clear(self._best[n][0]))]
         seen = trial.differences(unclear, trials.NOTICED)
         seen = {n: d for n, d in seen.items() if n not in self._best or d.relative > self._best[n][0].relative}
-        is_evident = bool(_evident(seen))
+        is_evident = bool(trials.evident(seen))
         far = max((apart.relative for apart in seen.values()), default=0.0)
         if not seen or (size >= self._too_large and far <= CLEARER * self._left_open) or self._is_vain(is_evident):
             return
@@ -252,7 +263,7 @@ class Search:
             if left:
                 self.session.reached("confirming_work")
             self.open |= dict.fromkeys(left, POSTPONED)
-            self.evident |= left & _evident(others) - faintly(others)
+            self.evident |= left & trials.evident(others) - faintly(others)
         elif size < self._too_large:
             self._look_closer(trial, others, is_evident, far)
 
@@ -275,9 +286,14 @@ class Search:
     def _look_closer(self, trial: Trial, seen: Mapping[int, Difference], is_evident: bool, far: float) -> None:
         """Keep which of those results surely differ."""
         size, work = trial.largest, 0.0
+        if seen and not self._may_confirm(trial, seen):
+            self.open |= dict.fromkeys(seen, GIVEN_UP)
+            self.evident |= trials.evident(seen) - faintly(seen)
+            return
         if seen and size > self.session.limits.clear_elements:
             seen, work = trials.beyond_noise(trial, dict(seen))
             self._spent += work
+            self.session.meter.charge(work)
         if not seen:
             return
         bounds = self.session.limits
@@ -286,19 +302,29 @@ class Search:
             self.session.reached("interval_work")
         said = Confirmed(is_too_large=True, is_dear=True) if is_dear else self._confirm(trial, seen)
         if said.is_too_large:
-            end = self._spent + bounds.shrinking_work
+            end = self._end_of_shrinking()
             simpler = self._shrunk(Counterexample(trial, dict(seen)), end, is_certain=False)
             trial = simpler.trial
             if trial.largest < size:
                 said = self._confirm(trial, simpler.differences)
             if said.is_too_large:
                 self._too_large, self._left_open = size, math.inf if said.is_dear else far
-                self.evident |= _evident(seen) - faintly(seen)
+                self.evident |= trials.evident(seen) - faintly(seen)
         self._vain[is_evident] += not said.differences
         self.open.update(said.open)
         for n, apart in said.differences.items():
             if n not in self._best or apart.relative > self._best[n][0].relative:
                 self._best[n] = apart, trial
+
+    def _may_confirm(self, trial: Trial, seen: Mapping[int, Difference]) -> bool:
+        """Whether enclosures are asked: where nothing is known to differ, in any case about what clearly seems to."""
+        if not self._best and seen.keys() - faintly(seen):
+            return True
+        return self.session.affords((1 + WEIGHTS[INTERVALS]) * trial.work)
+
+    def _end_of_shrinking(self) -> float:
+        """How much work there may be in all when inputs are as plain as they get."""
+        return self._spent + min(self.session.limits.shrinking_work, self.session.meter.left)
 
     def _confirm(self, trial: Trial, seen: Mapping[int, Difference]) -> Confirmed:
         """What enclosures say; what was too large for floating point, and so makes no such difference, is for them."""
@@ -306,6 +332,7 @@ class Search:
         elements = min(room * trial.elements, trial.exceeded - 1) if trial.exceeded else None
         said = self.confirmer.confirm(trial.inputs, seen, seen, elements)
         self._spent += said.work
+        self.session.meter.charge(said.work)
         self._confirming = said.work
         return said
 
@@ -332,7 +359,7 @@ class Search:
 
     def counterexamples(self, results: Collection[int]) -> list[Counterexample]:
         """What was found for those results, of as few different inputs as can be, as plain as can be."""
-        end = self._spent + self.session.limits.shrinking_work
+        end = self._end_of_shrinking()
         by_trial: dict[int, Counterexample] = {}
         for n, (apart, trial) in sorted(self._best.items()):
             if n in results:
@@ -363,21 +390,9 @@ class Search:
         """The counterexample with other inputs, if it is still as clear a one."""
         trial = self._run(inputs, limits, found.differences)
         still = Counterexample(trial, trial.differences(found.differences))
-        if is_certain and _is_as_good(still, found):
+        if is_certain and trials.is_as_good(still, found):
             still = Counterexample(trial, self._confirm(trial, still.differences).differences)
-        return still if _is_as_good(still, found) else None
-
-
-def _evident(seen: Mapping[int, Difference]) -> set[int]:
-    """The results whose difference is no rounding, in most cases."""
-    return {n for n, apart in seen.items() if apart.relative > trials.EVIDENT}
-
-
-def _is_as_good(still: Counterexample, found: Counterexample) -> bool:
-    """Whether all that differed still differs, and clearly."""
-    return still.differences.keys() == found.differences.keys() and all(
-        map(trials.is_clear, still.differences.values())
-    )
+        return still if trials.is_as_good(still, found) else None
 
 
 def _longest(function: Function) -> int:

@@ -6,7 +6,7 @@ operations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +63,13 @@ class Trial:
     def work(self) -> float:
         """What both evaluations took."""
         return self.whole.work + self.local.work
+
+    @property
+    def foreseen(self) -> float:
+        """About what an evaluation takes that is no coarser: of both modules, and with what was too large now."""
+        if not self.exceeded:
+            return self.work
+        return 2 * max(self.whole.work, self.local.work) * max(1.0, self.exceeded / self.elements)
 
     def differences(self, results: Collection[int], least: float = EVIDENT) -> dict[int, Difference]:
         """Where each of those results differs most, by that fraction of its largest element; without those that agree,
@@ -180,6 +187,16 @@ def _moved_by_single_precision(
 def is_clear(apart: Difference) -> bool:
     """Whether a difference is a large one."""
     return apart.relative > CLEAR
+
+
+def evident(seen: Mapping[int, Difference]) -> set[int]:
+    """The results whose difference is no rounding, in most cases."""
+    return {n for n, apart in seen.items() if apart.relative > EVIDENT}
+
+
+def is_as_good(still: Counterexample, found: Counterexample) -> bool:
+    """Whether all that differed still differs, and clearly."""
+    return still.differences.keys() == found.differences.keys() and all(map(is_clear, still.differences.values()))
 
 
 def element(blocks: Blocks, device: int, index: Sequence[int]) -> Any:

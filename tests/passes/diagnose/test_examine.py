@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.limits import Limits
+from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose.examine import examine
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import stages
 from hlo_verify.passes.prove.prove import OtherReadings
 from hlo_verify.program.ir import Module
+from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 from tests.support.pairs import REPLICATED, module, on
 
@@ -38,9 +40,56 @@ def test_sums_of_products_are_compared_with_what_other_results_left(
         return False
 
     monkeypatch.setattr(stages, "same_network", same)
-    examine(several("sine"), several("cosine"), differing=lambda _, **__: {1} if is_known else set())
-    most = Session().limits.network_steps
+    session = Session(Limits(wrong_work=10**12))
+    examine(several("sine"), several("cosine"), differing=lambda _, **__: {1} if is_known else set(), session=session)
+    most = session.limits.network_steps
     assert asked == ([most // stages.SHARE_NETWORK] if is_known else [most, most // 2])
+
+
+def test_sums_of_products_take_no_more_than_half_of_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def same(found: object, expected: object, session: Session, inside: object, steps: stages.Steps) -> bool:
+        asked.append(steps.left)
+        session.meter.charge(TERM * steps.left)
+        return False
+
+    monkeypatch.setattr(stages, "same_network", same)
+    examine(several("sine", 2), several("cosine", 2), session=Session(Limits(wrong_work=1000 * TERM)))
+    assert 0 < asked[1] <= asked[0] / 2 <= 300
+
+
+def test_nothing_more_is_compared_where_a_wrong_module_took_all_that_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report says so; what is equal by construction is proved all the same."""
+    asked = []
+
+    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+        session.meter.charge(session.meter.allowed)
+        return set()
+
+    monkeypatch.setattr(stages.cases, "equal", lambda *_: asked.append(0))
+    monkeypatch.setattr(stages, "same_network", lambda *_: asked.append(1))
+    monkeypatch.setattr(OtherReadings, "prove", lambda *_, **__: False)
+    session = Session()
+    found = examine(several("sine"), several("cosine"), differing=differing, session=session).report
+    assert not asked and session.spent().limits == ("wrong_work",)
+    assert {each.verdict for each in found.results} == {Verdict.UNKNOWN}
+    assert examine(several("sine"), several("sine"), session=session).report.verdict is Verdict.PROVED
+
+
+def test_a_search_leaves_half_of_it_for_proofs() -> None:
+    left = []
+
+    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+        left.append(session.meter.left)
+        session.meter.charge(left[0])
+        assert not session.affords()
+        return set()
+
+    session = Session()
+    examine(several("sine"), several("cosine"), differing=differing, session=session)
+    assert left[0] >= session.limits.wrong_work / 2
+    assert session.meter.left > 0
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -323,6 +323,32 @@ def test_what_evidently_differs_and_takes_too_much_to_enclose() -> None:
     assert Refuter(Search(faint, Session(bounds))).differing([0]) == set()
 
 
+def test_no_inputs_are_drawn_that_a_wrong_module_may_not_cost() -> None:
+    modules = pair("tensor<64x64xf32>", "x", "d", PARTS, "4.0", "4.0")
+    session = Session()
+    found = Search(modules, session)
+    assert not found.find([0], draws=1)
+    session.meter.begin(found._foreseen)
+    assert not found.find([0])
+    assert session.inputs == 1 and "wrong_work" in session.spent().limits
+
+
+def test_what_clearly_differs_is_confirmed_in_any_case() -> None:
+    modules = pair("tensor<64x64xf32>", "x", "d", PARTS, "4.0", "4.5")
+    session = Session(Limits(clear_elements=0))
+    session.meter.begin(1)
+    assert Search(modules, session).find([0]) == {0}
+
+
+def test_what_hardly_differs_is_not_confirmed_for_more_than_a_wrong_module_may_cost() -> None:
+    modules = pair("tensor<64x64xf32>", "x", "d", PARTS, "dense<4.0>", "dense<4.00001>")
+    session = Session(Limits(clear_elements=0))
+    session.meter.begin(1)
+    found = Search(modules, session)
+    assert not found.find([0])
+    assert found.open == {0: search.GIVEN_UP} and session.spent().limits == ("wrong_work",)
+
+
 def test_what_one_result_took_alone_has_to_fit_in_for_the_others() -> None:
     body = "%z = stablehlo.add %x, %x : TYPE" + SCORES
     modules = pair("tensor<64x64xf32>", "xvw", "yz", body, "add %x, %x", "multiply %x, %x")
