@@ -90,3 +90,45 @@ class Placement(Code):
         What to do: gather or reduce it, or say of the result that it is split.
         """,
     )
+
+    LOCAL_STATISTIC = (
+        "HV508",
+        """a maximum or mean of a device's own part is used as if it were of all
+
+        A maximum, sum or mean is taken over a dimension that is split, and meets the elements of that dimension again,
+        as in a softmax or a normalisation, without being brought together with those of the other devices. It is a
+        warning: a model may mean it, as with batch statistics of each device.
+
+        Example: `jax.nn.softmax(scores)` in a `shard_map` that splits the last dimension.
+
+        What to do: bring the statistics together (`pmax`, `psum`, `pmean`) before they are used.
+        """,
+    )
+
+    UNREDUCED_GRADIENT = (
+        "HV509",
+        """an addend of a gradient is added to a weight that devices hold the same of
+
+        The gradient of a replicated argument is a sum over the devices that use it. Here each device adds its own
+        addend to the weight (or to a moment of it), so that the copies drift apart. It is a warning: devices may train
+        by themselves for some steps, and average the weights later. Where the shardings say that the result is the
+        same on the devices, it is an error of another code (HV501).
+
+        What to do: add up the gradient (`psum`, `pmean`) over the axis that the data are split over.
+        """,
+    )
+
+    BACKWARD_NOT_DUAL = (
+        "HV510",
+        """the backward pass does not exchange what the forward pass asks for
+
+        Behind an all-gather of the forward pass, the backward pass has a reduce-scatter; behind a sum over devices,
+        none, since the cotangent is the same on all of them: another sum makes gradients as many times too large. Which
+        is which is known from `transpose(jvp(…))` in the names that JAX gives operations.
+
+        Example: `lax.psum` in a `shard_map` with `check_vma=False`: its backward is a psum again.
+
+        What to do: leave `check_vma` on, or write the pair by hand (`custom_vjp`): psum forward and nothing
+        backward, nothing forward and psum backward.
+        """,
+    )

@@ -95,6 +95,18 @@ def devices_of(texts: Iterable[str]) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
+def of_leaves(text: str, count: int) -> list[str]:
+    """The shardings of the `count` arrays of a parameter, from what is said of it: one may stand for all.
+
+    >>> of_leaves("{{replicated}, {devices=[2]<=[2]}}", 2)
+    ['{replicated}', '{devices=[2]<=[2]}']
+    >>> of_leaves("{replicated}", 2)
+    ['{replicated}', '{replicated}']
+    """
+    texts = each(text) if text else []
+    return texts * count if len(texts) == 1 else texts
+
+
 def each(text: str) -> list[str]:
     """The shardings of a tuple's leaves; of an array, its own alone."""
     text = text.strip()

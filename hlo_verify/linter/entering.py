@@ -18,7 +18,7 @@ from hlo_verify.diagnostics import Code, Collective, Ranks, Severity
 from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Instruction
 from hlo_verify.hlo.shapes import Shape, Tuple, leaves
-from hlo_verify.hlo.shardings import each, shards
+from hlo_verify.hlo.shardings import of_leaves, shards
 from hlo_verify.linter.agreement import Labels, Tree, Value, numbered
 from hlo_verify.linter.course import Courses, Step
 from hlo_verify.linter.finding import Finding, at
@@ -84,15 +84,9 @@ def _arguments(flow: Flow, shardings: Sequence[str] | None) -> list[Tree]:
             found.append(flow.agreements.unknown)
             continue
         said = parameter.attributes.get("sharding")
-        texts = given if shardings is not None else iter(_repeated(parameter.shape, said))
+        texts = given if shardings is not None else iter(of_leaves(said or "", len(list(leaves(parameter.shape)))))
         found.append(_argument(flow, parameter.shape, texts))
     return found
-
-
-def _repeated(shape: Shape, said: str | None) -> list[str]:
-    """A sharding for each leaf of a parameter: one may stand for all."""
-    texts = each(said) if said else []
-    return texts * len(list(leaves(shape))) if len(texts) == 1 else texts
 
 
 def _argument(flow: Flow, shape: Shape, texts: Iterator[str]) -> Tree:

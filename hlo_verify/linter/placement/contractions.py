@@ -10,7 +10,7 @@ from hlo_verify.hlo.module import Instruction
 from hlo_verify.hlo.shapes import Array
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.elementwise import Place, multiplied, partials, product
-from hlo_verify.linter.placement.values import FREE, NOTHING, Dimension, Partial, Stage, Value, together
+from hlo_verify.linter.placement.values import FREE, NOTHING, Dimension, Local, Partial, Stage, Value, together
 
 LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 
@@ -139,6 +139,13 @@ def reduction(instruction: Instruction, given: Sequence[Value], devices: Devices
         addends = summed(instruction, [value.dimensions[k] for k in over], place, value.partials)
     else:
         addends = partials("maximum", given[:1], place)
+    statistics = frozenset(
+        Local(label, size, place.name)
+        for k, (dimension, size) in enumerate(zip(value.dimensions, sizes_of(instruction), strict=False))
+        if k in over and dimension and size > 1
+        for label in dimension
+        if label >= 0
+    )
     return Value(
         value.whole,
         value.some,
@@ -149,4 +156,11 @@ def reduction(instruction: Instruction, given: Sequence[Value], devices: Devices
         sums=value.sums if adds and FREE not in (value.dimensions[k] for k in over) else frozenset(),
         lost=value.lost,
         hidden=adds and (value.hidden or any(_is_open(value.dimensions[k]) for k in over)),
+        statistics=statistics or value.statistics,
     )
+
+
+def sizes_of(instruction: Instruction) -> tuple[int, ...]:
+    """The sizes of the first operand, on each device."""
+    shape = next(iter(instruction.given_shapes), None)
+    return shape.sizes if isinstance(shape, Array) else ()

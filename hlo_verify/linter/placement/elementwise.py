@@ -13,10 +13,12 @@ from hlo_verify.hlo.shapes import Array, bits_of
 from hlo_verify.linter.placement import opcodes
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.values import (
+    MOST_STATISTICS,
     MOST_TERMS,
     NOTHING,
     Dimension,
     Labels,
+    Local,
     Numbers,
     Partial,
     Reduced,
@@ -71,7 +73,18 @@ def elementwise(instruction: Instruction, given: Sequence[Value], devices: Devic
         lost,
         opcodes.is_linear(opcode) and any(value.hidden for value in given),
         terms if terms and len(terms) <= MOST_TERMS else (),
+        statistics_of(given),
     )
+
+
+def statistics_of(given: Sequence[Value]) -> frozenset[Local]:
+    """The statistics that values are computed from, but for those that meet elements of their dimension; none where
+    there are too many."""
+    found: frozenset[Local] = frozenset().union(*(value.statistics for value in given))
+    if found:
+        spread = NOTHING.union(*(dimension for value in given for dimension in value.dimensions if dimension))
+        found = frozenset(one for one in found if one.label not in spread)
+    return found if len(found) <= MOST_STATISTICS else frozenset()
 
 
 def _looked_up(given: Sequence[Value], method: int, devices: Devices) -> tuple[Partial, ...]:

@@ -18,19 +18,19 @@ from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Computation, Instruction
 from hlo_verify.hlo.shardings import Shardings
 from hlo_verify.linter.finding import Finding, at
+from hlo_verify.linter.placement import opcodes
 from hlo_verify.linter.placement.communication import groups, reduces, undone
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.elementwise import Place
+from hlo_verify.linter.placement.gradients import BACKWARD, MANUAL, Gradients
 from hlo_verify.linter.placement.parameters import arguments, held
+from hlo_verify.linter.placement.statistics import Statistics
 from hlo_verify.linter.placement.values import FREE, Partial, Reduced, Stage, Tree, Value
 from hlo_verify.linter.placement.walk import Walk
 from hlo_verify.linter.reducers import reducer_of
 
 PRODUCTS = ("dot_general", "conv_general_dilated")
 """In names of the source program: sums of products, which are partitioned into one reduction each."""
-
-MANUAL = "shard_map"
-"""In names of the source program: code that each device runs for itself."""
 
 
 def check(meetings: Meetings, shardings: Shardings | None = None) -> Iterator[Finding]:
@@ -46,6 +46,7 @@ def check(meetings: Meetings, shardings: Shardings | None = None) -> Iterator[Fi
     errors = [*look.misplaced(), *look.doubled()]
     if shardings is not None and len(shardings.results) == len(results):
         errors += _of_results(look, results, shardings.results)
+    look.alone(results)
     yield from dict.fromkeys(errors)
     named = {name for one in errors for name in (one.instruction, *one.related)}
     yield from (one for one in dict.fromkeys(look.suspicious) if not named & {one.instruction, *one.related})
@@ -90,6 +91,12 @@ class _Look:
     repeated: dict[tuple[str, str], set[Reduced]] = field(default_factory=dict)
     scaled: set[tuple[str, str]] = field(default_factory=set)
     compiled: set[str] = field(default_factory=set)
+    statistics: Statistics = field(init=False)
+    gradients: Gradients = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.statistics = Statistics(self.devices)
+        self.gradients = Gradients(self.devices)
 
     def see(self, instruction: Instruction, given: Sequence[Tree], found: Tree, place: Place) -> None:
         if instruction.name == place.name:
@@ -105,6 +112,15 @@ class _Look:
                 if one.again:
                     self.repeated.setdefault((one.by, one.again), set()).add(one)
         self.scaled |= self._scaled(instruction, given)
+        if opcodes.is_collective(instruction.opcode):
+            among = groups(instruction, self.devices, self.meetings)
+            self.gradients.exchanged(instruction, given, among)
+            for value in given:
+                if isinstance(value, Value):
+                    self.statistics.exchanged(value, among)
+        else:
+            self.statistics.see(instruction, given, place)
+            self.gradients.added(instruction, given, place)
 
     def _scaled(self, instruction: Instruction, given: Sequence[Tree]) -> set[tuple[str, str]]:
         """The repeated sums whose factor an instruction may make up for, or not ask for: a comparison or the place of
@@ -143,6 +159,14 @@ class _Look:
             if one.stage is Stage.LINEAR and not one.doubted and one.called == called and one.origin != place.name:
                 said = self._wrong(replace(one, wrong=place.name))
                 self.wrong.setdefault((one.origin, one.label), []).append(said)
+
+    def alone(self, results: Sequence[Value]) -> None:
+        """Add what is said of statistics and of gradients. Of a statistic nothing else is said."""
+        self.statistics.together |= {one.origin for value in results for one in value.statistics}
+        found = list(self.statistics.findings(self.named))
+        origins = {one.instruction for one in found}
+        self.suspicious = [one for one in self.suspicious if not origins & {one.instruction, *one.related}]
+        self.suspicious += [*found, *self.gradients.findings(self.completed, self.named)]
 
     def misplaced(self) -> Iterator[Finding]:
         """Addends that are added up over other devices. One that is added up over its own later may be a sum in two
@@ -209,6 +233,8 @@ class _Look:
         else:
             message = self._addend(last) + ", and nothing adds them up"
             found = self.at(last.origin, Placement.PARTIAL_INTO_REPLICATED_RESULT, message)
+        if BACKWARD in last.called and not last.at:
+            reaches += ". The gradient of what devices hold the same of is the sum over them"
         return replace(
             found, message=found.message + reaches, related=tuple(dict.fromkeys((*found.related, *origins, end)))
         )

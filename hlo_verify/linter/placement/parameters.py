@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hlo_verify.hlo.module import HloModule
-from hlo_verify.hlo.shapes import Array, Shape, Tuple
-from hlo_verify.hlo.shardings import coordinates
+from hlo_verify.hlo.module import HloModule, Instruction
+from hlo_verify.hlo.shapes import Array, Shape, Tuple, leaves
+from hlo_verify.hlo.shardings import coordinates, of_leaves
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.values import NOTHING, Tree, Value, unknown
 
 
 def arguments(module: HloModule, shardings: Sequence[str] | None, devices: Devices) -> list[Tree]:
     """A value for each parameter. `shardings` are those of all their arrays; without them, what the text says."""
-    texts = iter(shardings or ())
+    given = iter(shardings or ())
     found: dict[int, Tree] = {}
     for number, parameter in sorted(module.entry.parameters.items()):
-        said = parameter.attributes.get("sharding", "") if isinstance(parameter.shape, Array) else ""
-        found[number] = _argument(parameter.shape, texts, said, devices)
+        texts = given if shardings is not None else iter(_said(parameter, module))
+        found[number] = _argument(parameter.shape, texts, devices)
     return [found.get(number, ()) for number in range(max(found, default=-1) + 1)]
 
 
-def _argument(shape: Shape, texts: Iterator[str], said: str, devices: Devices) -> Tree:
+def _said(parameter: Instruction, module: HloModule) -> list[str]:
+    """What the text says of a parameter's arrays: of each replica for itself, so that of several nothing is known."""
+    if module.replicas > 1:
+        return []
+    return of_leaves(parameter.attributes.get("sharding", ""), len(list(leaves(parameter.shape))))
+
+
+def _argument(shape: Shape, texts: Iterator[str], devices: Devices) -> Tree:
     if isinstance(shape, Tuple):
-        return tuple(_argument(part, texts, "", devices) for part in shape.parts)
-    return _parameter(shape, next(texts, said), devices)
+        return tuple(_argument(part, texts, devices) for part in shape.parts)
+    return _parameter(shape, next(texts, ""), devices)
 
 
 def _parameter(shape: Array, text: str, devices: Devices) -> Value:

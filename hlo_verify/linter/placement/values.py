@@ -30,6 +30,9 @@ FREE: Dimension = frozenset((-1,))
 MOST_TERMS = 12
 """Terms that a sum is written as; one of more is a value of its own."""
 
+MOST_STATISTICS = 4
+"""Statistics that are remembered of one value."""
+
 MOST_PARTIALS = 6
 """Addends that are remembered of one value: the first ones are the causes of those that follow."""
 
@@ -57,6 +60,16 @@ class Partial:
     wrong: str = ""
     doubted: bool = False
     called: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A sum or an extreme over a dimension of which each device has `size` elements of its own, by `label`, made by
+    instruction `origin`: a statistic of a device's own part."""
+
+    label: int
+    size: int
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +106,8 @@ class Value:
     device, where that follows from the text, and `elements` are those of a constant vector. `is_constant`: it depends
     on no input and on no device, and is not zero everywhere. `lost` are labels of dimensions of which one element was
     taken. `hidden`: it may be an addend in a way that `partials` does not say. `terms` are what it is the sum of, so
-    that what is added and taken away again is seen.
+    that what is added and taken away again is seen. `statistics` are those that it is computed from, with no exchange
+    over their devices in between.
     """
 
     whole: Labels
@@ -109,6 +123,7 @@ class Value:
     lost: Labels = frozenset()
     hidden: bool = False
     terms: tuple[Term, ...] = ()
+    statistics: frozenset[Local] = frozenset()
 
     def with_dimensions(self, dimensions: Iterable[Dimension]) -> Value:
         return replace(self, dimensions=tuple(dimensions))
@@ -164,6 +179,7 @@ def join(one: Tree, other: Tree, devices: Devices) -> Tree:
         one.lost & other.lost,
         one.hidden or other.hidden,
         one.terms if one.terms == other.terms else (),
+        statistics=one.statistics & other.statistics,
     )
 
 
