@@ -15,6 +15,7 @@ CORPORA = Path(__file__).resolve().parents[2] / "shared" / "corpora"
 pytestmark = pytest.mark.skipif(not CORPORA.is_dir(), reason=f"{CORPORA} is not there")
 
 
+@pytest.mark.slow
 def test_ring_attention_of_maxtext() -> None:
     """A train step on 64 devices whose attention, forward and backward, is a ring of kernels in manual regions."""
     folder = CORPORA / "maxtext" / "llama3-8b_64_cp_ring_fsdp8_cp8"
@@ -23,6 +24,7 @@ def test_ring_attention_of_maxtext() -> None:
     assert any("tpu_custom_call" in assumption for assumption in report.assumptions)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -58,6 +60,7 @@ def test_shardings_of_xlas_own_tests(name: str) -> None:
     assert report.verdict is hlo_verify.Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("whole", "rank", "said"),
     [
@@ -89,6 +92,7 @@ def test_graphs_of_neurons_tools(whole: str, rank: str, said: str, tmp_path: Pat
 OPEN = (50, 51, 52)
 
 
+@pytest.mark.slow
 def test_what_a_graph_of_neurons_returns_unreduced_is_to_be_asked_for() -> None:
     folder = CORPORA / "neuron"
     whole, rank = (folder / f"gpt2_tp_{n}_n_layer_2.hlo.gz" for n in (1, 2))
@@ -98,6 +102,7 @@ def test_what_a_graph_of_neurons_returns_unreduced_is_to_be_asked_for() -> None:
     assert {result.code for result in left} == {Annotation.UNREDUCED_RESULT}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

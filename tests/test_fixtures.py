@@ -51,13 +51,18 @@ SMALL = ("embedding_", "gspmd_mlp", "mlp_", "shardmap_fsdp", "shardmap_megatron"
 """Modules that are evaluated in a second or two, and so refuted in passing; the others only take longer."""
 
 
-KINDS = ("attention", "conv", "encoder", "masks", "moe", "transformer_scan", "transformer")
+KINDS = {
+    "halos and padding": ("conv", "encoder", "masks"),
+    "blocks": ("attention", "moe"),
+    "networks": ("transformer",),
+}
 """Of the others, which are broken in the same ways: what fixtures of a kind have in their names."""
 
 
 def kind(name: str, file: str) -> str:
     """Small modules are of a kind of their own."""
-    return name if name.startswith(SMALL) else next(each for each in KINDS if each in name)
+    kinds = (kind for kind, names in KINDS.items() if any(each in name for each in names))
+    return name if name.startswith(SMALL) else next(kinds)
 
 
 @pytest.mark.drawn(1, each=kind)

@@ -145,6 +145,7 @@ def test_a_range_enters(place: str) -> None:
         assert verify(*modules, assume={name: wider}, refute=False).verdict is Verdict.UNKNOWN, wider
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("place", ["lookup", "scatter", "dynamic_slice", "remainder"])
 def test_what_differs_beyond_a_range_is_found_there_alone(place: str) -> None:
     pair, name, within, (lower, higher) = PLACES[place]
@@ -373,6 +374,7 @@ def _loss() -> tuple[str, str]:
     return placed.pair(whole, local)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("pair", "verdict", "under"),
     [

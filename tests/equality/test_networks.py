@@ -183,6 +183,7 @@ def test_one_network_written_in_two_ways(seed: int) -> None:
     assert same_network(writer.write(network), writer.write(network), Session()), network
 
 
+@pytest.mark.drawn(25)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_networks_that_differ(seed: int) -> None:
     way = random.Random(seed)

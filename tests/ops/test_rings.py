@@ -180,6 +180,7 @@ def test_online_softmax_round_a_ring_is_softmax() -> None:
     assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.PROVED
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "change",
     [
@@ -243,6 +244,7 @@ def all_of_them(scores: jax.Array, q: jax.Array, k: jax.Array, t: Any) -> jax.Ar
     return scores
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("seen", "largest", "expected"),
     [

@@ -46,6 +46,7 @@ WRONG_EVERYWHERE = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("part", WRONG_EVERYWHERE.values(), ids=WRONG_EVERYWHERE.keys())
 def test_what_is_wrong_under_every_placement_is_refuted(part: str) -> None:
     report = hlo_verify.verify(WHOLE, part)

@@ -83,6 +83,7 @@ def _padded_softmax(n: int) -> Any:
     return _traced(lambda x, w: jax.nn.softmax(x * w, axis=0) + x, LINE, ("d",), (10, 3), [(3,)] * n)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("network", [_halo, _uneven_halo, _two_halos, _convolutions, _padded_softmax])
 def test_steps_are_as_many_as_layers(network: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
@@ -103,16 +104,17 @@ def test_steps_are_as_many_as_layers(network: Callable[[int], Any], monkeypatch:
     assert 100 < terms[2] - terms[1] < 1.5 * (terms[1] - terms[0])
 
 
-def test_a_layer_that_differs_is_found_among_many(tmp_path: Path) -> None:
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("wrong", [1, 10, 20])
+def test_a_layer_that_differs_is_found_among_many(wrong: int, tmp_path: Path) -> None:
     hlo_verify.verify(_halo(20), refute=False, keep=tmp_path)
     partitioned = (tmp_path / "partitioned.hlo").read_text()
     pairs = "source_target_pairs={{1,0},{2,1},{3,2}}"
     parts = partitioned.split(pairs)
     assert len(parts) == 21
-    for wrong in (1, 10, 20):
-        changed = pairs.join(parts[:wrong]) + "source_target_pairs={{1,0},{2,1},{0,2}}" + pairs.join(parts[wrong:])
-        report = hlo_verify.verify(tmp_path / "annotated.hlo", changed, refute=False)
-        assert report.verdict is Verdict.UNKNOWN
+    changed = pairs.join(parts[:wrong]) + "source_target_pairs={{1,0},{2,1},{0,2}}" + pairs.join(parts[wrong:])
+    report = hlo_verify.verify(tmp_path / "annotated.hlo", changed, refute=False)
+    assert report.verdict is Verdict.UNKNOWN
 
 
 def _defined(body: Poly) -> Poly:

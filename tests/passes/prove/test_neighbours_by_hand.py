@@ -103,6 +103,7 @@ def test_right(name: str) -> None:
     assert hlo_verify.verify(*placed.pair(whole, local)).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong(name: str) -> None:
     placed, whole, local = WRONG[name]

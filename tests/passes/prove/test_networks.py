@@ -297,6 +297,7 @@ NOTHING: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("nothing", NOTHING)
 @pytest.mark.parametrize("hiding", HIDING)
 def test_truth_values_do_not_hide_what_may_be_none(hiding: str, nothing: str) -> None:

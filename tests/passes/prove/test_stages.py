@@ -56,7 +56,9 @@ def test_a_few_steps_in_vain_shorten_nothing(stages: Stages, monkeypatch: pytest
     assert stages.allowance() == Limits().comparison_steps
 
 
-def test_of_a_wrong_module_few_steps_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("twin", sorted((TESTDATA / "mlp_2d").glob("broken_*")), ids=lambda path: path.name)
+def test_of_a_wrong_module_few_steps_are_taken(twin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong value, what is made of it, and four results: compared at length, they took thousands of steps each."""
     taken = []
     within = Effort.within
@@ -68,13 +70,10 @@ def test_of_a_wrong_module_few_steps_are_taken(monkeypatch: pytest.MonkeyPatch) 
         return answer
 
     monkeypatch.setattr(Effort, "within", counted)
-    folder = TESTDATA / "mlp_2d"
-    for twin in sorted(folder.glob("broken_*")):
-        taken.clear()
-        report = hlo_verify.verify(folder / "logical.hlo.gz", twin, refute=False)
-        assert report.verdict is Verdict.UNKNOWN
-        limits = Limits()
-        assert sum(taken) < limits.vain_steps + (limits.vain_comparisons + limits.vain_results) * limits.brief_steps
+    report = hlo_verify.verify(twin.parent / "logical.hlo.gz", twin, refute=False)
+    assert report.verdict is Verdict.UNKNOWN
+    limits = Limits()
+    assert sum(taken) < limits.vain_steps + (limits.vain_comparisons + limits.vain_results) * limits.brief_steps
 
 
 def test_a_walk_is_repeated_only_where_something_more_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ def constant(name: str, value: float, dtype: str) -> str:
     return f"%{name} = stablehlo.constant dense<0x{int(bits):0{bits.itemsize * 2}X}> : TYPE"
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_a_function_of_a_constant_is_folded_to_is_not_refuted(name: str, dtype: str) -> None:

@@ -62,6 +62,7 @@ DIFFERENT = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_subtle_differences(name: str) -> None:
     kind, body, (old, new) = DIFFERENT[name]

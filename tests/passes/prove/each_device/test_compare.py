@@ -32,6 +32,7 @@ def test_right_programs(name: str) -> None:
     assert report.verdict is Verdict.PROVED, [result.reason for result in report.results]
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_wrong_programs(name: str, wrong: str) -> None:
     assert verified(PROGRAMS[name].pair(wrong)).verdict is Verdict.UNKNOWN
