@@ -101,8 +101,7 @@ def verify(
     After `time_limit` seconds (None for no limit) it ends with what is known by then. A result that is not proved says
     in `Result.spent` which limits it ran into.
 
-    `session` has what was said of custom calls for some verifications alone; see `register_custom_call`. Several
-    threads may verify at a time, with one session or many: none finds anything else for that.
+    `session` has what was said of custom calls for some verifications alone; several threads may verify with one.
 
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
@@ -292,7 +291,8 @@ def _between(
     question = Question(inferred.logical, inferred.partitioned, helping, reference is not None)
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
     report = _decide(question, inferred, asked, lambda: contents(question), progress)
-    report = replace(report, left_open=demand.left, preconditions=said(given))
+    told = (*report.assumptions, *preconditions.hardly_used(given) * (report.verdict is Verdict.UNKNOWN))
+    report = replace(report, left_open=demand.left, preconditions=said(given), assumptions=told)
     return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
 
 

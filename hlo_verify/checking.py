@@ -126,7 +126,7 @@ def _as_written(
 
     if plan is not None and who is Distribution.NOBODY:
         report = verify(logical, contents, devices=1, **options)
-        return replace(report, compared=plan.summary, inferred=(), under="")  # one device holds all there is
+        return replace(report, compared=plan.summary)
     report = verify(logical, contents, devices=devices, **options)
     return replace(report, compared=AS_WRITTEN) if who is Distribution.AUTHOR else report
 

@@ -256,10 +256,11 @@ class Input(Code):
         `--assume`, `assume=` and `[assume]` say of which values the elements of an argument are. The name is an
         argument's as reports have it (`batch['tokens']`), its path (`batch/tokens`), or a path with `*` for anything.
         Of integers and of floats it may be a range, of which the end is no value any more, or `positive`, or
-        `nonnegative`.
+        `nonnegative`; along the last dimension, `sorted` or `distinct`; of integers also `a permutation`, or `a
+        multiple of 8`. `and` joins several.
 
             hlo-verify train.mlir --assume 'batch/tokens in [0, 32000)'
-            hlo_verify.verify(f, g, assume={"tokens": (0, 32000), "weights/*": "nonnegative"})
+            hlo_verify.verify(f, g, assume={"tokens": (0, 32000), "perm": "permutation", "at": {"multiple_of": 8}})
 
         In practice: a name of which the path is longer (`*/tokens`), an empty range, one that the element type does not
         have (300 of `ui8`), truth values and complex numbers, which are in no order.

@@ -11,7 +11,13 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks
 from hlo_verify.evaluate.maps import Array, first_of_each
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_integer, storage
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
+
+MOST_OF_WINDOW = 4096
+"""Integers more than are needed of which different ones are drawn."""
+
+IN_ORDER = 4096
+"""Elements along a dimension in which a user says something of their order; where there are more, they are alike."""
 
 CONTRACTED = 4096
 """The longest dimension that `default_scale` takes for one that weights are contracted in."""
@@ -62,6 +68,8 @@ def random_argument(
     tiles = (1,) * len(shape) if tiles is None else tiles
     maps = [np.zeros(1, np.int64)]
     details = (detail,) * len(shape) if isinstance(detail, int) else detail
+    if assumed is not None and shape and (assumed.ascending or assumed.distinct):
+        details, plain = (*details[:-1], shape[-1] if shape[-1] <= IN_ORDER else 1), ()
     structure = structure_of(generator)
     maps += [
         classes_of(n, t, structure, 1 if (n, t) in plain else d) for n, t, d in zip(shape, tiles, details, strict=True)
@@ -72,10 +80,12 @@ def random_argument(
         return Blocks(tuple(maps), generator.integers(0, 2, counts).astype(bool))
     if assumed is not None and is_integer(dtype):
         is_wide = outside != 0 or edges
-        return Blocks(tuple(maps), _integers_of(assumed, counts, integers, is_wide, generator).astype(stored))
+        drawn = _multiples_of(assumed, counts, integers, is_wide, generator)
+        return Blocks(tuple(maps), arranged(assumed, drawn).astype(stored))
     if assumed is not None:
         values = _floats(counts, default_scale(shape) if scale is None else scale, positive, generator)
-        return Blocks(tuple(maps), _floats_of(assumed, _rounded(values, dtype), generator).astype(stored, copy=False))
+        allowed = arranged(assumed, _floats_of(assumed, _rounded(values, dtype), generator))
+        return Blocks(tuple(maps), allowed.astype(stored, copy=False))
     if edges:
         return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(stored))
     if is_integer(dtype):
@@ -165,6 +175,28 @@ def _integers_of(
     return np.array(values, object).reshape(counts)
 
 
+def _multiples_of(
+    assumed: Values, counts: Sequence[int], reach: int, is_wide: bool, generator: np.random.Generator
+) -> Array:
+    """Integers that the user allows: multiples, and different ones along the last dimension, if that is said."""
+    least, greatest = assumed.integers
+    m = assumed.multiple
+    whole = Values(-(-least // m), greatest // m + 1, (False, True))
+    if not assumed.distinct:
+        return _integers_of(whole, counts, -(-reach // m), is_wide, generator) * m
+    first, last = whole.integers
+    size = counts[-1] if counts[1:] else 1
+    start = 0 if not is_wide and first <= 0 and last >= size else first
+    window = min(last - start + 1, size if is_wide else max(size, -(-reach // m)), MOST_OF_WINDOW + size)
+    rows = [start + generator.permutation(window)[:size] for _ in range(math.prod(counts) // max(size, 1))]
+    return np.array(rows, object).reshape(counts) * m
+
+
+def arranged(assumed: Values, values: Array) -> Array:
+    """The elements in order along the last dimension, if that is said of them."""
+    return np.sort(values, axis=-1) if assumed.ascending and values.ndim > 1 else values
+
+
 def _floats_of(assumed: Values, values: Array, generator: np.random.Generator) -> Array:
     """The floats, with others in the place of those that the user does not allow."""
     flat = values.reshape(-1)
@@ -190,7 +222,17 @@ def allows(assumed: Values | None, blocks: Blocks) -> bool:
     """Whether all elements of an argument are such as the user allows."""
     if assumed is None or blocks.values.size == 0:
         return True
-    return assumed.admits(blocks.values.min().item(), blocks.values.max().item())
+    if not assumed.admits(blocks.values.min().item(), blocks.values.max().item()):
+        return False
+    if assumed.multiple != 1 and any(int(value) % assumed.multiple for value in blocks.values.flat):
+        return False
+    if not (assumed.ascending or assumed.distinct) or len(blocks.shape) == 0:
+        return True
+    rows = blocks.values[..., blocks.classes[-1]]
+    in_order = np.sort(rows, axis=-1)
+    if assumed.ascending and not np.array_equal(rows, in_order):
+        return False
+    return not assumed.distinct or not (in_order[..., 1:] == in_order[..., :-1]).any()
 
 
 def classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:

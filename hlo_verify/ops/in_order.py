@@ -4,6 +4,7 @@
     order f           at place 0            is  argmin v. (f(v), v)
     f(order f at r)                         is  values v. f(v) at r
     order f at (order (order f) at r)       is  r: a permutation's order is its inverse
+    order p at p(r)                         is  r, for a permutation p that an argument is said to be
     values v. f(v)  at (order (order f) at r)  is  f(r)
     values v. (values w. f(v, w) at n-k+u)  is  values v,w. f(v, w), among the k last places
     h(p, order f(p,.) at q) for (p, q) =    is  h((order f) div n, (order f) mod n), among the k first places
@@ -28,6 +29,7 @@ from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.regions import combine, neutral
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import algebra
+from hlo_verify.terms.assumed_order import is_ascending_along, is_permutation_along
 from hlo_verify.terms.at_constants import UNORDERED, remade
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.extrema import reduce_extremum
@@ -56,6 +58,10 @@ def _unit(f: Poly) -> Number:
 def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
     if v not in f.free:
         return f
+    if is_permutation_along(f.atom, v):
+        return algebra.of_index(place)
+    if is_ascending_along(f.atom, v):
+        return algebra.substitute(f, {v: place})
     for end, extremum in ((0, "min"), (v.size - 1, "max")):
         if place is expr.constant(end):
             return combine(extremum, reduce_extremum(extremum, [v], f), neutral(extremum, dtype), dtype)
@@ -111,6 +117,8 @@ def _as_one(variables: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[Var, tu
 
 def order(v: Var, f: Poly, place: Index, dtype: str, *, ascending: bool) -> Poly:
     """Which value of v gives the value of f at that place in order, of equal ones the first."""
+    if ascending and is_ascending_along(f.atom, v):
+        return algebra.of_index(place)  # of equal ones the first comes first
     if place is expr.constant(0):
         extremum = "min" if ascending else "max"
         pair, first = (f, algebra.of_index(expr.of_var(v))), (neutral(extremum, dtype), ZERO)
@@ -229,11 +237,24 @@ def _substituted(p: Poly, which: Read, v: Var, mapping: dict[Var, Index]) -> Pol
 
 def _inverted(v: Var, key: Poly, place: Index) -> Index | None:
     """Where an element in order is the one that the inverse of that order says: the place that it says it for."""
+    if is_permutation_along(key.atom, v):  # whose order is its inverse
+        return _taken_to(v, key, place)
     found = _inverse_at(place)
     if found is None or found[1].size != v.size:
         return None
     where, w, own = found
     return where if algebra.substitute(own, {w: expr.of_var(v)}) is key else None
+
+
+def _taken_to(v: Var, permutation: Poly, place: Index) -> Index | None:
+    """The value of v for which a permutation is at a place, where that is the permutation's own value somewhere."""
+    ((part, c),) = place.items if len(place.items) == 1 else ((None, 0),)
+    if place.const or c != 1 or not isinstance(part, Opaque) or part.operator != "value":
+        return None
+    atom = value_of(part).atom
+    if not isinstance(atom, Read) or not atom.indices:
+        return None
+    return atom.indices[-1] if algebra.substitute(permutation, {v: atom.indices[-1]}) is of_atom(atom) else None
 
 
 def _place_of_own(v: Var, f: Poly, place: Index, dtype: str) -> Index | None:

@@ -17,6 +17,7 @@ from hlo_verify.ops.elements import replaced
 from hlo_verify.ops.in_order import element_of, inverse
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra
+from hlo_verify.terms.assumed_order import is_permutation_along
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.sums import reduce_sum
@@ -25,6 +26,8 @@ from hlo_verify.terms.term import Atom, Guard, Monomial, Poly, Read, atoms, make
 
 def is_permutation(atom: Atom | None, v: Var) -> bool:
     """Whether an atom takes each of the values of a variable once, as the variable does."""
+    if is_permutation_along(atom, v):
+        return True
     if not isinstance(atom, Read) or atom.tensor.kind != "sort" or len(atom.tensor.bound) != 1:
         return False
     source = atom.tensor

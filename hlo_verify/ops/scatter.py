@@ -36,6 +36,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.assumed_order import is_distinct_along
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
@@ -198,7 +199,8 @@ def _permuted(places: Sequence[Atom], bound: Sequence[Var], shown: Set[Var]) -> 
             v
             for atom in places
             for v in set(bound) - found
-            if is_permutation(atom, v) and found.issuperset(atom.free.intersection(bound) - {v})
+            if (is_permutation(atom, v) or is_distinct_along(atom, v))
+            and found.issuperset(atom.free.intersection(bound) - {v})
         }
         if not more:
             return found

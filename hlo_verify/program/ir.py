@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_verify.program.source_lines import module_path, own_line
 
 if TYPE_CHECKING:
-    from hlo_verify.program.preconditions import Values
+    from hlo_verify.program.allowed_values import Values
     from hlo_verify.program.sharding import Sharding
 
 Name = int

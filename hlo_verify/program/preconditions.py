@@ -16,93 +16,31 @@ from typing import Any, TypeAlias
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.allowed_values import Number, Values
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.program.ir import Module, TensorType
 
-Number = int | Fraction
-"""An exact number."""
-
-FORMS = "write 'NAME in [LOW, HIGH)', 'NAME is positive' or 'NAME is nonnegative'"
+FORMS = (
+    "write 'NAME in [LOW, HIGH)', or 'NAME is' and positive, nonnegative, sorted, distinct, a permutation, or a "
+    "multiple of 8; 'and' joins several"
+)
 """How a precondition is written."""
 
 SHOWN = 6
 """Arguments of one precondition that a report names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The values that an argument's elements may have: those from `least` to `greatest`; None is no bound.
-
-    A bound that is `excluded` is no such value itself. Those of an integer type are half-open, as ranges are: [0, 64).
-    """
-
-    least: Number | None = None
-    greatest: Number | None = None
-    excluded: tuple[bool, bool] = (False, False)
-
-    def __str__(self) -> str:
-        if self.greatest is None and self.least == 0:
-            return "is positive" if self.excluded[0] else "is nonnegative"
-        opening = "(" if self.excluded[0] or self.least is None else "["
-        least, greatest = (_said(bound, end) for bound, end in ((self.least, "-inf"), (self.greatest, "inf")))
-        closing = ")" if self.excluded[1] or self.greatest is None else "]"
-        return f"in {opening}{least}, {greatest}{closing}"
-
-    @property
-    def integers(self) -> tuple[int, int]:
-        """The least and the greatest, of integers."""
-        assert isinstance(self.least, int) and isinstance(self.greatest, int)
-        return self.least, self.greatest - 1
-
-    def admits(self, least: float, greatest: float) -> bool:
-        """Whether all numbers between two that are values of an argument may be values of this one."""
-        low, high = (Fraction(x) if math.isfinite(x) else None for x in (least, greatest))
-        if low is None or high is None:
-            return False
-        above = self.least is None or low > self.least or (low == self.least and not self.excluded[0])
-        below = self.greatest is None or high < self.greatest or (high == self.greatest and not self.excluded[1])
-        return above and below
-
-    def both(self, other: Values) -> Values:
-        """The values that both allow."""
-        least, no_least = _tighter((self.least, self.excluded[0]), (other.least, other.excluded[0]), 1)
-        greatest, no_greatest = _tighter((self.greatest, self.excluded[1]), (other.greatest, other.excluded[1]), -1)
-        return Values(least, greatest, (no_least, no_greatest))
-
-    def of_type(self, dtype: str) -> Values:
-        """Those that are values of an element type."""
-        if dtype not in INTEGER_RANGES:
-            return self
-        low, high = INTEGER_RANGES[dtype]
-        least = low if self.least is None else math.ceil(self.least)
-        greatest = high if self.greatest is None else math.floor(self.greatest)
-        least += self.excluded[0] and least == self.least
-        greatest -= self.excluded[1] and greatest == self.greatest
-        return Values(max(least, low), min(greatest, high) + 1, (False, True))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no such values."""
-        if self.least is None or self.greatest is None:
-            return False
-        return self.least > self.greatest or (self.least == self.greatest and any(self.excluded))
-
-
-def _said(bound: Number | None, otherwise: str) -> str:
-    return otherwise if bound is None else str(bound) if isinstance(bound, int) else f"{float(bound):g}"
-
-
-def _tighter(a: tuple[Number | None, bool], b: tuple[Number | None, bool], sign: int) -> tuple[Number | None, bool]:
-    """The bound that leaves fewer values; with `sign` 1 the greater one."""
-    if a[0] is None or b[0] is None:
-        return b if a[0] is None else a
-    return max(a, b, key=lambda bound: (sign * (bound[0] or 0), bound[1]))
-
-
 Assumed: TypeAlias = "Mapping[str, Any] | Sequence[str | Precondition] | str"
 """Preconditions as they are given: a table from arguments to values, or texts."""
 
-KNOWN = {"positive": Values(0, None, (True, False)), "nonnegative": Values(0)}
+KNOWN = {
+    "positive": Values(0, None, (True, False)),
+    "nonnegative": Values(0),
+    "sorted": Values(ascending=True),
+    "distinct": Values(distinct=True),
+    "permutation": Values(permutation=True),
+    "a permutation": Values(permutation=True),
+}
 """Preconditions that are a word."""
 
 
@@ -134,18 +72,18 @@ def path_of(name: str) -> str:
 
 def parse(text: str) -> Precondition:
     """A precondition as it is written. Raises `InputError`."""
-    found = re.fullmatch(r"\s*(\S.*?)\s+(?:in\s+([\[(].*[\])])|is\s+(\w+))\s*", text)
+    found = re.fullmatch(r"\s*(\S.*?)\s+((?:in\s+[\[(]|is\s+\w).*?)\s*", text)
     if found is None:
         raise _unreadable(text, FORMS)
-    name, interval, word = found.groups()
-    return Precondition(name, _values(interval or word, text))
+    return Precondition(found[1], _joined(found[2], text))
 
 
 def read(given: Assumed) -> tuple[Precondition, ...]:
     """Preconditions as Python, TOML or a command line has them: a table from arguments to values, or texts.
 
     Values are a pair (low, high) of which the second is no value any more, `range(low, high)`, a word such as
-    `"positive"`, or the text of an interval. Raises `InputError` for what is none.
+    `"positive"` or `"sorted"`, `{"multiple_of": 8}`, the text of an interval, or a list of several of these. Raises
+    `InputError` for what is none.
     """
     if isinstance(given, str):
         return (parse(given),)
@@ -168,7 +106,13 @@ def _values(said: Any, what: str) -> Values:
     if isinstance(said, Values):
         return said
     if isinstance(said, str):
-        return _written(said, what)
+        return _joined(said, what)
+    if isinstance(said, Mapping):
+        return _all_of([_keyed(str(key), value, what) for key, value in said.items()], what)
+    if isinstance(said, tuple | list) and any(isinstance(each, tuple | list | Mapping | range) for each in said):
+        return _all_of([_values(each, what) for each in said], what)
+    if isinstance(said, tuple | list) and any(isinstance(each, str) and each in KNOWN for each in said):
+        return _all_of([_values(each, what) for each in said], what)
     if isinstance(said, range):
         if said.step != 1:
             raise _unreadable(what, "a range has step 1")
@@ -176,13 +120,43 @@ def _values(said: Any, what: str) -> Values:
     if isinstance(said, tuple | list) and len(said) == 2:
         least, greatest = (_number(bound, what) for bound in said)
         return _checked(Values(least, greatest, (False, greatest is not None)), what)
-    raise _unreadable(what, "values are a pair (low, high), 'positive' or 'nonnegative'")
+    raise _unreadable(
+        what,
+        "values are a pair (low, high), 'positive', 'sorted', 'permutation', {'multiple_of': 8} or a list of these",
+    )
+
+
+def _joined(text: str, what: str) -> Values:
+    return _all_of([_written(each, what) for each in re.split(r"\s+and\s+", text.strip())], what)
+
+
+def _all_of(parts: Sequence[Values], what: str) -> Values:
+    found = Values()
+    for part in parts:
+        found = found.both(part)
+    return _checked(found, what)
+
+
+def _keyed(key: str, said: Any, what: str) -> Values:
+    """What an entry of a table says: `range = [0, 64]`, `multiple_of = 8`, `sorted = true`."""
+    if key == "range":
+        return _values(said, what)
+    if key == "multiple_of":
+        if not isinstance(said, int) or isinstance(said, bool) or said < 1:
+            raise _unreadable(what, f"elements are multiples of a positive integer, not of {said!r}")
+        return Values(multiple=said)
+    if key not in KNOWN or said is not True:
+        raise _unreadable(what, f"a table has range, multiple_of, or {', '.join(KNOWN)} = true; not {key} = {said!r}")
+    return KNOWN[key]
 
 
 def _written(text: str, what: str) -> Values:
     found = re.fullmatch(r"\s*(?:in\s+)?([\[(])\s*([^,\s]+)\s*,\s*([^,\s]+)\s*([\])])\s*", text)
     if found is None:
-        word = text.strip().removeprefix("is ").strip()
+        word = " ".join(text.split()).removeprefix("is ")
+        multiple = re.fullmatch(r"(?:a )?multiple of (0*[1-9]\d*)", word)
+        if multiple is not None:
+            return Values(multiple=int(multiple[1]))
         if word not in KNOWN:
             raise _unreadable(what, FORMS)
         return KNOWN[word]
@@ -226,8 +200,9 @@ def apply(module: Module, given: Sequence[Precondition]) -> Module:
         for n in positions:
             own = _of_argument(precondition, module.argument_names[n], module.main.argument_types[n])
             before = found[n]
-            found[n] = both = own if before is None else before.both(own)
-            if both.is_empty:
+            type_ = module.main.argument_types[n]
+            found[n] = both = own if before is None else before.both(own).of_type(type_.dtype)
+            if both.is_empty or not both.has_enough(type_.shape[-1] if type_.shape else 0, type_.dtype):
                 raise InputError(
                     f"no input satisfies all that is assumed of argument {module.argument_names[n]}", Input.PRECONDITION
                 )
@@ -236,11 +211,19 @@ def apply(module: Module, given: Sequence[Precondition]) -> Module:
 
 def _of_argument(precondition: Precondition, name: str, type_: TensorType) -> Values:
     dtype = type_.dtype
+    values = precondition.values
+    if values.says_more and is_float(dtype) and (values.multiple != 1 or values.permutation):
+        raise InputError(f"{precondition}: argument {name} is {type_}; only integers are that", Input.PRECONDITION)
+    if not type_.shape and (values.ascending or values.distinct or values.permutation):
+        raise InputError(
+            f"{precondition}: argument {name} is one number; that is said of elements along a last dimension",
+            Input.PRECONDITION,
+        )
     if not (is_float(dtype) or (dtype in INTEGER_RANGES and dtype != "i1")):
         raise InputError(
             f"{precondition}: argument {name} is {type_}, whose elements are in no order", Input.PRECONDITION
         )
-    values = precondition.values.of_type(dtype)
+    values = values.of_dimension(type_.shape[-1] if type_.shape else None).of_type(dtype)
     if values.is_empty:
         raise InputError(f"{precondition}: no number of argument {name}, {type_}, lies there", Input.PRECONDITION)
     return values
@@ -270,6 +253,20 @@ def said(module: Module) -> tuple[str, ...]:
     return tuple(
         f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN} more' if len(names) > SHOWN else ''} {values}"
         for values, names in together.items()
+    )
+
+
+def hardly_used(module: Module) -> tuple[str, ...]:
+    """What to say of preconditions that a proof uses in some places alone, where nothing was proved."""
+    names = [
+        name for name, values in zip(module.argument_names, assumed(module), strict=True) if values and values.says_more
+    ]
+    if not names:
+        return ()
+    shown = ", ".join(names[:SHOWN]) + " …" * (len(names) > SHOWN)
+    return (
+        f"of what is said of {shown}, the order and divisors enter proofs in the places alone that "
+        "docs/decisions/preconditions.md names; elsewhere they keep the search for witnesses to such inputs",
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.preconditions import Values
 
 if TYPE_CHECKING:
     from hlo_verify.terms.term import Monomial, Number, Poly

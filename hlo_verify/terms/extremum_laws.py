@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.preconditions import Values
 from hlo_verify.terms import assumed_bounds, doubts
 from hlo_verify.terms.addition import of_index, scale
 from hlo_verify.terms.assumed_bounds import are_never_above

@@ -12,6 +12,7 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
+from hlo_verify.terms.assumed_order import compared
 from hlo_verify.terms.functions import POSITIVE
 from hlo_verify.terms.term import (
     ONE,
@@ -104,7 +105,10 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
         if (lo is not None and (form.hi < lo or (hi is not None and hi < lo))) or (hi is not None and form.lo > hi):
             return False
         form, lo, hi = _forwards(form, lo, hi)
-        simpler = _divided(form, lo, hi) or _undone(form, lo, hi) or _drop_low_digits(form, lo, hi)
+        answer = compared(form, lo, hi)
+        if isinstance(answer, bool):
+            return answer
+        simpler = answer or _divided(form, lo, hi) or _undone(form, lo, hi) or _drop_low_digits(form, lo, hi)
         if simpler is None:
             return make_guard(form, lo, hi)
         form, lo, hi = simpler

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
@@ -57,6 +59,10 @@ def _unwrapped(p: Poly, lo: int, hi: int) -> Index | None:
     const = 0
     items: list[tuple[expr.Atom, int]] = []
     for mono, c in p.items:
+        multiple = _multiple(mono, c, lo, hi)
+        if multiple is not None:
+            items.append(multiple)
+            continue
         if not isinstance(c, int):
             return None
         if not mono:
@@ -67,6 +73,21 @@ def _unwrapped(p: Poly, lo: int, hi: int) -> Index | None:
         else:
             items.append((_value(make_poly(((mono, 1),)), lo, hi), c))
     return expr.build(const, items)
+
+
+def _multiple(mono: Monomial, c: Number, lo: int, hi: int) -> tuple[Opaque, int] | None:
+    """A multiple of an element that is itself one of some integer, as a multiple of the quotient."""
+    if len(mono) != 1 or mono[0][1] != 1 or not isinstance(mono[0][0], Read):
+        return None
+    source = mono[0][0].tensor
+    if source.assumed is None or source.assumed.multiple == 1 or source.dtype not in INTEGER_RANGES:
+        return None
+    m, (least, greatest) = source.assumed.multiple, ranges.of_elements(source) or (lo, hi)
+    whole = c * m
+    if not lo <= least <= greatest <= hi or whole != int(whole):
+        return None
+    quotient = make_poly(((mono, Fraction(1, m)),))
+    return expr.opaque("value", (), (), -(-least // m), greatest // m, quotient), int(whole)
 
 
 def _value(p: Poly, lo: int, hi: int) -> Opaque:

@@ -15,7 +15,7 @@ from hlo_verify.memory import per_session
 from hlo_verify.terms import assumed_bounds
 
 if TYPE_CHECKING:
-    from hlo_verify.program.preconditions import Values
+    from hlo_verify.program.allowed_values import Values
     from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
 
 NEGATIVE = 1

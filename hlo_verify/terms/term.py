@@ -26,7 +26,7 @@ from hlo_verify.terms import doubts, half_lines, powers
 from hlo_verify.terms.functions import INVERSE, SQRT, Function
 
 if TYPE_CHECKING:
-    from hlo_verify.program.preconditions import Values
+    from hlo_verify.program.allowed_values import Values
 
 Number = int | Fraction
 

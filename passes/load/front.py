@@ -12,6 +12,7 @@ from typing import Any
 from hlo_verify.jaxlib_api import ir
 from hlo_verify.passes.canonicalize.entry import canonicalize
 from hlo_verify.passes.load.load import Source, build
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.ir import Module
 from hlo_verify.program.preconditions import assumed
 from hlo_verify.program.sharding import Sharding
@@ -197,8 +198,15 @@ def put_in_front(
         replicas=module.replicas,
         path=module.path,
         unplaced={},
-        assumed=tuple(assumed(module)[each.origin] for each in takes),
+        assumed=tuple(_assumed(module, each) for each in takes),
     )
+
+
+def _assumed(module: Module, taken: Taken) -> Values | None:
+    """What is assumed of an argument that is one of the module's, or made of a part of one."""
+    values = assumed(module)[taken.origin]
+    is_whole = tuple(taken.shape) == module.main.argument_types[taken.origin].shape
+    return values if values is None or is_whole else values.of_each
 
 
 def _wrap(mlir: Any, module: Module, takes: Sequence[Taken], enter: Enter, leave: Leave | None) -> None:

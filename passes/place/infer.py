@@ -73,7 +73,8 @@ def infer(logical: Module, partitioned: Module, session: Session | None = None) 
     results = choices_of("result", logical, partitioned, devices, groups, session)
     if not arguments and not results:
         return Inferred(logical, partitioned)
-    return _Inference(logical, partitioned, arguments, results, session).run()
+    found = _Inference(logical, partitioned, arguments, results, session).run()
+    return found if devices > 1 else replace(found, said=(), under="", guessed=None)  # one device has all there is
 
 
 @dataclass(slots=True)

@@ -20,9 +20,9 @@ from hlo_verify.ops.collectives import sum_over_group
 from hlo_verify.ops.induction import Place, Placement
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import Value, position, positions
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import ARITHMETIC, is_float
 from hlo_verify.program.ir import Op, TensorType
-from hlo_verify.program.preconditions import Values
 from hlo_verify.program.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.padding import padding

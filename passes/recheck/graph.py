@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from hlo_verify.passes.recheck.plain import within
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.terms.functions import POWER, Function
 from hlo_verify.terms.term import Number
 

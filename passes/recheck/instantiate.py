@@ -36,8 +36,8 @@ from hlo_verify.passes.recheck.plain import (
     within,
 )
 from hlo_verify.passes.recheck.rulers import ends_of
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import EXPONENTIAL, NAN
 
 
@@ -139,6 +139,8 @@ class Expansion:
         if name is None:
             name = self.tensors[source] = f"t{len(self.tensors)}"
             if source.assumed is not None:
+                if source.assumed.says_more:
+                    raise BudgetError(f"what is assumed of {source.name}: {source.assumed}")
                 self.graph.assumed[name] = self._assumed(source, source.assumed)
         return self.graph.read(name, where, source.dtype if source.dtype in INTEGER_RANGES else "Real")
 

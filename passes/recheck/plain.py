@@ -15,7 +15,7 @@ from typing import Any
 
 from hlo_verify.index.expr import UNBOUNDED, Var
 from hlo_verify.limits import allows, limit_of
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.term import Number
 

@@ -27,7 +27,7 @@ from hlo_verify.passes.recheck.plain import (
     is_unbounded,
     nodes_of,
 )
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
 
 Ruler = Hashable
 """A variable, or a place that index expressions are used in."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.preconditions import Values
 from hlo_verify.terms.functions import SQRT
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from hlo_verify.evaluate import Blocks, index_limits, index_places
 from hlo_verify.passes.refute.trial import Counterexample
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.ir import Module
-from hlo_verify.program.preconditions import Precondition, Values, assumed
+from hlo_verify.program.preconditions import Precondition, assumed
 
 
 def are_outside(found: Counterexample) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 
 from hlo_verify.evaluate import Blocks, allows, nearest
 from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.ir import TensorType
-from hlo_verify.program.preconditions import Values
 
 
 def plainer(blocks: Blocks, type_: TensorType, allowed: Values | None) -> Iterator[Blocks]:
@@ -32,11 +32,12 @@ def _plainer(blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
 
 def filled(blocks: Blocks, value: int, type_: TensorType, allowed: Values | None) -> Blocks:
     """An argument of one number everywhere: that one, or one that the user allows."""
-    if allowed is None or allowed.admits(value, value):
+    if allowed is None or (allowed.admits(value, value) and value % allowed.multiple == 0):
         return _filled(blocks, value)
     if is_float(type_.dtype):
         return _filled(blocks, nearest(allowed, float(value)))
-    return _filled(blocks, allowed.integers[value > allowed.integers[1]])
+    least, greatest = allowed.integers
+    return _filled(blocks, greatest // allowed.multiple * allowed.multiple if value > greatest else least)
 
 
 def _filled(blocks: Blocks, value: float) -> Blocks:

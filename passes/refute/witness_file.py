@@ -24,7 +24,7 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import Blocks
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.sharding import Sharding
 
 VERSION = 1
@@ -120,13 +120,14 @@ def read(path: Path) -> Saved:
 
 def _written(values: Values) -> list[Any]:
     bounds = (None if bound is None else str(bound) for bound in (values.least, values.greatest))
-    return [*bounds, list(values.excluded)]
+    more = values.multiple, values.ascending, values.distinct, values.permutation
+    return [*bounds, list(values.excluded), *more * values.says_more]
 
 
-def _allowed(least: str | None, greatest: str | None, excluded: Sequence[Any]) -> Values:
+def _allowed(least: str | None, greatest: str | None, excluded: Sequence[Any], multiple: Any = 1, *more: Any) -> Values:
     bounds = [None if bound is None else Fraction(bound) for bound in (least, greatest)]
     low, high = (bound.numerator if bound is not None and bound.denominator == 1 else bound for bound in bounds)
-    return Values(low, high, (bool(excluded[0]), bool(excluded[1])))
+    return Values(low, high, (bool(excluded[0]), bool(excluded[1])), _natural(multiple), *map(bool, more))
 
 
 def _natural(number: Any) -> int:

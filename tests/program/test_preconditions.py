@@ -12,7 +12,8 @@ from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.load.load import load
 from hlo_verify.program import preconditions
-from hlo_verify.program.preconditions import Precondition, Values, apply, assumed, path_of, read, said
+from hlo_verify.program.allowed_values import Values
+from hlo_verify.program.preconditions import Precondition, apply, assumed, path_of, read, said
 
 MODULE = """
 module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {

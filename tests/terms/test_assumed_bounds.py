@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from hlo_verify.program.preconditions import Values
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, assumed_bounds, signs
 from hlo_verify.terms.assumed_bounds import are_never_above
