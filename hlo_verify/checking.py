@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hlo_verify.traced.stages import Stage
 
 AS_WRITTEN = "the reference with the second function as it is written: its manual regions leave nothing to XLA"
+ALONE = "; what comes second is no function, so that there is none to compare with: check(f, g, x) compares f and g"
 DISTRIBUTE = (
     "every device would compute all of it, and a proof would say nothing. Give it shardings over a mesh "
     "(jax.jit(g, in_shardings=..., out_shardings=...), or arguments that lie on several devices), or write it with "
@@ -82,7 +83,10 @@ def check(
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")
-            stage = functions.traced(only, *shapes((args, kwargs), distributed=True))
+            try:
+                stage = functions.traced(only, *shapes((args, kwargs), distributed=True))
+            except InputError as error:
+                raise InputError(f"{error}{ALONE if args else ''}", error.code) from error
             contents, who = _distributed(only, stage)
             if who is Distribution.DONE:
                 raise InputError(

@@ -103,6 +103,9 @@ def with_remedy(said: Diagnostic, modules: Iterable[Module]) -> Diagnostic:
     target = next((target for target in targets if target in said.message), None)
     if target is None:
         return said
+    if "callback" in target:
+        remedy = "Python is called back (jax.pure_callback, jax.debug.print): verify the program without that"
+        return dataclasses.replace(said, notes=(*said.notes, ("callback", remedy)))
     line = f'hlo_verify.register_custom_call("{target}", reference)'
     remedy = f"{line} says what it computes, for a function of JAX; without one, that it is a function of its operands"
     return dataclasses.replace(said, notes=(*said.notes, ("register", remedy)))

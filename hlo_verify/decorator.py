@@ -34,7 +34,7 @@ class NotProvedWarning(UserWarning):
 def jit(
     function: Callable[..., Any] | None = None,
     /,
-    *,
+    *others: Any,
     reference: Any = None,
     assume: Assumed | None = None,
     on_failure: OnFailure = "raise",
@@ -62,6 +62,8 @@ def jit(
     compiled is not this function, and not verified; what `lower(...).compile()` gives is, where
     `f.verification.check(...)` is asked for the same arguments.
     """
+    if others:
+        raise InputError("a reference goes by its name: hlo_verify.jit(step, reference=plain_step)", Input.USAGE)
     if not (on_failure in ("raise", "warn") or callable(on_failure)):
         raise InputError(f"on_failure is 'raise', 'warn' or a function of the report, not {on_failure!r}", Input.USAGE)
     if function is None:

@@ -13,6 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
+
 Effort = Literal["low", "normal", "high"]
 
 EFFORTS: dict[Effort, float] = {"low": 0.25, "normal": 1, "high": 8}
@@ -292,8 +295,10 @@ class Limits:
 
     @classmethod
     def of(cls, effort: Effort) -> Limits:
-        """The limits of an effort: memory, and the forms of terms, stay what they are."""
-        factor = EFFORTS[effort]
+        """The limits of an effort: memory, and the forms of terms, stay what they are. Raises `InputError`."""
+        factor = EFFORTS.get(effort)
+        if factor is None:
+            raise InputError(f"effort is {' or '.join(map(repr, EFFORTS))}, not {effort!r}", Input.USAGE)
         normal = cls()
         return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in EFFORT_SETS})
 

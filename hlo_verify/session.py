@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hlo_verify.collector import seldom_collecting
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import Limits, in_force
 from hlo_verify.memory import Memory
 from hlo_verify.meter import Meter
@@ -51,7 +53,12 @@ class Session:
 
     @classmethod
     def begin(cls, limits: Limits | None = None, seconds: float | None = None, given: Session | None = None) -> Session:
-        """One that starts now and may take so many seconds, with what was said of custom calls on a `given` one."""
+        """One that starts now and may take so many seconds, with what was said of custom calls on a `given` one.
+
+        Raises `InputError` for a time that is no number.
+        """
+        if not (seconds is None or isinstance(seconds, int | float)):
+            raise InputError(f"time_limit is a number of seconds, or None for no limit, not {seconds!r}", Input.USAGE)
         deadline = None if seconds is None else time.monotonic() + seconds
         return cls(limits or Limits(), deadline, custom_calls={} if given is None else dict(given.custom_calls))
 

@@ -64,7 +64,7 @@ def _report(whole: str, part: str, size: int = 2) -> hlo_verify.Report:
 def test_a_report_says_how_to_give_a_meaning() -> None:
     said = _report(CALL + RETURN, CALL + NEGATED)
     assert 'register_custom_call("my.kernel", reference)' in dict(said.unsupported[0].notes)["register"]
-    assert str(said).count('  to say: hlo_verify.register_custom_call("my.kernel", reference)') == 1
+    assert str(said).count('  to do: hlo_verify.register_custom_call("my.kernel", reference)') == 1
 
 
 def test_a_call_is_what_its_meaning_computes() -> None:

@@ -21,10 +21,10 @@ registered_calls
 diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
-limits
+limits               diagnostics
 meter
 report               diagnostics limits
-session              memory collector registered_calls limits meter report
+session              memory collector registered_calls diagnostics limits meter report
 version
 render               diagnostics limits report version
 shown                render report
@@ -41,7 +41,7 @@ ops                  memory limits registered_calls diagnostics session program 
 passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
 passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
-traced               diagnostics
+traced               diagnostics program
 plans                diagnostics schedules traced
 sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources

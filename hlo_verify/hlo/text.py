@@ -38,7 +38,10 @@ def parse_hlo(text: str) -> HloModule:
     first = next(statements, None)
     header = _MODULE.fullmatch(first.text) if first is not None else None
     if header is None:
-        raise InputError("this is no HLO text: it does not begin with HloModule", Input.NOT_A_MODULE)
+        raise InputError(
+            "this is no HLO text, as XLA dumps it (--xla_dump_to): it does not begin with HloModule",
+            Input.NOT_A_MODULE,
+        )
     module = HloModule(header[1], dict(_attribute(piece) for piece in split(header[2])))
     tables: dict[str, dict[int, str]] = {}
     table: dict[int, str] | None = None

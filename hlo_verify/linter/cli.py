@@ -135,7 +135,7 @@ def _lint(files: Files) -> LintReport:
     try:
         return lint(files.module, **files.beside, name=str(files.module))
     except InputError as error:
-        raise error.within(str(files.module)) from error
+        raise error if str(error).startswith(f"{files.module}: ") else error.within(str(files.module)) from error
 
 
 def _selected(report: LintReport, arguments: argparse.Namespace) -> LintReport:

@@ -112,7 +112,7 @@ def _file(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", Input.UNREADABLE) from error
+        raise InputError(f"it cannot be read: {error.strerror or error}", Input.UNREADABLE).within(str(path)) from error
     try:
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:

@@ -28,8 +28,13 @@ _CONTROL = re.compile(
 
 def own_line(frames: tuple[Frame, ...]) -> Frame | None:
     """The innermost frame outside of libraries; of a program that is a library itself, the innermost one."""
-    own = (frame for frame in frames if not _LIBRARY.search(frame[0]))
+    own = (frame for frame in frames if not is_library(frame[0]))
     return next(own, frames[0] if frames else None)
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to Python, to JAX, or to what is installed."""
+    return _LIBRARY.search(file) is not None
 
 
 def module_path(name: str) -> str:

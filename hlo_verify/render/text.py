@@ -86,7 +86,7 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     if report.unsupported:
         yield "Not understood, so treated as equal to nothing else:"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.unsupported)
-        yield from dict.fromkeys(f"  to say: {text}" for said in report.unsupported for _, text in said.notes)
+        yield from dict.fromkeys(f"  to do: {text}" for said in report.unsupported for _, text in said.notes)
     if report.hints:
         yield "Wrong with the partitioned module by itself (`hlo-verify lint`):"
         yield from (f"  {said.code}  {_shorten(str(said), style)}" for said in report.hints)

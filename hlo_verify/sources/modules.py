@@ -119,8 +119,9 @@ def given_as(source: Source) -> str | bytes | Path:
     stage = stages.stage_of(source)
     if stage is not None:
         return stages.contents(stage)
-    if hasattr(source, "lower"):
-        raise InputError("not a module: a jitted function; pass it to hlo_verify.check with its arguments", Input.USAGE)
+    if callable(source):
+        kind = "a jitted function" if hasattr(source, "lower") else "a function"
+        raise InputError(f"not a module: {kind}; pass it to hlo_verify.check with its arguments", Input.USAGE)
     raise InputError(
         f"not a module: a {type(source).__name__}; pass a path, the module's text or bytes, or a lowered JAX function",
         Input.USAGE,

@@ -39,8 +39,9 @@ def _check_results(names: Sequence[str], ones: Sequence[Leaf], others: Sequence[
     for one, other, has, more in ((*names, paths, other_paths), (*names[::-1], other_paths, paths)):
         alone = [path for path in has if path not in more]
         if alone:
-            count = f"{len(has)} and {len(more)} results" if len(has) != len(more) else "other results"
-            raise _differ(f"{one} returns {', '.join(alone[:4])}, which {other} does not: they return {count}")
+            count = f"they return {len(has)} and {len(more)} results"
+            count = count if len(has) != len(more) else f"it returns {', '.join(more[:4])}"
+            raise _differ(f"{one} returns {', '.join(alone[:4])}, which {other} does not: {count}")
     for (where, one_type), (_, other_type) in zip(ones, others, strict=True):
         if one_type != other_type:
             raise _differ(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import iscoroutine, isgenerator
 from typing import Any
 
 import jax
@@ -35,6 +36,26 @@ def shapes(tree: Any, *, distributed: bool) -> Any:
     return jax.tree.map(shape, tree)
 
 
+def odd_arguments(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+    """What is odd about arguments for which a function was not traced, as a hint; empty if nothing is."""
+    named = {f"argument {n}": value for n, value in enumerate(arguments)}
+    named |= {f"argument {name}": value for name, value in keywords.items()}
+    if not named:
+        return "; arguments come after the functions: check(f, g, x, y)"
+    for what, value in named.items():
+        if isinstance(value, tuple | list) and value and all(type(each) is int for each in value):
+            shape = f"jax.ShapeDtypeStruct({tuple(value)}, jnp.float32)"
+            return f"; {what} is a {type(value).__name__} of numbers, and an array of that shape is {shape}"
+        leaves = jax.tree.leaves(value, is_leaf=_is_none)
+        other = next((leaf for leaf in leaves if not is_array(leaf) and not isinstance(leaf, NUMBERS)), what)
+        if other is not what:
+            kind = "None" if other is None else f"a {type(other).__name__}"
+            return (
+                f"; {what} is {kind if other is value else f'or holds {kind}'}, which is no array, nor the shape of one"
+            )
+    return ""
+
+
 def jitted(
     function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], static_numbers: bool
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -55,6 +76,8 @@ def jitted(
     def called(*some: Any, **others: Any) -> Any:
         merged, named = jax.tree.map(_merged, (some, others), static, is_leaf=_is_none)
         returned = function(*merged, **named)
+        if isgenerator(returned) or iscoroutine(returned):
+            raise TypeError(f"it is a {type(returned).__name__} function, which returns no arrays: no yield, no async")
         return jax.tree.map(lambda leaf: leaf if is_array(leaf) or isinstance(leaf, NUMBERS) else None, returned)
 
     return jax.jit(called, keep_unused=True), *dynamic

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -15,12 +17,18 @@ import jax
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.program.source_lines import Frame, is_library
 from hlo_verify.traced import stages
-from hlo_verify.traced.arguments import has_arrays, jitted
+from hlo_verify.traced.arguments import has_arrays, jitted, odd_arguments
 from hlo_verify.traced.stages import Stage, stage_of
 
 _NO_MESH = re.compile(r"context mesh|non-empty mesh|[Nn]umber of devices", re.ASCII)
 """What JAX says where a mesh, or its devices, are not there."""
+
+SILENT = "JAX does not say why; an axis that the mesh does not have, for instance, as in psum(x, 'no such axis')"
+"""Where it asserts something."""
+
+_HERE = str(Path(__file__).parents[1])
 
 SAID = 500
 """Characters of what JAX says that a message quotes."""
@@ -98,7 +106,7 @@ def traced(
     except InputError:
         raise
     except Exception as error:
-        raise _not_traced(function, error) from error
+        raise _not_traced(function, error, odd_arguments(arguments, keywords)) from error
     assert found is not None
     return found
 
@@ -138,13 +146,25 @@ def _is_from(value: object, package: str) -> bool:
     return f"{type(value).__module__}.".startswith(f"{package}.")
 
 
-def _not_traced(function: Function, error: Exception) -> InputError:
-    """What JAX, or the user's own code, says, with what helps where devices are not there."""
-    said = " ".join(str(error).split())
+def _not_traced(function: Function, error: Exception, odd: str = "") -> InputError:
+    """What JAX, or the user's own code, says, with the user's line and what helps: where devices are not there, and of
+    arguments that are `odd`."""
+    said = " ".join(str(error).split()) or SILENT
     said = said if len(said) <= SAID else said[: SAID - 1] + "…"
-    hint = ""
+    hint = odd if isinstance(error, TypeError) else ""
     if "PartitionSpec" in said and "in_shardings" in said:
         hint = "; that takes a mesh of devices that are there (mesh=jax.make_mesh(...)), or NamedShardings"
     elif _NO_MESH.search(said):
         hint = '; functions that need a mesh around them take mesh=, of devices that need not be there: {"data": 8}'
-    return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{hint}", Input.NOT_TRACED)
+    elif "squeeze out" in said:
+        hint = "; jax.pmap takes a part for each device along the dimensions of in_axes: as many as there are devices"
+    line = _own_line(error)
+    where = f" (at {line[0]}:{line[1]})" if line is not None else ""
+    return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{where}{hint}", Input.NOT_TRACED)
+
+
+def _own_line(error: Exception) -> Frame | None:
+    """The user's own line at which something was raised, if it was raised within one of his functions."""
+    frames = [(found.filename, found.lineno or 0) for found in traceback.extract_tb(error.__traceback__)]
+    own = [frame for frame in frames[::-1] if not is_library(frame[0]) and not frame[0].startswith(_HERE)]
+    return own[0] if own and frames[-1][0].startswith(_HERE) is False else None

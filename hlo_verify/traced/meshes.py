@@ -23,6 +23,10 @@ def under(mesh: AnyMesh) -> AbstractContextManager[Any]:
     if mesh is None:
         return nullcontext()
     if isinstance(mesh, Mapping):
+        wrong = [axis for axis, size in mesh.items() if not (isinstance(axis, str) and type(size) is int and size > 0)]
+        if wrong or not mesh:
+            said = f"{wrong[0]!r} has size {mesh[wrong[0]]!r}" if wrong else "it has no axes"
+            raise InputError(f'mesh gives axes their sizes, as {{"data": 2, "model": 4}}, and {said}', Input.USAGE)
         mesh = AbstractMesh(tuple(mesh.values()), tuple(mesh), axis_types=(AxisType.Auto,) * len(mesh))
     if isinstance(mesh, AbstractMesh):
         return jax.sharding.use_abstract_mesh(mesh)

@@ -128,7 +128,7 @@ class ByHand:
 
     def _joined_late(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """A mean over devices of what is no mean of a part."""
-        return joined_late(self.values.flow, fault, lost)
+        return joined_late(self.values, fault, lost)
 
     def _left_unreduced(self, fault: Fault, lost: list[Name]) -> Fault | None:
         """Of a sum that devices are to agree on, an addend that was reduced and one that was not, which is wrong."""

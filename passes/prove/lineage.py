@@ -124,7 +124,7 @@ def local_argument(argument: Argument, sharding: Sharding, type_: TensorType, de
     if where.shape != type_.shape:
         raise InputError(
             f"argument {name}: the partitioned module takes {type_}, but its sharding into {sharding.tiles} tiles "
-            f"makes {list(where.shape)} of the logical {list(whole.shape)}; check that the two modules are a pair",
+            f"makes {list(where.shape)} of the logical {list(whole.shape)}; {_pair(whole.shape, type_.shape)}",
             Annotation.WRONG_SHARD,
         )
     indices = where.indices
@@ -136,6 +136,15 @@ def local_argument(argument: Argument, sharding: Sharding, type_: TensorType, de
         arbitrary = algebra.read(past, (expr.of_var(device), *positions(type_.shape)))
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
     return Value(type_, term)
+
+
+def _pair(whole: tuple[int, ...], local: tuple[int, ...]) -> str:
+    """What to look at where a shard has another shape than it should have."""
+    if whole == local:
+        return "it takes all of it: is it the partitioned module, or the logical one a second time?"
+    if len(whole) == len(local) and all(a <= b for a, b in zip(whole, local, strict=True)):
+        return "it takes more than all of it: is the logical module the first of the two?"
+    return "check that the two modules are a pair"
 
 
 def obligations(

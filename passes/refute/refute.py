@@ -113,6 +113,7 @@ class Refuter:
                 _conclude(results, found, replayed, examination.leads, allowance)
         if kept and self.search.confirmer.assumes_rounded:
             report = replace(report, assumptions=(*report.assumptions, ASSUMPTION))
+        results = [_without_doubt(result, first.reason) for result, first in zip(results, report.results, strict=True)]
         report = replace(report, results=tuple(results))
         return Refutation(out_of_time(report, session) if is_late else report, tuple(kept))
 
@@ -158,6 +159,11 @@ class Refuter:
 def refuter(logical: Module, partitioned: Module, session: Session | None = None) -> Refuter:
     """For a pair of modules. Raises `InputError` where they are none."""
     return Refuter(Search(pair_of(logical, partitioned), session or Session()))
+
+
+def _without_doubt(result: Result, reason: str) -> Result:
+    """A result, of which there is no doubt any more where it is refuted: the reason that it had before."""
+    return result if result.verdict is not Verdict.REFUTED else replace(result, reason=reason, seems_to_differ=False)
 
 
 def _denied(apart: Difference, expected: float, got: float) -> str:

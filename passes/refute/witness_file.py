@@ -115,7 +115,8 @@ def read(path: Path) -> Saved:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", Input.UNREADABLE) from error
     except _DAMAGED as error:
-        raise InputError(f"{path} is no witness that --witness wrote: {error}", Input.DAMAGED) from error
+        why = "" if isinstance(error, zipfile.BadZipFile) else f": {error}"
+        raise InputError(f"{path} is no witness that --witness wrote{why}", Input.DAMAGED) from error
 
 
 def _written(values: Values) -> list[Any]:

@@ -78,10 +78,15 @@ def mean_of_quotients(x: jax.Array, n: jax.Array) -> jax.Array:
     return jax.lax.pmean(mean, "i")
 
 
-def mean_of_the_next_layer(x: jax.Array, w: jax.Array) -> jax.Array:
+def mean_of_products(x: jax.Array, y: jax.Array) -> jax.Array:
+    ones, others = jnp.mean(jnp.tanh(x), axis=0), jnp.mean(jnp.sin(y), axis=0)  # BUG
+    return jax.lax.pmean(jnp.sum(ones * others), "i")
+
+
+def mean_of_the_next_layer(x: jax.Array, w: jax.Array, v: jax.Array) -> jax.Array:
     """No mean of means: what follows is a mean over devices of another sum."""
     y = jnp.tanh(x @ w)  # BUG: of a part
-    return jax.lax.pmean(jnp.sum(y * y), "i")
+    return jax.lax.pmean(jnp.sum(jnp.tanh(y @ v)), "i")
 
 
 def one_addend_reduced(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -164,11 +169,19 @@ CASES = {
         Mismatch.JOINED_LATE,
         "is of what was made of parts",
     ),
-    "a mean that follows is of something else": Case(
-        lambda x, w: jnp.sum(jnp.tanh(x @ w) ** 2),
-        mean_of_the_next_layer,
+    "parts are joined after a product": Case(
+        lambda x, y: jnp.sum(jnp.mean(jnp.tanh(x), axis=0) * jnp.mean(jnp.sin(y), axis=0)),
+        mean_of_products,
         (MATRIX, MATRIX),
-        (P(None, "i"), P("i")),
+        (P("i"), P("i")),
+        P(),
+        Mismatch.JOINED_LATE,
+    ),
+    "a mean that follows is of something else": Case(
+        lambda x, w, v: jnp.sum(jnp.tanh(jnp.tanh(x @ w) @ v)),
+        mean_of_the_next_layer,
+        (MATRIX, MATRIX, MATRIX),
+        (P(None, "i"), P("i"), P(None, "i")),
         P(),
         Mismatch.NEVER_REDUCED,
     ),
