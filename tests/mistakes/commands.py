@@ -104,7 +104,7 @@ MISTAKES: dict[str, Program] = {
     "witness_without_a_folder": told("logical.mlir", "partial.mlir", "--witness", "bugs/one.witness"),
     "each_pass_of_a_file": told("--each-pass", "logical.mlir"),
     "code_that_there_is_not": told("--explain", "HV042"),
-    "lint_of_stablehlo": told("lint", "logical.mlir"),
+    "lint_of_a_program": told("lint", "train.py"),
     "lint_of_no_file": told("lint", "nowhere.txt"),
     "lint_of_no_code": told("lint", "elided.txt", "--select", "HVX"),
     "cache_that_does_something_else": told("cache", "delete"),
