@@ -83,10 +83,7 @@ def check(
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")
-            try:
-                stage = functions.traced(only, *shapes((args, kwargs), distributed=True))
-            except InputError as error:
-                raise InputError(f"{error}{ALONE if args else ''}", error.code) from error
+            stage = functions.traced(only, *shapes((args, kwargs), distributed=True), alone=ALONE if args else "")
             contents, who = _distributed(only, stage)
             if who is Distribution.DONE:
                 raise InputError(

@@ -80,11 +80,16 @@ def alike(first: Function, second: Function) -> Function:
 
 
 def traced(
-    function: Function, arguments: tuple[Any, ...], keywords: dict[str, Any], *, static_numbers: bool = False
+    function: Function,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    *,
+    static_numbers: bool = False,
+    alone: str = "",
 ) -> Stage:
     """A function traced for its arguments; one that was lowered is given back as it is.
 
-    Numbers are arguments of a plain function, unless they are static. Raises `InputError` for what is no function, and
+    Numbers are arguments of a plain function, unless they are static. `alone` is said where it cannot be traced. Raises `InputError` for what is no function, and
     for whatever JAX raises.
     """
     stage = stage_of(function.given)
@@ -106,7 +111,7 @@ def traced(
     except InputError:
         raise
     except Exception as error:
-        raise _not_traced(function, error, odd_arguments(arguments, keywords)) from error
+        raise _not_traced(function, error, odd_arguments(arguments, keywords) + alone) from error
     assert found is not None
     return found
 
