@@ -89,8 +89,8 @@ def traced(
 ) -> Stage:
     """A function traced for its arguments; one that was lowered is given back as it is.
 
-    Numbers are arguments of a plain function, unless they are static. `alone` is said where it cannot be traced. Raises `InputError` for what is no function, and
-    for whatever JAX raises.
+    Numbers are arguments of a plain function, unless they are static. `alone` is said of one that cannot be traced.
+    Raises `InputError` for what is no function, and for whatever JAX raises.
     """
     stage = stage_of(function.given)
     if stage is not None and _is_from(function.given, "equinox"):
