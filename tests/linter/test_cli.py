@@ -132,7 +132,7 @@ def test_what_a_project_may_not_say(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["missing.txt"], "cannot read missing.txt"),
+        (["missing.txt"], "missing.txt: it cannot be read"),
         (["FOLDER", "--buffers", "b.txt"], "--buffers is of one module; give one"),
         (["FOLDER", "--select", "HV999"], "no code begins with 'HV999'"),
         (["EMPTY"], "there is no *after_optimizations.txt"),
