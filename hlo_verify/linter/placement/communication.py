@@ -10,7 +10,7 @@ from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import Instruction
 from hlo_verify.linter.placement.devices import Devices
 from hlo_verify.linter.placement.elementwise import Place, bent
-from hlo_verify.linter.placement.values import NOTHING, Dimension, Partial, Reduced, Value, together, unknown
+from hlo_verify.linter.placement.values import NOTHING, Dimension, Labels, Partial, Reduced, Value, together, unknown
 
 REDUCES = frozenset(("all-reduce", "reduce-scatter"))
 
@@ -130,8 +130,17 @@ def left_over(label: int, among: Groups, devices: Devices) -> int | None:
 def _spread(
     instruction: Instruction, what: str, value: Value, among: Groups, devices: Devices
 ) -> tuple[Dimension, ...]:
+    """How dimensions are spread. One whose parts come together in another dimension, or in a sum, is not spread any
+    more, nor is all of it here."""
+
+    def joined(dimension: Labels) -> bool:
+        return any(label >= 0 and left_over(label, among, devices) is not None for label in dimension)
+
     along = instruction.attributes.get("dimensions", "").strip("{}")
-    found = list(value.dimensions)
+    found = [
+        None if dimension is not None and (what != "all-gather" or str(k) != along) and joined(dimension) else dimension
+        for k, dimension in enumerate(value.dimensions)
+    ]
     if not along.isdigit() or int(along) >= len(found):
         return tuple(found) if what == "all-reduce" else (None,) * len(found)
     k = int(along)

@@ -87,3 +87,16 @@ def test_a_parameter_that_is_a_tuple() -> None:
     assert lint(swapped + MAXIMUM + ROOT_E % "m" + "}\n").findings == ()
     of_replicas = text.replace("num_partitions=4", "num_partitions=4, replica_count=2")
     assert lint(of_replicas + MAXIMUM + ROOT_E % "m" + "}\n").findings == ()
+
+
+@pytest.mark.parametrize(("groups", "expected"), [("{{0,1},{2,3}}", LOCAL), ("{{0,1,2,3}}", [])])
+def test_what_a_gather_brings_together_in_another_dimension_is_not_split_any_more(
+    groups: str, expected: list[tuple[str, str, str]]
+) -> None:
+    """Rows are split over devices 0 and 1, columns over 0 and 2: one gather brings rows together, one both."""
+    count = 2 if expected else 4
+    said = f"channel_id=1, use_global_device_ids=true, replica_groups={groups}, dimensions={{0}}"
+    lines = f"g = f32[{4 * count},8] all-gather(x), {said}\nm = f32[{4 * count}] reduce(g, z), dimensions={{1}}, "
+    lines += f"to_apply=max\nb = f32[{4 * count},8] broadcast(m), dimensions={{0}}\n"
+    lines += f"ROOT d = f32[{4 * count},8] subtract(g, b)\n"
+    assert found(lines, "{devices=[2,2]<=[2,2]T(1,0)}", "") == expected
