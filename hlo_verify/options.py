@@ -77,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--assume",
         action="append",
         metavar="PRECONDITION",
-        help="what is known of the values of an argument: 'tokens in [0, 32000)', 'weights/* is positive' (repeatable)",
+        help="what is known of the values of an argument: 'tokens in [0, 32000)', 'perm is a permutation' (repeatable)",
     )
     add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
