@@ -102,7 +102,7 @@ def test_what_a_graph_of_neurons_returns_unreduced_is_to_be_asked_for() -> None:
     assert {result.code for result in left} == {Annotation.UNREDUCED_RESULT}
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -29,7 +29,7 @@ from tests.support.executions import (
 from tests.support.pairs import module, on
 
 
-@pytest.mark.drawn(1, each=lambda draw, place, drawn_by_whole: (draw, place))
+@pytest.mark.drawn(100)
 @pytest.mark.parametrize("drawn_by_whole", [False, True], ids=["partitioned", "logical"])
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)

@@ -83,7 +83,7 @@ def _padded_softmax(n: int) -> Any:
     return _traced(lambda x, w: jax.nn.softmax(x * w, axis=0) + x, LINE, ("d",), (10, 3), [(3,)] * n)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("network", [_halo, _uneven_halo, _two_halos, _convolutions, _padded_softmax])
 def test_steps_are_as_many_as_layers(network: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []

@@ -76,7 +76,13 @@ def test_of_a_wrong_module_few_steps_are_taken(twin: Path, monkeypatch: pytest.M
     assert sum(taken) < limits.vain_steps + (limits.vain_comparisons + limits.vain_results) * limits.brief_steps
 
 
-def test_a_walk_is_repeated_only_where_something_more_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "file", "times"),
+    [("mlp_2d", "broken_missing_scale", 1), pytest.param("conv_spatial", "partitioned", 2, marks=pytest.mark.slow)],
+)
+def test_a_walk_is_repeated_only_where_something_more_is_recognised(
+    name: str, file: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     walks = []
     walk = prove.walk
 
@@ -85,7 +91,5 @@ def test_a_walk_is_repeated_only_where_something_more_is_recognised(monkeypatch:
         return walk(*modules, **options)
 
     monkeypatch.setattr(prove, "walk", counted)
-    for name, file, times in (("mlp_2d", "broken_missing_scale", 1), ("conv_spatial", "partitioned", 2)):
-        walks.clear()
-        hlo_verify.verify(TESTDATA / name / "logical.hlo.gz", TESTDATA / name / f"{file}.hlo.gz", refute=False)
-        assert len(walks) == times, name
+    hlo_verify.verify(TESTDATA / name / "logical.hlo.gz", TESTDATA / name / f"{file}.hlo.gz", refute=False)
+    assert len(walks) == times
