@@ -117,11 +117,14 @@ class Instruction:
         name = self.attributes.get("async_execution_thread", "").strip('"')
         return "" if name == "main" else name
 
-    @property
+    @cached_property
     def op_name(self) -> str:
-        """What JAX calls it: `jit(step)/jvp()/dot_general`."""
+        """What JAX calls it: `jit(step)/jvp()/dot_general`. What stands in a computation that is called has a name from
+        there on, until XLA inlines the call: that of the call stands before it."""
         found = re.search(r'op_name="((?:[^"\\]|\\.)*)"', self.attributes.get("metadata", ""))
-        return found[1] if found else ""
+        name, around = found[1] if found else "", self.computation.called_as
+        is_whole = not around or name.split("/")[0] == around.split("/")[0]
+        return name if is_whole or not name else f"{around}/{name}"
 
     @property
     def location(self) -> str:
@@ -194,6 +197,17 @@ class Computation:
             for name in dict.fromkeys(operand.name for operand in instruction.operands):
                 found.setdefault(name, []).append(instruction)
         return found
+
+    @cached_property
+    def called_as(self) -> str:
+        """The name of the call that it is entered by, itself or around a loop or conditional; nothing of one that is
+        entered in several ways."""
+        self.__dict__["called_as"] = ""  # what enters itself is no HLO
+        found = set()
+        for caller in self.module.callers.get(self.name, ()):
+            if caller.opcode in ENTERED:
+                found.add(caller.op_name if caller.opcode == "call" else caller.computation.called_as)
+        return found.pop() if len(found) == 1 else ""
 
     @cached_property
     def parameters(self) -> dict[int, Instruction]:

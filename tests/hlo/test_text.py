@@ -90,3 +90,33 @@ def test_what_people_write() -> None:
 def test_what_is_no_module_is_one_clear_message(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         parse_hlo(text)
+
+
+CALLED = """HloModule m
+inner {
+  p = f32[4] parameter(0)
+  ROOT n = f32[4] negate(p), metadata={op_name="while/body/neg"}
+}
+body {
+  p.1 = f32[4] parameter(0)
+  w = f32[4] call(p.1), to_apply=inner, metadata={op_name="while/body/jit(g)"}
+  ROOT k = f32[4] tanh(w), metadata={op_name="jit(f)/shard_map/tanh"}
+}
+ENTRY e {
+  q = f32[4] parameter(0)
+  ROOT c = f32[4] call(q), to_apply=body, metadata={op_name="jit(f)/shard_map"}
+}
+"""
+
+
+def test_a_called_operation_is_named_from_the_call_on() -> None:
+    """XLA puts the call's name before those within when it inlines it; before that they are short."""
+    named = {one.name: one.op_name for one in parse_hlo(CALLED).instructions() if one.op_name}
+    assert named["n"] == "jit(f)/shard_map/while/body/jit(g)/while/body/neg"
+    assert named["w"] == "jit(f)/shard_map/while/body/jit(g)"
+    assert named["k"] == "jit(f)/shard_map/tanh" and named["c"] == "jit(f)/shard_map"
+
+
+def test_what_enters_itself_has_an_end() -> None:
+    text = CALLED.replace("ROOT n = f32[4] negate(p)", "ROOT n = f32[4] call(p), to_apply=inner")
+    assert all(isinstance(one.op_name, str) for one in parse_hlo(text).instructions())
