@@ -12,8 +12,10 @@ from typing import Any
 from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
+from hlo_verify.linter.reading import text_of
 from hlo_verify.linter.render import text, to_json, to_sarif
 from hlo_verify.render import FORMATS
+from hlo_verify.schedules import parse, svg
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
 
@@ -41,6 +43,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--ranks", action="store_true", help=said)
     said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint.md)"
     parser.add_argument("--pipeline", action="store_true", help=said)
+    said = "with --pipeline and one schedule: draw it there, where it ends"
+    parser.add_argument("--svg", type=Path, metavar="FILE", help=said)
     said = "with --ranks and --pipeline: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to print the report (default: text)")
@@ -66,15 +70,21 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
     reports = [_selected(report, arguments) for report in _reports(arguments)]
     written = {"text": text, "json": to_json, "sarif": to_sarif}[arguments.format](reports)
+    if arguments.svg is not None:
+        _write(arguments.svg, svg(parse(text_of(Path(arguments.paths[0])))))
     if arguments.output is None:
         sys.stdout.write(written)
     else:
-        try:
-            arguments.output.write_text(written)
-        except OSError as error:
-            raise InputError(f"cannot write {arguments.output}: {error.strerror}", Input.UNWRITABLE) from error
+        _write(arguments.output, written)
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}", Input.UNWRITABLE) from error
 
 
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:
@@ -84,6 +94,8 @@ def _reports(arguments: argparse.Namespace) -> list[LintReport]:
         raise InputError("--ranks are programs, and --pipeline schedules; give one of the two", Input.USAGE)
     if given and (arguments.ranks or arguments.pipeline):
         raise InputError(f"{_names(given)} of one module, not of --ranks or --pipeline", Input.USAGE)
+    if arguments.svg is not None and (not arguments.pipeline or len(arguments.paths) != 1):
+        raise InputError("--svg goes with --pipeline and one schedule", Input.USAGE)
     if arguments.pipeline:
         return [_lint_pipeline(path, buffered=arguments.buffered_sends) for path in arguments.paths]
     if arguments.ranks:
