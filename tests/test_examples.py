@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from hlo_verify import NotProvedError, Verdict
+from hlo_verify.passes.refute import refute
+from tools import picture
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -62,3 +65,14 @@ def test_the_first_program_of_the_readme_is_refuted() -> None:
     with pytest.raises(NotProvedError, match="the factor is 1/8 where 1 is expected") as raised:
         exec(program, {})
     assert raised.value.report.verdict is Verdict.REFUTED
+
+
+def test_the_picture_of_the_readme_shows_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m tools.picture` draws it anew."""
+    monkeypatch.setattr(refute, "is_small", lambda pair: False)  # XLA need not run them as well
+    drawn = html.unescape("".join(re.findall(r"<text[^>]*>(.*?)</text>", picture.PICTURE.read_text())))
+    seen = "".join(drawn.split())
+    told = re.sub(r"\x1b\[[\d;]*m", "", picture.report())
+    for line in told.splitlines():
+        if not line.startswith(("  replayed", "Assumed")):
+            assert "".join(line.split())[:80] in seen, line
