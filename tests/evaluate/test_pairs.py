@@ -81,6 +81,7 @@ ALLOWED = (
     "hlo_verify.program.mesh",
     "hlo_verify.program.op_families",
     "hlo_verify.program.preconditions",
+    "hlo_verify.program.allowed_values",
     "hlo_verify.diagnostics.errors",
     "hlo_verify.diagnostics",
     "numpy",
