@@ -23,12 +23,13 @@ from hlo_verify.equality.opening import opened
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, signs
 from hlo_verify.terms.doubts import INTEGRAL
 from hlo_verify.terms.functions import ABS, EXPONENTIAL, EXTREMA, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, real
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -42,7 +43,6 @@ from hlo_verify.terms.term import (
     Read,
     make_poly,
     of_atom,
-    value_of,
 )
 
 TANH, SINH, COSH = real("tanh"), real("sinh"), real("cosh")
@@ -188,8 +188,8 @@ def _conditions(p: Poly) -> Iterator[Apply | Guard]:
 def _is_whole(e: Index) -> bool:
     """Whether an index expression is of integers that are what the machine holds as they stand."""
     for part, _ in e.items:
-        atom = value_of(part).atom if isinstance(part, Opaque) and part.operator == "value" else None
-        if not isinstance(atom, Read) or not INTEGRAL.fullmatch(atom.tensor.dtype) or atom.tensor.bodies:
+        atom = own_value(part)
+        if atom is None or not INTEGRAL.fullmatch(atom.tensor.dtype) or atom.tensor.bodies:
             return False
     return True
 

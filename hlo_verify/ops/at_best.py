@@ -27,7 +27,8 @@ from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_integer
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Atom, Poly, Read, of_atom, value_of
+from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.term import Atom, Poly, Read, of_atom
 
 KINDS = ("argmax", "argmin")
 
@@ -52,8 +53,8 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
 def _bests(p: Poly) -> list[Read]:
     """The indices of best elements that a term reads something at."""
     found = (atom for e in places(p) for atom in opaque(e))
-    terms = (value_of(atom).atom for atom in found if atom.operator == "value")
-    return list(dict.fromkeys(a for a in terms if isinstance(a, Read) and a.tensor.kind in KINDS))
+    terms = map(own_value, found)
+    return list(dict.fromkeys(a for a in terms if a is not None and a.tensor.kind in KINDS))
 
 
 def _resolved(p: Poly, best: Read) -> Poly | None:

@@ -23,7 +23,7 @@ from math import prod
 from hlo_verify.equality import opening
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.regions import combine, neutral
@@ -33,9 +33,10 @@ from hlo_verify.terms.assumed_order import is_ascending_along, is_permutation_al
 from hlo_verify.terms.at_constants import UNORDERED, remade
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
-from hlo_verify.terms.term import ZERO, Atom, Number, Poly, Read, monomial_skey, number, of_atom, value_of
+from hlo_verify.terms.term import ZERO, Atom, Number, Poly, Read, monomial_skey, number, of_atom
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -192,8 +193,8 @@ def _made_again(atom: Read) -> Poly:
 def _read_at(p: Poly) -> list[Read]:
     """The elements in order that a term reads something at."""
     found = (atom for e in places(p) for atom in opaque(e))
-    terms = (value_of(atom).atom for atom in found if atom.operator == "value")
-    return list(dict.fromkeys(a for a in terms if is_ordered(a, ORDER)))
+    terms = map(own_value, found)
+    return list(dict.fromkeys(a for a in terms if a is not None and is_ordered(a, ORDER)))
 
 
 def _resolved(p: Poly, which: Read) -> Poly | None:
@@ -249,10 +250,8 @@ def _inverted(v: Var, key: Poly, place: Index) -> Index | None:
 def _taken_to(v: Var, permutation: Poly, place: Index) -> Index | None:
     """The value of v for which a permutation is at a place, where that is the permutation's own value somewhere."""
     ((part, c),) = place.items if len(place.items) == 1 else ((None, 0),)
-    if place.const or c != 1 or not isinstance(part, Opaque) or part.operator != "value":
-        return None
-    atom = value_of(part).atom
-    if not isinstance(atom, Read) or not atom.indices:
+    atom = None if place.const or c != 1 or part is None else own_value(part)
+    if atom is None or not atom.indices:
         return None
     return atom.indices[-1] if algebra.substitute(permutation, {v: atom.indices[-1]}) is of_atom(atom) else None
 
@@ -271,9 +270,7 @@ def _place_of_own(v: Var, f: Poly, place: Index, dtype: str) -> Index | None:
 def _inverse_at(place: Index) -> tuple[Index, Var, Poly] | None:
     """Of an index that is the place of an element in some order: that element, and what the order is of."""
     ((part, c),) = place.items if len(place.items) == 1 else ((None, 0),)
-    if place.const or c != 1 or not isinstance(part, Opaque) or part.operator != "value":
-        return None
-    atom = value_of(part).atom
+    atom = None if place.const or c != 1 or part is None else own_value(part)
     if not is_ordered(atom, ORDER):
         return None
     (w,), (inner, _) = unfold(atom)

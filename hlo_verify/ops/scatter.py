@@ -40,7 +40,8 @@ from hlo_verify.terms.assumed_order import is_distinct_along
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Atom, Poly, value_of
+from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.term import ONE, Atom, Poly
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     for e in places:
         part = e.items[0][0] if len(e.items) == 1 else None
         if isinstance(part, Opaque) and part.operator == "value":
-            atom = value_of(part).atom
+            atom = own_value(part)
             permuted += [] if atom is None else [atom]
             continue
         parts = [(abs(c), a) for a, c in e.items if not a.free.isdisjoint(bound)]

@@ -27,6 +27,7 @@ from hlo_verify.terms.term import (
     Apply,
     Poly,
     Tensor,
+    make_poly,
     number,
     tensor,
 )
@@ -244,7 +245,37 @@ def _by_name(term: Poly, dtype: str) -> Poly:
 
 def result(op: Op, term: Poly) -> list[Value]:
     """The one result of an operation."""
+    term = unwrapped(term, op.types[0].dtype)
     return [Value(op.types[0], lighten(term, op.types[0].dtype))]
+
+
+def unwrapped(p: Poly, dtype: str) -> Poly:
+    """A term of an integer type without wrapping by a type that is no narrower, which changes nothing of a sum."""
+    if dtype not in INTEGER_RANGES:
+        return p
+    inner = {
+        atom: atom.args[0]
+        for mono, _ in p.items
+        for atom, n in mono
+        if len(mono) == n == 1 and isinstance(atom, Apply) and _is_wrapped(atom, dtype)
+    }
+    return (
+        algebra.add(
+            *(
+                algebra.scale(inner[mono[0][0]], c)
+                if mono and mono[0][0] in inner and len(mono) == mono[0][1] == 1
+                else make_poly(((mono, c),))
+                for mono, c in p.items
+            )
+        )
+        if inner
+        else p
+    )
+
+
+def _is_wrapped(atom: Apply, dtype: str) -> bool:
+    (lo, hi), wide = INTEGER_RANGES[dtype], INTEGER_RANGES.get(atom.function.gives or "", (0, 0))
+    return atom.function == wrap(atom.function.gives or "") and wide[1] - wide[0] >= hi - lo
 
 
 def integer_range(dtype: str) -> tuple[int, int]:

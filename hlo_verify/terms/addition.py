@@ -7,8 +7,22 @@ from math import gcd, lcm
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import guards
-from hlo_verify.terms.term import ZERO, Ix, Monomial, Number, Poly, make_ix, make_poly, value_of
+from hlo_verify.terms.functions import wrap
+from hlo_verify.terms.term import (
+    ZERO,
+    Apply,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    make_apply,
+    make_ix,
+    make_poly,
+    value_of,
+)
 from hlo_verify.terms.used import used
 from hlo_verify.terms.widening import widened
 
@@ -55,7 +69,7 @@ def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
     items = []
     for atom, c in e.items:
         if isinstance(atom, Opaque) and atom.operator == "value":
-            for mono, k in value_of(atom).items:
+            for mono, k in machine_value(atom).items:
                 terms[mono] = plain(terms.get(mono, 0) + k * c * factor)
         else:
             items.append((atom, c))
@@ -64,6 +78,45 @@ def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
         mono = ((make_ix(expr.build(0, [(a, c // g) for a, c in items])), 1),)
         terms[mono] = plain(g * factor)
     return {mono: c for mono, c in terms.items() if c}
+
+
+_TYPES = {
+    bounds: dtype for dtype, bounds in INTEGER_RANGES.items() if dtype.removeprefix("u") in ("i2", "i4", "i8", "i16")
+}
+
+
+def machine_value(atom: Opaque) -> Poly:
+    """The number that an opaque machine value is. What may have wrapped is a function of the term: that term itself
+    stands for the value in types that are no wider alone, and a place does not say in which it will count."""
+    p = value_of(atom)
+    dtype = _TYPES.get((atom.lo, atom.hi))
+    if dtype is None or _is_exact(atom, p):
+        return p
+    return make_poly(((((make_apply(wrap(dtype), (p,)), 1),), 1),))
+
+
+def _is_exact(value: Opaque, p: Poly) -> bool:
+    """Whether the machine value of a term surely is the term: of an atom, and of a quotient of multiples."""
+    atom = p.atom
+    if atom is None:
+        return len(p.items) == 1 and _is_quotient(value, *p.items[0])
+    if isinstance(atom, Read):
+        from hlo_verify.terms.machine import own_value  # which adds
+
+        return own_value(value) is not None
+    if isinstance(atom, Apply) and atom.function.gives in INTEGER_RANGES:
+        least, greatest = INTEGER_RANGES[atom.function.gives]
+        return value.lo <= least and greatest <= value.hi
+    return atom is not None and atom.boolean
+
+
+def _is_quotient(value: Opaque, mono: Monomial, c: Number) -> bool:
+    """Whether it is an element that a user says to be a multiple, divided so that it is an integer that fits."""
+    source = mono[0][0].tensor if len(mono) == 1 and mono[0][1] == 1 and isinstance(mono[0][0], Read) else None
+    if source is None or source.assumed is None or source.dtype not in INTEGER_RANGES or c <= 0:
+        return False
+    (least, greatest), whole = source.assumed.integers, c * source.assumed.multiple
+    return value.lo <= c * least and c * greatest <= value.hi and whole == int(whole)
 
 
 def of_index(e: Index) -> Poly:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.term import Atom, Number, Poly, Read, value_of
 
 Bound = int | None
@@ -80,7 +81,8 @@ def compared(form: Index, lo: Bound, hi: Bound) -> tuple[Index, Bound, Bound] | 
 
 
 def _element(part: expr.Atom) -> tuple[Read, Number] | None:
-    """The element of an argument that an opaque integer is the value of, with its factor."""
+    """The element of an argument of which an opaque integer is a positive multiple, with the factor: where no element
+    that is allowed wraps in that type."""
     if not isinstance(part, Opaque) or part.operator != "value":
         return None
     p: Poly = value_of(part)
@@ -90,4 +92,9 @@ def _element(part: expr.Atom) -> tuple[Read, Number] | None:
     if len(mono) != 1 or mono[0][1] != 1 or not isinstance(mono[0][0], Read):
         return None
     atom = mono[0][0]
-    return (atom, c) if atom.indices and len(atom.indices) == len(atom.tensor.shape) else None
+    known = atom.tensor.assumed
+    if known is None or atom.tensor.dtype not in INTEGER_RANGES or len(atom.indices) != len(atom.tensor.shape):
+        return None
+    least, greatest = known.integers
+    fits = c > 0 and part.lo <= c * least and c * greatest <= part.hi and c * known.multiple == int(c * known.multiple)
+    return (atom, c) if fits and atom.indices else None

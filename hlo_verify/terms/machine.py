@@ -100,6 +100,15 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
     return expr.opaque("value", (), (), lo, hi, p)
 
 
+def own_value(part: expr.Atom | None) -> Read | None:
+    """The element that an opaque integer is the value of, where nothing wraps: of a type that holds all it may be."""
+    atom = value_of(part).atom if isinstance(part, Opaque) and part.operator == "value" else None
+    if not isinstance(part, Opaque) or not isinstance(atom, Read) or atom.tensor.dtype not in INTEGER_RANGES:
+        return None
+    least, greatest = _range(atom.tensor)
+    return atom if part.lo <= least and greatest <= part.hi else None
+
+
 def _range(source: Tensor) -> tuple[int, int]:
     """The least and the greatest integer that an element may be: of the index of a best element, one of those that are
     chosen from, and of what is sorted one of these."""
