@@ -98,6 +98,9 @@ class Limits:
     differ is confirmed in any case where nothing else is known to."""
     wrong_operation_work: int = 600_000
     """As much more for each operation of both modules: all of them together, ten times what their proof would take."""
+    unseen_difference: int = 2
+    """So many times as much may go into ways of proving, beside, where no input was seen to make a difference: the
+    module may be right, and need them."""
     glance_work: int = 450_000_000
     """Work of the first look for inputs that make a result differ, before results are compared case by case."""
     search_work: int = 6_000_000_000
@@ -305,6 +308,7 @@ class Limits:
 
 _SAME_FOR_ALL = {
     "solver_megabytes",
+    "unseen_difference",
     "evaluation_elements",
     "enclosed_elements",
     "interval_elements",

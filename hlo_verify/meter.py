@@ -25,19 +25,23 @@ class Meter:
     spent: float = 0.0
     kept: float = 0.0
     """What is kept for what comes later."""
+    lent: float = 0.0
+    """What there is beside; it is taken first."""
 
     def begin(self, allowed: float) -> None:
         """Start anew, with so much allowed."""
-        self.allowed, self.spent, self.kept = allowed, 0.0, 0.0
+        self.allowed, self.spent, self.kept, self.lent = allowed, 0.0, 0.0, 0.0
 
     @property
     def left(self) -> float:
         """How much more there may be now; negative where something took more than it was thought to."""
-        return self.allowed - self.spent - self.kept
+        return self.allowed - self.spent - self.kept + self.lent
 
     def charge(self, work: float) -> None:
         """Something took that much."""
-        self.spent += work
+        taken = min(self.lent, work)
+        self.lent -= taken
+        self.spent += work - taken
 
     def charge_terms(self, count: int) -> None:
         """Something made so many terms and index expressions."""
@@ -53,3 +57,12 @@ class Meter:
             yield
         finally:
             self.kept = before
+
+    @contextmanager
+    def lending(self, work: float) -> Iterator[None]:
+        """There is so much beside for what is done meanwhile."""
+        self.lent = work
+        try:
+            yield
+        finally:
+            self.lent = 0.0

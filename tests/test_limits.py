@@ -120,6 +120,7 @@ NO_LIMITS = {
     "signs.REAL": "a set of signs",
     "signs.ZERO": "a set of signs",
     "stages.SHARE_COMPARISONS": "which part of a limit",
+    "stages.SHARE_LEFT": "which part of a limit",
     "stages.SHARE_NETWORK": "which part of a limit",
     "stages.SHARE_STEPS": "which part of a limit",
     "summands.SIZE_OF_A_STEP": "what one step counts for",

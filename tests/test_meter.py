@@ -42,6 +42,19 @@ def test_what_is_kept_is_there_again_afterwards() -> None:
         assert meter.left == -10
 
 
+def test_what_is_lent_is_taken_first_and_is_gone_afterwards() -> None:
+    meter = Meter()
+    meter.begin(100)
+    with meter.lending(50):
+        meter.charge(40)
+        assert meter.left == 110
+    assert meter.left == 100
+    with meter.lending(50):
+        meter.charge(80)
+        assert meter.left == 70
+    assert meter.left == 70
+
+
 def test_what_is_not_afforded_is_said() -> None:
     session = Session(Limits())
     assert session.affords(1e30)

@@ -36,7 +36,7 @@ def suggested(
     best: tuple[tuple[Precondition, ...], set[int]] = (ways[0] if ways else (), set())
     for way in dict.fromkeys([*ways, *that_indices_lie_inside(question.given)]):
         allowed = _under(question, way)
-        at_once = bool(refuted) or not session.affords()
+        at_once = not refuted or not session.affords()
         proved = set() if allowed is None else _proved(allowed, session, by_construction=at_once) & wanted
         best = max(best, (way, proved), key=lambda found: len(found[1]))
         if best[1] == wanted:

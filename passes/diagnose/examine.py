@@ -123,6 +123,27 @@ def _examine(
             wrong = frozenset(differing(left) if differing is not None else ())
             if differing is not None and not wrong and _is_dear(logical, partitioned, session):
                 wrong = frozenset(differing(left, in_earnest=True))
+    except TimeUpError:
+        return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
+    unseen = 0 if wrong else session.limits.unseen_difference * session.meter.allowed
+    with session.meter.lending(unseen):
+        return _decide(logical, partitioned, (report, first), placed, wrong, progress, session, started)
+
+
+def _decide(
+    logical: Module,
+    partitioned: Module,
+    at_first: tuple[Report, Outcome | None],
+    placed: list[Sharding],
+    wrong: frozenset[int],
+    progress: Progress | None,
+    session: Session,
+    started: float,
+) -> Examination:
+    """What is proved of the rest in other readings, case by case and device by device, and what is said of what is not."""
+    report, first = at_first
+    left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
+    try:
         otherwise = OtherReadings(logical, partitioned, placed, session)
         if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]

@@ -99,6 +99,7 @@ class Guessed:
     ) -> set[int]:
         try:
             pair = [self._one(*each, ways, zeros, ends) for each in ((self.logical, True), (self.partitioned, False))]
+            session.meter.begin(session.meter.allowed)  # with other placements it is another question
             search = Search(pair_of(*pair), session)
             found = search.find(range(len(ends)), draws=session.limits.placement_inputs)
         except InputError:  # what was put in front does not go with the rest

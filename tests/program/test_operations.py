@@ -148,6 +148,8 @@ APART = {
     "ops.elementwise.UNINTERPRETED": "a table of rules",
     "passes.recheck.meanings.elementwise.FUNCTIONS": "a table of meanings",
     "passes.recheck.meanings.ordering": "a meaning, of comparators",
+    "passes.refute.mean_repairs": "what lies between a mean and a result, and changes no value",
+    "linter.precision": "how what HLO computes grows with a scalar, and what keeps its scale",
     "linter.placement": "rules of where values lie, in the opcodes of HLO",
     "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
