@@ -19,13 +19,13 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.attaining import least_index_of_best
 from hlo_verify.ops.best import Pair, Types, best_value, index_of_best, is_from_the_worst, one_index
-from hlo_verify.ops.bounds import within
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.permutations import unpermuted
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_integer
 from hlo_verify.terms import algebra
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.term import Atom, Poly, Read, of_atom

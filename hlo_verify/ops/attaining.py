@@ -14,11 +14,11 @@ from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.best import Types, index_of_best, is_finite, is_from_the_worst, one_index
-from hlo_verify.ops.bounds import within
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.terms import algebra
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EQUAL, IS_ZERO, MINIMUM, POSITIVE

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from hlo_verify.equality import opening
 from hlo_verify.index.expr import Var
-from hlo_verify.ops.bounds import within
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.merging import merge_in

@@ -14,11 +14,11 @@ from hlo_verify.diagnostics import Diagnostic, Severity, Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
-from hlo_verify.ops.bounds import within
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding, rotations
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.laws import apply

@@ -80,9 +80,7 @@ def _index_monomials(e: Index, factor: Number) -> dict[Monomial, Number]:
     return {mono: c for mono, c in terms.items() if c}
 
 
-_TYPES = {
-    bounds: dtype for dtype, bounds in INTEGER_RANGES.items() if dtype.removeprefix("u") in ("i2", "i4", "i8", "i16")
-}
+_TYPES = {bounds: dtype for dtype, bounds in INTEGER_RANGES.items()}
 
 
 def machine_value(atom: Opaque) -> Poly:
@@ -96,18 +94,20 @@ def machine_value(atom: Opaque) -> Poly:
 
 
 def _is_exact(value: Opaque, p: Poly) -> bool:
-    """Whether the machine value of a term surely is the term: of an atom, and of a quotient of multiples."""
+    """Whether the machine value of a term surely is the term, as nothing of it wraps."""
+    from hlo_verify.terms.bounds import within  # which adds
+
     atom = p.atom
     if atom is None:
-        return len(p.items) == 1 and _is_quotient(value, *p.items[0])
+        return (len(p.items) == 1 and _is_quotient(value, *p.items[0])) or within(p, value.lo, value.hi)
     if isinstance(atom, Read):
         from hlo_verify.terms.machine import own_value  # which adds
 
-        return own_value(value) is not None
+        return own_value(value) is not None or within(p, value.lo, value.hi)
     if isinstance(atom, Apply) and atom.function.gives in INTEGER_RANGES:
         least, greatest = INTEGER_RANGES[atom.function.gives]
         return value.lo <= least and greatest <= value.hi
-    return atom is not None and atom.boolean
+    return atom.boolean or within(p, value.lo, value.hi)
 
 
 def _is_quotient(value: Opaque, mono: Monomial, c: Number) -> bool:

@@ -140,7 +140,7 @@ def _decide(
     session: Session,
     started: float,
 ) -> Examination:
-    """What is proved of the rest in other readings, case by case and device by device, and what is said of what is not."""
+    """What is proved of the rest in other readings, case by case and on each device, and what is said of the others."""
     report, first = at_first
     left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
     try:

@@ -1,4 +1,4 @@
-"""Integers that wrapped in a narrow type, where they place or choose something: the value is what the machine holds."""
+"""Integers that wrapped, where they place or choose something: the value is what the machine holds."""
 
 from __future__ import annotations
 
@@ -48,6 +48,16 @@ DIFFERENT: dict[str, tuple[Function, Function, Any]] = {
     "digits of a sum": (
         lambda q, x: (q + q[::-1]).astype(jnp.float32),
         lambda q, x: halves(narrow(q) + narrow(q[::-1]), jnp.float32),
+        None,
+    ),
+    "digits of a wide sum": (
+        lambda q, x: q.astype(jnp.float32) + (q * 7).astype(jnp.float32),
+        lambda q, x: halves(q + q * 7, jnp.float32),
+        None,
+    ),
+    "digits of a wide multiple": (
+        lambda q, x: q.astype(jnp.float32) * 8,
+        lambda q, x: halves(q * 8, jnp.float32),
         None,
     ),
     "one of all numbers": (
@@ -111,6 +121,11 @@ def test_what_wrapped_is_not_what_it_was(name: str) -> None:
 
 SAME: dict[str, tuple[Function, Function, Any]] = {
     "digits put together": (lambda q, x: narrow(q).astype(jnp.int32), lambda q, x: halves(narrow(q), jnp.int32), None),
+    "digits of a count": (
+        lambda q, x: (x > 0).sum().astype(jnp.float32),
+        lambda q, x: halves((x > 0).sum(), jnp.float32),
+        None,
+    ),
     "a number of its place": (
         lambda q, x: narrow(q).astype(jnp.int32),
         lambda q, x: at(jnp.arange(N, dtype=jnp.int32), narrow(q)),

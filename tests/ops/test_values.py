@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.limits import limit_of
-from hlo_verify.ops.bounds import bounds
 from hlo_verify.ops.values import factor, lighten
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import real
@@ -51,27 +50,6 @@ def test_an_integer_is_named_whole() -> None:
     assert isinstance(name, Read)
     assert name.tensor.bodies[0].constant is None
     assert algebra.content(name.tensor.bodies[0]) == 2
-
-
-@many
-@given(draws=st.data())
-def test_bounds_hold(draws: st.DataObject) -> None:
-    where, known = space(draws.draw, 2), data(draws.draw)
-    p = poly(draws.draw, where, known, 2)
-    found = bounds(p.it)
-    if found is not None:
-        assert found[0] <= p.values.min()
-        assert p.values.max() <= found[1]
-
-
-def test_bounds_of_a_choice_are_those_of_what_is_chosen() -> None:
-    greatest = 2**31 - 1
-    index = algebra.of_index(expr.of_var(expr.var("x", "whole", 300)))
-    test = algebra.read(tensor("argument", "test", "i1", ()), ())
-    for other, expected in ((greatest, (0, greatest)), (-5, (-5, 299)), (7, (0, 299))):
-        assert bounds(algebra.select(test, index, number(other))) == expected
-    wrapped = algebra.add(index, number(greatest))
-    assert bounds(algebra.select(test, wrapped, number(0))) == (0, greatest + 299)
 
 
 def test_a_long_chain_of_functions_does_not_grow() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from itertools import product
+from math import prod
 
 from hlo_verify.limits import allows
+from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, ranges
 from hlo_verify.terms.conditions import numbers_of
@@ -21,6 +23,7 @@ def within(p: Poly, lo: int, hi: int) -> bool:
     return found is not None and lo <= found[0] and found[1] <= hi
 
 
+@once_a_session
 def bounds(p: Poly) -> tuple[int, int] | None:
     """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
 
@@ -62,13 +65,19 @@ def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | N
     return lo, hi
 
 
+def _times(found: tuple[int, int] | None, count: int) -> tuple[int, int] | None:
+    """The interval of a sum of so many numbers of that interval."""
+    return found and (count * found[0], count * found[1])
+
+
 def _hull(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
     """The interval that two intervals lie in."""
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
-    """Likewise for an atom: a machine value has its type's range; a definition of a polynomial may have wrapped."""
+    """Likewise for an atom: a machine value has its type's range. A definition of a polynomial may have wrapped, so
+    that it is asked what it sums: ten truth values are 0 to 10."""
     if isinstance(atom, Ix):
         return atom.index.lo, atom.index.hi
     if isinstance(atom, Read):
@@ -81,8 +90,10 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
             return _hull(bounds(index), bounds(initial))
         if atom.tensor.kind == "sort":
             return _sorted_bounds(atom)
-        polynomial = atom.tensor.kind in ("sum", "product", "term")
-        return None if polynomial else ranges.of_elements(atom.tensor)
+        if atom.tensor.kind in ("sum", "term"):
+            bound, (body,) = unfold(atom)
+            return _times(bounds(body), prod(v.size for v in bound))
+        return None if atom.tensor.kind == "product" else ranges.of_elements(atom.tensor)
     if isinstance(atom, Apply):
         if atom.function in EXTREMA.values():
             parts = [bounds(arg) for arg in atom.args]
