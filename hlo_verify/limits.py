@@ -244,6 +244,8 @@ class Limits:
     """Elements of a network of minima and maxima that are compared by all of their zeros and ones: 65536."""
     sign_cases: int = 16
     """Cases of conditions that are looked at for the sign of a term."""
+    sign_terms: int = 16
+    """Products of a sum, once it is multiplied by what parts of it are divided by, whose sign is looked at."""
     step_pieces: int = 4
     """Pieces of a step function that a function is applied to one by one."""
     step_forms: int = 4

@@ -2,17 +2,19 @@
 
     1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))        log(1 + exp(x)) = maximum(x, 0) + log(1 + exp(-abs(x)))
     tanh(x) = 1 - 2/(exp(2x) + 1)               maximum(a, b) + minimum(a, b) = a + b
+    log(1 - 1/(1 + exp(x))) = x - log(1 + exp(x))                   sign(x)*x = abs(x)
 
 A term is 0 if it is in each case that exists: where `t > 0` and where `t <= 0`, a maximum, an absolute value or a
-condition on t is one of its parts. Without these, hyperbolic functions are quotients of exponentials. What logarithms
-add up to is 0 where the product of what they are of is 1, and a sum of quotients of denominators that are not 0 is 0
-where its multiple by these is. Every step is exact, and none is taken with what may be no number.
+condition on t is one of its parts; where its sign is asked for, or whether it is 0, `t = 0` is a case of its own.
+Without these, hyperbolic functions are quotients of exponentials. What logarithms add up to is 0 where the product of
+what they are of is 1, and a sum of quotients of denominators that are not 0 is 0 where its multiple by these is. Every
+step is exact, and none is taken with what may be no number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -21,13 +23,25 @@ import z3
 from hlo_verify.equality.integers import Effort, z3_context
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.equality.scalar_values import is_far
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, signs
 from hlo_verify.terms.doubts import INTEGRAL
-from hlo_verify.terms.functions import ABS, EXPONENTIAL, EXTREMA, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, real
+from hlo_verify.terms.functions import (
+    ABS,
+    EXPONENTIAL,
+    EXTREMA,
+    INVERSE,
+    IS_ZERO,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    POSITIVE,
+    real,
+)
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.term import (
@@ -42,18 +56,15 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     make_poly,
+    number,
     of_atom,
 )
 
-TANH, SINH, COSH = real("tanh"), real("sinh"), real("cosh")
+TANH, SINH, COSH, SIGN = real("tanh"), real("sinh"), real("cosh"), real("sign")
 CONDITIONS = (MAXIMUM, MINIMUM, ABS, POSITIVE)
-ALGEBRAIC = (*CONDITIONS, INVERSE, LOG, TANH, SINH, COSH)
-
-POINTS = (0.7, -1.3, 0.2)
-"""About these a term is looked at in floats, before it is worked out."""
-
-FAR = 1e-5
-"""What is so much further from 0 than its addends is not worked out."""
+AT_ZERO = (IS_ZERO, SIGN)
+"""What differs where something is 0 from where it is on either side."""
+ALGEBRAIC = (*CONDITIONS, *AT_ZERO, INVERSE, LOG, TANH, SINH, COSH)
 
 
 def is_zero(p: Poly, effort: Effort) -> bool:
@@ -64,7 +75,7 @@ def is_zero(p: Poly, effort: Effort) -> bool:
         p = _unnamed(p, {})
     except _TooManyError:
         return False
-    if _may_be_none(p) or not allows("question_terms", len(p.items)) or any(_is_far(p, point) for point in POINTS):
+    if _may_be_none(p) or not allows("question_terms", len(p.items)) or is_far(p):
         return False
     return _holds(p, Region(effort))
 
@@ -166,6 +177,8 @@ def _holds(p: Poly, region: Region) -> bool:
     if condition is None:
         return _vanishes(p) or region.shows_zero(p)
     tested = _tested(condition)
+    if isinstance(condition, Apply) and condition.function in AT_ZERO:
+        return all(_holds_beside(p, condition, sign, region) for sign in (1, -1, 0))
     if isinstance(condition, Apply) and condition.function != POSITIVE:  # where the sides are equal, either will do
         for is_positive, other in ((True, algebra.scale(tested, -1)), (False, tested)):
             if not region.exists((other, True)):
@@ -179,9 +192,33 @@ def _holds(p: Poly, region: Region) -> bool:
     return True
 
 
+def _holds_beside(p: Poly, condition: Apply, sign: int, region: Region) -> bool:
+    """Whether a term is 0 where what a condition asks to be 0 has a sign, or (sign 0) is 0."""
+    (tested,) = condition.args
+    opposite = algebra.scale(tested, -1)
+    before = len(region.known)
+    region.known += [(tested, sign > 0), (opposite, sign < 0)]
+    value = number(sign if condition.function == SIGN else int(not sign))
+    holds = not region.exists() or _holds(_where(_replaced(p, {condition: value}), tested, sign), region)
+    del region.known[before:]
+    return holds
+
+
+def _where(p: Poly, tested: Poly, sign: int) -> Poly:
+    """The term where another one has a sign, or is 0: then an atom of that is what the others make of it."""
+    if sign:
+        return p
+    for mono, c in tested.items:
+        ((atom, n), *others) = mono or ((None, 0),)
+        rest = algebra.build({other: k for other, k in tested.items if other != mono})
+        if n == 1 and not others and isinstance(atom, Read) and all(atom is not a for m, _ in rest.items for a, _ in m):
+            return _replaced(p, {atom: algebra.scale(rest, -1 / Fraction(c))})
+    return p
+
+
 def _conditions(p: Poly) -> Iterator[Apply | Guard]:
     """What a term is made of that the sign of something decides, the innermost first."""
-    yield from (a for a in _applied(p) if a.function in CONDITIONS)
+    yield from (a for a in _applied(p) if a.function in CONDITIONS or a.function in AT_ZERO)
     yield from (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and _is_whole(a.form))
 
 
@@ -324,49 +361,3 @@ def _is_zero_quotient(p: Poly) -> bool:
             )
         )
     return p is ZERO
-
-
-# A look in floats
-
-
-def _is_far(p: Poly, point: float) -> bool:
-    """Whether a term is far from 0 where its atoms are numbers about that point; False where that is not told."""
-    known: dict[Atom, float] = {}
-    try:
-        parts = [float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in p.items]
-    except (ArithmeticError, ValueError, TypeError):
-        return False
-    return abs(math.fsum(parts)) > FAR * (1 + max(map(abs, parts), default=0))
-
-
-def _value(atom: Atom, point: float, known: dict[Atom, float]) -> float:
-    if atom not in known:
-        known[atom] = _worked_out(atom, point, known)
-    return known[atom]
-
-
-def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
-    function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
-    if isinstance(atom, Guard):
-        raise ValueError("a condition is 0 or 1")
-    if not isinstance(atom, Apply) or function is None:
-        return point + math.sin(atom.uid)
-    args = [
-        math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
-        for arg in atom.args
-    ]
-    return float(function(*args))
-
-
-_FLOATS: dict[str, Callable[..., float]] = {
-    "abs": abs,
-    "cosh": math.cosh,
-    "exponential": math.exp,
-    "inverse": lambda x: 1 / x,
-    "log": math.log,
-    "maximum": max,
-    "minimum": min,
-    "positive": lambda x: x > 0,
-    "sinh": math.sinh,
-    "tanh": math.tanh,
-}

@@ -70,6 +70,11 @@ def of(p: Poly) -> int:
     found = known.get(p)
     if found is None:
         found = ANY if _is_infinite(p) else _found(p)
+        if len(p.items) > 1 and found & (found - 1) and not found & BEYOND:
+            from hlo_verify.terms.quotient_signs import narrowed  # made of terms, as is all that it looks at
+
+            known[p] = found  # what is looked at may ask for this again
+            found = narrowed(p, found)
         if found == ZERO | POSITIVE:
             from hlo_verify.terms.attained import counts_the_best  # made of terms, as is all that it looks at
             from hlo_verify.terms.shared_sums import is_positive_together

@@ -163,6 +163,20 @@ REWRITINGS = (
         "all elements are compared that the best is one of",
     ),
     Rewriting(
+        "sign by bounds",
+        "1 + tanh(f) > 0",
+        "1",
+        "quotient_signs.narrowed",
+        "the least that the sum may be is positive, or 0 and not attained",
+    ),
+    Rewriting(
+        "sign of a numerator",
+        "g - inverse(f) > 0",
+        "g * f - 1 > 0",
+        "quotient_signs.narrowed",
+        "f is positive",
+    ),
+    Rewriting(
         "sums that are positive together",
         "c * sum v. [p(v)] + sum v. [not p(v)] f(v) > 0",
         "1",

@@ -46,7 +46,24 @@ def shifted(x: jax.Array, y: jax.Array) -> jax.Array:
     return most + jnp.log(jnp.exp(x - most) + jnp.exp(y - most))
 
 
+def cross_entropy_of_probability(x: jax.Array, y: jax.Array) -> jax.Array:
+    p = sigmoid(x)
+    return -(y * jnp.log(p) + (1 - y) * jnp.log(1 - p))
+
+
 SAME: dict[str, tuple[Function, Function]] = {
+    "logarithm of the opposite of a logistic": (lambda x, y: jnp.log(1 - sigmoid(x)), lambda x, y: -softplus(x)),
+    "cross entropy of a probability": (cross_entropy, cross_entropy_of_probability),
+    "slope of cross entropy of a probability": (
+        lambda x, y: slope(lambda x: cross_entropy_of_probability(x, y))(x),
+        lambda x, y: sigmoid(x) - y,
+    ),
+    "logarithm of the slope of tanh": (
+        lambda x, y: jnp.log(1 - jnp.tanh(x) ** 2),
+        lambda x, y: 2 * (jnp.log(2.0) - x - softplus(-2 * x)),
+    ),
+    "slope of a shifted logaddexp": (lambda x, y: slope(lambda x: shifted(x, y))(x), lambda x, y: sigmoid(x - y)),
+    "absolute value by its sign": (lambda x, y: jnp.abs(x - y), lambda x, y: jnp.sign(x - y) * (x - y)),
     "opposite of a logistic": (lambda x, y: 1 - sigmoid(x), lambda x, y: sigmoid(-x)),
     "logistic by tanh": (lambda x, y: sigmoid(x), lambda x, y: 0.5 * (1 + jnp.tanh(x / 2))),
     "tanh by a logistic": (lambda x, y: jnp.tanh(x), lambda x, y: 2 * sigmoid(2 * x) - 1),
@@ -83,6 +100,12 @@ SAME: dict[str, tuple[Function, Function]] = {
     "bounds by choice": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jax.nn.hard_tanh(x)),
 }
 
+
+def slope_of_stable_softplus(x: jax.Array, y: jax.Array) -> jax.Array:
+    """It is not that of softplus at 0, where an absolute value has another slope."""
+    return slope(lambda x: relu(x) + jnp.log1p(jnp.exp(-jnp.abs(x))))(x)
+
+
 OTHER: dict[str, tuple[Function, Function]] = {
     "logistic of the opposite": (lambda x, y: 1 - sigmoid(x), lambda x, y: sigmoid(x)),
     "logistic by tanh of all": (lambda x, y: sigmoid(x), lambda x, y: 0.5 * (1 + jnp.tanh(x))),
@@ -99,13 +122,21 @@ OTHER: dict[str, tuple[Function, Function]] = {
     "other bounds": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jnp.maximum(jnp.minimum(x, 1), 0)),
     "bounds by relu, shifted": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: relu(x + 1) - relu(x - 1)),
     "equal at one point alone": (lambda x, y: jnp.maximum(x, y), lambda x, y: jnp.where(x == y, x, x + y)),
+    "logarithm of the other probability": (lambda x, y: jnp.log(1 - sigmoid(x)), lambda x, y: -softplus(-x)),
+    "slope but for 0": (slope_of_stable_softplus, lambda x, y: sigmoid(x)),
+    "sign but for 0": (lambda x, y: jnp.sign(x) ** 2 * y, lambda x, y: y),
+    "zero at 0 alone": (lambda x, y: jnp.where(x == 0, y, x), lambda x, y: x),
+    "slope of tanh, half": (
+        lambda x, y: jnp.log(1 - jnp.tanh(x) ** 2),
+        lambda x, y: jnp.log(2.0) - 2 * x - 2 * softplus(-2 * x),
+    ),
     "a small part": (lambda x, y: jnp.tanh(x), lambda x, y: 2 * sigmoid(2 * x) - 1 + 1e-7 * y),
 }
 
 
 def values(f: Function) -> np.ndarray:
     x, y = np.random.default_rng(0).standard_normal((2, 8, 3))
-    y[0] = x[0]
+    y[0], x[1] = x[0], 0
     with jax.enable_x64(True):
         return np.asarray(f(jnp.asarray(x), jnp.asarray(y)))
 

@@ -1,4 +1,4 @@
-"""Instances of the laws of products of roots, inverses and signs, and of choices by comparing."""
+"""Instances of the laws of products of roots, inverses and signs, of signs of sums, and of choices by comparing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from hlo_verify.terms import algebra
 from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import INVERSE, POSITIVE, SQRT, real
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, POSITIVE, SQRT, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, number
 from tests.support.expressions import Array
-from tests.support.structural_laws import Case, at, instance
+from tests.support.structural_laws import Case, at, instance, is_positive
 
 
 def some(case: Case, *values: int) -> tuple[Poly, int]:
@@ -103,3 +103,24 @@ def _chosen_inverse(case: Case) -> tuple[Poly, Array]:
     found = chosen(condition, apply(INVERSE, (x,)), ONE)
     assert found is not None
     return found, case.each(lambda i, j: Fraction(1, value) if value > 1 else 1)
+
+
+@instance("sign by bounds")
+def _bounded(case: Case) -> tuple[Poly, Array]:
+    """A number and functions between -1 and 1, which may or may not make up for it."""
+    x, xs = case.make(6)
+    name, f = case.random.choice([("tanh", math.tanh), ("sine", math.sin), ("cosine", math.cos)])
+    n, k = case.random.choice((1, 2)), case.random.choice((1, 1, -1, Fraction(1, 2)))
+    of = apply(real(name), (at(x, case.i),))
+    total = algebra.add(number(k), algebra.scale(algebra.power_of(of, n), -1))
+    return is_positive(total), case.each(lambda i, j: int(k - f(xs[i]) ** n > 0))
+
+
+@instance("sign of a numerator")
+def _numerator(case: Case) -> tuple[Poly, Array]:
+    """`1 - k/(m + exp(x))`, whose denominator is positive, or may not be."""
+    x, xs = case.make(6)
+    m, k = case.random.choice(((1, 1), (0, 1), (1, 2), (-2, -2)))
+    bottom = algebra.add(number(m), apply(EXPONENTIAL, (at(x, case.i),)))
+    total = algebra.subtract(number(1), algebra.scale(apply(INVERSE, (bottom,)), k))
+    return is_positive(total), case.each(lambda i, j: int(1 - k / (m + math.exp(xs[i])) > 0))

@@ -100,12 +100,16 @@ WITHOUT = {
     "what vanishes is a number": Without("return not", "return True or not", "losses._is_implied"),
     "operands in any order": Without("if function.properties.commutative:", "if True:"),
     "one is the best": Without("is best", "is not None"),
+    "sign by bounds": Without(
+        "(least == 0 and attains_least) or (greatest == 0 and attains_greatest)", "False", "quotient_signs._by_bounds"
+    ),
     "sums that are positive together": Without("signs.of(_element(group)) == signs.POSITIVE", "True"),
 }
 
 
 TRUE_ANYWAY = {
     "factor of a named term": "its instances are exactly those where the term is such a product",
+    "sign of a numerator": "what is not positive may be 0, or its opposite is inverted, but for preconditions",
     "rotation": "where c and n have a divisor in common, only a digit of v is turned, and not all of it",
 }
 """Conditions that are met wherever the law is tried."""

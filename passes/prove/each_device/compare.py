@@ -34,7 +34,7 @@ from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import at_constants
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, atoms
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, atoms, indices
 
 HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
 
@@ -106,7 +106,7 @@ class EachDevice:
         return True
 
     def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
-        """The blocks between the ends of the guards on positions."""
+        """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
         own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
         ranges = [_ranges(v, (value.term, expected, inside)) for v in own]
         if prod(map(len, ranges)) > self.effort.session.limits.blocks_by_device:
@@ -122,10 +122,14 @@ class EachDevice:
 
 
 def _ranges(v: Var, terms: Sequence[Poly]) -> list[tuple[int, int]]:
-    """The parts of a position's range in which no guard on it alone changes."""
+    """The parts of a position's range in which no guard on it alone changes, and no digit that is read apart from those
+    below it: `f[4*p[4:8], p]` is `f[0, p]` in the first half, and `f[4, p]` in the second."""
     ends = {0, v.size}
     for p in terms:
         for atom in atoms(p):
+            for digit in (digit for e in indices(atom) for digit, _ in e.items):
+                if isinstance(digit, Digit) and digit.var is v and digit.top and digit.low > 1:
+                    ends |= set(range(0, v.size, digit.low))
             if isinstance(atom, Guard) and len(atom.form.items) == 1:
                 digit, factor = atom.form.items[0]
                 if isinstance(digit, Digit) and digit.var is v and digit.top and factor == 1:

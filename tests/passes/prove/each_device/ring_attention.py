@@ -33,7 +33,9 @@ class Ring:
     loop: str = "python"
     scale: float = 0.5
     gradient: bool = False
-    """Whether it is the gradient of a loss by all arguments, for which the maxima are taken for constants."""
+    """Whether it is the gradient of a loss by all arguments."""
+    held: bool = True
+    """Whether maxima are taken for constants in gradients."""
     wrong: str = ""
 
     @property
@@ -79,8 +81,9 @@ class Ring:
             if self.mask and not self.selects:
                 scores = jnp.where(seen, scores, self.masked)
             greatest = jnp.maximum(most, scores.max(1))
-            greatest = lax.stop_gradient(greatest) if self.gradient else greatest
-            weights = jnp.exp(scores - greatest[:, None])
+            held = lax.stop_gradient(greatest)
+            greatest = held if self.gradient and self.held else greatest
+            weights = jnp.exp(scores - (held if self.wrong == "held_once" else greatest)[:, None])
             if self.mask and self.selects:
                 weights = jnp.where(seen, weights, 0)
             rescaled = jnp.exp(most - greatest)
@@ -113,7 +116,7 @@ class Ring:
 
 def _gradient(function: Function) -> Function:
     def loss(*arrays: jax.Array) -> jax.Array:
-        return jnp.sum(function(*arrays) ** 2)
+        return jnp.sum(jnp.sin(function(*arrays)))
 
     return jax.grad(loss, argnums=(0, 1, 2))
 
@@ -133,6 +136,10 @@ RINGS = {
     "all_seen": replace(PYTHON, mask=""),
     "gradient": replace(PYTHON, devices=2, mask="", gradient=True, loop="fori", start=INFINITE),
     "gradient_masked": replace(PYTHON, devices=2, gradient=True),
+    "gradient_through_maxima": replace(PYTHON, devices=2, mask="", gradient=True, held=False),
+    "gradient_through_maxima_from_minus_infinity": replace(
+        PYTHON, devices=2, mask="", gradient=True, held=False, start=INFINITE
+    ),
 }
 
 WRONG = [
@@ -143,4 +150,6 @@ WRONG = [
     replace(RINGS["selected"], wrong="no_rescaling"),
     replace(RINGS["selected_scan"], wrong="strict"),
     replace(RINGS["gradient"], wrong="short"),
+    replace(RINGS["gradient_through_maxima"], wrong="held_once"),
+    replace(RINGS["gradient_through_maxima"], wrong="no_rescaling"),
 ]

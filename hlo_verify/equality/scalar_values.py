@@ -1,0 +1,63 @@
+"""A look at terms of real numbers in floats: what is far from 0 there is not worked out. It proves nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly
+
+POINTS = (0.7, -1.3, 0.2)
+"""About these a term is looked at in floats, before it is worked out."""
+
+FAR = 1e-5
+"""What is so much further from 0 than its addends is not worked out."""
+
+
+def is_far(p: Poly) -> bool:
+    """Whether a term is far from 0 somewhere."""
+    return any(_is_far_about(p, point) for point in POINTS)
+
+
+def _is_far_about(p: Poly, point: float) -> bool:
+    """Whether a term is far from 0 where its atoms are numbers about that point; False where that is not told."""
+    known: dict[Atom, float] = {}
+    try:
+        parts = [float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in p.items]
+    except (ArithmeticError, ValueError, TypeError):
+        return False
+    return abs(math.fsum(parts)) > FAR * (1 + max(map(abs, parts), default=0))
+
+
+def _value(atom: Atom, point: float, known: dict[Atom, float]) -> float:
+    if atom not in known:
+        known[atom] = _worked_out(atom, point, known)
+    return known[atom]
+
+
+def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
+    function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
+    if isinstance(atom, Guard):
+        raise ValueError("a condition is 0 or 1")
+    if not isinstance(atom, Apply) or function is None:
+        return point + math.sin(atom.uid)
+    args = [
+        math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
+        for arg in atom.args
+    ]
+    return float(function(*args))
+
+
+_FLOATS: dict[str, Callable[..., float]] = {
+    "abs": abs,
+    "cosh": math.cosh,
+    "exponential": math.exp,
+    "inverse": lambda x: 1 / x,
+    "log": math.log,
+    "maximum": max,
+    "minimum": min,
+    "positive": lambda x: x > 0,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "sinh": math.sinh,
+    "tanh": math.tanh,
+}
