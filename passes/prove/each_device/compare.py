@@ -108,7 +108,7 @@ class EachDevice:
     def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
         """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
         own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
-        ranges = [_ranges(v, (value.term, expected, inside)) for v in own]
+        ranges = [_ranges(v, (value.term, expected, inside), len(self.found[0])) for v in own]
         if prod(map(len, ranges)) > self.effort.session.limits.blocks_by_device:
             self.effort.session.reached("blocks_by_device")
             ranges = [[(0, v.size)] for v in own]
@@ -121,14 +121,16 @@ class EachDevice:
             yield mapping
 
 
-def _ranges(v: Var, terms: Sequence[Poly]) -> list[tuple[int, int]]:
-    """The parts of a position's range in which no guard on it alone changes, and no digit that is read apart from those
-    below it: `f[4*p[4:8], p]` is `f[0, p]` in the first half, and `f[4, p]` in the second."""
+def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]]:
+    """The parts of a position's range in which no guard on it alone changes, and no digit that may be a device's and is
+    read apart from those below it: `f[4*p[4:8], p]` is `f[0, p]` in the first half, and `f[4, p]` in the second."""
     ends = {0, v.size}
     for p in terms:
         for atom in atoms(p):
             for digit in (digit for e in indices(atom) for digit, _ in e.items):
-                if isinstance(digit, Digit) and digit.var is v and digit.top and digit.low > 1:
+                if not isinstance(digit, Digit) or digit.var is not v or not digit.top:
+                    continue
+                if digit.low > 1 and digit.radix <= devices:
                     ends |= set(range(0, v.size, digit.low))
             if isinstance(atom, Guard) and len(atom.form.items) == 1:
                 digit, factor = atom.form.items[0]
