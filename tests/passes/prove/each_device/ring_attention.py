@@ -33,7 +33,11 @@ class Ring:
     loop: str = "python"
     scale: float = 0.5
     gradient: bool = False
-    """Whether it is the gradient of a loss by all arguments."""
+    """Whether it is the gradient of a loss."""
+    by: tuple[int, ...] = (0, 1, 2)
+    """The arguments that it is the gradient by."""
+    sines: bool = False
+    """Whether the loss is the sum of sines, in the place of squares."""
     held: bool = True
     """Whether maxima are taken for constants in gradients."""
     wrong: str = ""
@@ -52,7 +56,14 @@ class Ring:
         placed = on({"i": self.devices}, (P("i"),) * 3, P("i"), *[(rows, 2)] * 3)
         if not self.gradient:
             return placed.pair(self.whole, self.local)
-        return placed.lowered(_gradient(self.whole)), placed.lowered(_gradient(placed.mapped(self.local)))
+        return placed.lowered(self.slope(self.whole)), placed.lowered(self.slope(placed.mapped(self.local)))
+
+    def slope(self, function: Function) -> Function:
+        def loss(*arrays: jax.Array) -> jax.Array:
+            out = function(*arrays)
+            return jnp.sum(jnp.sin(out) if self.sines else out**2)
+
+        return jax.grad(loss, argnums=self.by)
 
     def whole(self, q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
         scores = q @ k.T * self.scale
@@ -114,13 +125,6 @@ class Ring:
         return queries[:, None] >= keys[None]
 
 
-def _gradient(function: Function) -> Function:
-    def loss(*arrays: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.sin(function(*arrays)))
-
-    return jax.grad(loss, argnums=(0, 1, 2))
-
-
 PYTHON = Ring()
 RINGS = {
     "python": PYTHON,
@@ -136,10 +140,8 @@ RINGS = {
     "all_seen": replace(PYTHON, mask=""),
     "gradient": replace(PYTHON, devices=2, mask="", gradient=True, loop="fori", start=INFINITE),
     "gradient_masked": replace(PYTHON, devices=2, gradient=True),
-    "gradient_through_maxima": replace(PYTHON, devices=2, mask="", gradient=True, held=False),
-    "gradient_through_maxima_from_minus_infinity": replace(
-        PYTHON, devices=2, mask="", gradient=True, held=False, start=INFINITE
-    ),
+    "gradient_by_values": replace(PYTHON, devices=2, mask="", gradient=True, by=(2,), sines=True),
+    "gradient_through_maxima": replace(PYTHON, devices=2, mask="", gradient=True, by=(0,), held=False),
 }
 
 WRONG = [
@@ -151,5 +153,5 @@ WRONG = [
     replace(RINGS["selected_scan"], wrong="strict"),
     replace(RINGS["gradient"], wrong="short"),
     replace(RINGS["gradient_through_maxima"], wrong="held_once"),
-    replace(RINGS["gradient_through_maxima"], wrong="no_rescaling"),
+    replace(RINGS["gradient_by_values"], wrong="no_rescaling"),
 ]
