@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core, source_info_util
 
-from hlo_verify.plans.steps import wrong
+from hlo_verify.plans.kinds import wrong
 
 INDEX = "axis_index"
 INSIDE = (

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.plans import names
-from hlo_verify.plans.collectives import Meeting, Ranks, meets, met, programs
+from hlo_verify.plans.collectives import Meeting, Ranks, met, programs
+from hlo_verify.plans.kinds import wrong
 from hlo_verify.plans.plan import Plan
 from hlo_verify.plans.steps import (
     NOTHING,
@@ -30,9 +31,12 @@ from hlo_verify.plans.steps import (
     name_of,
     said,
     transfers,
-    wrong,
 )
 from hlo_verify.traced.arguments import is_array, jitted
+from hlo_verify.traced.functions import own_line
+
+CASTS = ("ManualAxisType", "pcast", "inputs that are varying")
+"""Words of JAX about values that are said to vary over ranks, which none is outside of `check_vma=True`."""
 
 Waiting = tuple[Transfer, ...] | Meeting
 """What a rank waits for: transfers that it posted, with the values it sends, or others at a collective."""
@@ -46,7 +50,7 @@ def carried_out(plan: Plan, arguments: Mapping[str, Any]) -> Any:
     def result(name: str) -> Any:
         word, rank = names.place_of(name)
         if rank == names.EVERY:
-            return jax.tree.map(lambda *all_: jnp.stack(all_), *(each.values[word] for each in course.ranks))
+            return _stacked(name, [each.values[word] for each in course.ranks])
         if rank is None and names.is_of(word, plan.takes):
             return names.part(word, arguments[names.bare(word).partition("/")[0]], _rows)
         return next(
@@ -74,8 +78,18 @@ def _mapped(function: Any, tree: Names) -> Any:
     if isinstance(tree, dict):
         return {key: _mapped(function, part) for key, part in tree.items()}
     if isinstance(tree, tuple | list):
-        return type(tree)(_mapped(function, part) for part in tree)
+        parts = [_mapped(function, part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return function(tree)
+
+
+def _stacked(name: str, values: list[Any]) -> Any:
+    """The values of all ranks, one behind the other."""
+    for rank, value in enumerate(values):
+        if _types(value) != _types(values[0]):
+            first, other = ", ".join(_types(values[0])), ", ".join(_types(value))
+            raise wrong(f"the plan returns {name}, which is {first} on rank 0 and {other} on rank {rank}")
+    return jax.tree.map(lambda *all_: jnp.stack(all_), *values)
 
 
 @dataclass(slots=True)
@@ -130,7 +144,7 @@ class _Course:
         for each in waits:
             is_send = isinstance(each, Send)
             channel = (rank.number, each.to, True) if isinstance(each, Send) else (each.source, rank.number, False)
-            value = rank.values[each.value] if isinstance(each, Send) else None
+            value = self._value(rank, each.value) if isinstance(each, Send) else None
             self.channels.setdefault(channel, deque()).append((rank, each, value))
             rank.left += not (is_send and self.plan.buffered_sends)
         if not rank.left:
@@ -189,7 +203,7 @@ class _Course:
                 with jax.named_scope(f"rank{rank.number}/{name_of(step.function)}"):
                     program = _Program(step, f"rank {rank.number}, step {rank.place + 1}: {step}", mesh)
                     returned = program.begin(inputs)
-                if program.meets:
+                if mesh.axes:
                     returned = yield from program.through(rank.number)
                 _named(step.gives, returned, rank.values, program.called)
             elif isinstance(step, Accumulate | Join):
@@ -218,38 +232,48 @@ class _Course:
 
 
 class _Program:
-    """A program of a rank on its way: called as it is, or, where it meets others, taken apart at its collectives."""
+    """A program of a rank on its way: called as it is, or, where there is a mesh, traced with its axes and taken apart
+    at its collectives. What knows of an axis need not meet anybody: `lax.psum(1, axis)` leaves nothing in the trace."""
 
     def __init__(self, step: Run, called: str, mesh: Ranks) -> None:
         self.step, self.called, self.mesh = step, called, mesh
-        self.meets = False
         self.traced: Any = None
         self.tree: Any = None
 
     def begin(self, inputs: list[Any]) -> Any:
-        """What it returns, unless it meets others."""
+        """What it returns; nothing yet where there is a mesh, whose axes it is traced with."""
         try:
             given = self.step.function
             if all(is_array(leaf) for leaf in jax.tree.leaves(inputs)):  # JAX traces what it knows only once
                 function, some = given if hasattr(given, "trace") else jax.jit(given), tuple(inputs)
             else:
                 function, some, _ = jitted(given, tuple(inputs), {}, False)
-            if self.mesh.axes:
-                trace = jax.make_jaxpr(function, axis_env=self.mesh.environment, return_shape=True)
-                self.traced, shapes = trace(*some)
-                self.meets = meets(self.traced.jaxpr, self.mesh.axes)
-                self.inputs, self.tree = jax.tree.leaves(some), jax.tree.structure(shapes)
-            return None if self.meets else function(*some)
+            if not self.mesh.axes:
+                return function(*some)
+            trace = jax.make_jaxpr(function, axis_env=self.mesh.environment, return_shape=True)
+            self.traced, shapes = trace(*some)
+            self.inputs, self.tree = jax.tree.leaves(some), jax.tree.structure(shapes)
+            return None
         except InputError:
             raise
         except Exception as error:
-            words = " ".join(str(error).split())[:500]
-            hint = (
-                "; the axes along which ranks meet are those of the plan: Plan(..., mesh={'model': 4})"
-                if "unbound axis" in words
-                else ""
+            raise wrong(f"{self.called}: {self._said(error)}") from error
+
+    def _said(self, error: Exception) -> str:
+        words = " ".join(str(error).split())[:500]
+        if "unbound axis" in words and self.mesh.axes:
+            words += f"; the plan's mesh has the axes {', '.join(self.mesh.axes)}"
+        elif "unbound axis" in words:
+            words += "; the axes along which ranks meet are those of the plan: Plan(..., mesh={'model': 4})"
+        elif self.mesh.axes and any(word in words for word in CASTS):
+            line = own_line(error)
+            where = f" (at {line[0]}:{line[1]})" if line is not None else ""
+            return (
+                f"it says which values vary over ranks{where}, by lax.pcast or to= of a collective, and programs of a "
+                "plan are traced as under jax.shard_map(..., check_vma=False), where that has no meaning: leave it "
+                "out; it changes no value, but gradients within the program are others under check_vma=True"
             )
-            raise wrong(f"{self.called}: {type(error).__name__}: {words}{hint}") from error
+        return f"{type(error).__name__}: {words}"
 
     def through(self, rank: int) -> Generator[Meeting, Any, Any]:
         """What it returns, by way of its meetings."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from hlo_verify.plans.kinds import shown, wrong
 from hlo_verify.plans.steps import (
     Accumulate,
     Join,
@@ -21,7 +22,6 @@ from hlo_verify.plans.steps import (
     said,
     taken,
     transfers,
-    wrong,
 )
 
 EVERY = "*"
@@ -103,7 +103,7 @@ def _made(rank: int, steps: Sequence[Step], arguments: Sequence[str]) -> dict[st
             transfers(step) and all(isinstance(each, Send | Receive) for each in transfers(step))
         ):
             raise wrong(
-                f"{_where(rank, place)}: {step!r} is no step: Run, Send, Receive, Accumulate or Join, or a "
+                f"{_where(rank, place)}: {shown(step)} is no step: Run, Send, Receive, Accumulate or Join, or a "
                 "tuple of sends and receives that are posted at once"
             )
         for name in given(step):

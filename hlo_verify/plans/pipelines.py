@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 import jax
 
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.plans import parameters
+from hlo_verify.plans.kinds import call, wrong
 from hlo_verify.plans.plan import Plan
-from hlo_verify.plans.steps import Accumulate, How, Join, Receive, Run, Send, Step, name_of, wrong
+from hlo_verify.plans.steps import Accumulate, How, Join, Receive, Run, Send, Step, name_of
 from hlo_verify.schedules.checks import check
 from hlo_verify.schedules.published import gpipe, one_f_one_b, zb_h1
 from hlo_verify.schedules.schedule import Action, Kind, Schedule, of, parse
@@ -53,8 +56,12 @@ def pipeline(
 
     Raises `InputError` for a schedule that leaves something out, does it twice, hangs, or does not fit.
     """
-    sizes = None if isinstance(microbatches, int) else tuple(microbatches)
-    count = microbatches if isinstance(microbatches, int) else len(microbatches)
+    stages = parameters.stages(stages)
+    count, sizes = parameters.microbatches(microbatches)
+    parameters.check_functions(loss=loss, update=update)
+    parameters.check_scheduled(schedule, ", ".join(PUBLISHED))
+    parameters.check_flag(parameters.PIPELINE, "state", state)
+    parameters.check_flag(parameters.PIPELINE, "buffered_sends", buffered_sends)
     if count < 1 or not stages or (sizes is not None and min(sizes) < 1):
         raise wrong(f"a pipeline has stages and microbatches of rows, not {len(stages)} and {microbatches}")
     if (loss is None) is not (accumulate is None) or (loss is None and (update is not None or state)):
@@ -67,7 +74,7 @@ def pipeline(
     if sizes is not None:
         ends = [0, *running(sizes)]
         rows = [f"[{low}:{high}]" for low, high in pairwise(ends)]
-    programs = _Programs(tuple(stages), loss, tuple(rows))
+    programs = _Programs(stages, loss, tuple(rows))
     homes = _homes(made, trains=loss is not None)
     finish = _Finish(accumulate, update, state, count, len(stages))
     ranks = []
@@ -90,7 +97,11 @@ def _scheduled(given: str | Schedule, stages: int, count: int, *, trains: bool, 
         if not trains:
             made = of([[a for step in steps for a in step if a.kind is F] for steps in made.ranks])
     elif isinstance(given, str):
-        made = parse(given)
+        try:
+            made = parse(given)
+        except InputError as error:
+            where = call(parameters.PIPELINE, schedule=given)
+            raise wrong(f"{where}: {error}; schedules that have a name are {', '.join(PUBLISHED)}") from error
     else:
         made = given
     has_backward = any(action.kind in (B, I, W) for _, _, action in made.actions())

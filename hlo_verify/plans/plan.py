@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from hlo_verify.plans import names
-from hlo_verify.plans.steps import Names, Run, Step, said, transfers, wrong
+from hlo_verify.plans import names, parameters
+from hlo_verify.plans.kinds import wrong
+from hlo_verify.plans.steps import Names, Run, Step, said, transfers
 
 if TYPE_CHECKING:
     from hlo_verify.schedules.schedule import Schedule
@@ -39,8 +40,12 @@ class Plan:
     schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "takes", (self.takes,) if isinstance(self.takes, str) else tuple(self.takes))
-        object.__setattr__(self, "ranks", tuple(map(tuple, self.ranks)))
+        object.__setattr__(self, "takes", parameters.arguments(self.takes))
+        object.__setattr__(self, "ranks", parameters.ranks(self.ranks))
+        object.__setattr__(self, "mesh", parameters.mesh(self.mesh))
+        parameters.check_returns(self.returns)
+        parameters.check_flag(parameters.PLAN, "buffered_sends", self.buffered_sends)
+        parameters.check_schedule(self.schedule)
         names.check(self.takes, self.ranks, self.returns)
         count = 1
         for size in self.mesh.values():

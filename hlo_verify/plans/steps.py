@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from hlo_verify.diagnostics import Input
+import jax
+
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.plans.kinds import call, check_like, check_name, check_rank, check_values, is_number, shown, wrong
 
 NOTHING = "_"
 """The name of what a program gives and nobody needs."""
@@ -30,6 +32,17 @@ class Run:
     takes: str | list[Any] | tuple[Any, ...]
     gives: Names
 
+    def __post_init__(self) -> None:
+        said = call("Run", self.function, self.takes, self.gives)
+        if not callable(self.function):
+            raise wrong(f"{said}: a program is a function, and not what it returned")
+        if not isinstance(self.takes, str | tuple | list):
+            raise wrong(f"{said}: it takes a name or a list of names and values")
+        try:
+            list(names(self.gives))
+        except InputError as error:
+            raise error.within(said) from None
+
     def __str__(self) -> str:
         return f"{name_of(self.function)}({', '.join(map(_shown, self.inputs))}) -> {', '.join(names(self.gives))}"
 
@@ -46,6 +59,11 @@ class Send:
     value: str
     to: int
 
+    def __post_init__(self) -> None:
+        said = call("Send", self.value, self.to)
+        check_name(self.value, said)
+        check_rank(self.to, said)
+
     def __str__(self) -> str:
         return f"sends {self.value} to rank {self.to}"
 
@@ -61,6 +79,12 @@ class Receive:
     source: int
     like: object = None
 
+    def __post_init__(self) -> None:
+        said = call("Receive", self.gives, self.source)
+        check_name(self.gives, said)
+        check_rank(self.source, said)
+        check_like(self.like, jax.tree.leaves, call("Receive", self.gives, self.source, like=self.like))
+
     def __str__(self) -> str:
         return f"receives {self.gives} from rank {self.source}"
 
@@ -74,8 +98,11 @@ class Accumulate:
     gives: str
 
     def __post_init__(self) -> None:
-        if self.how not in get_args(How):
-            raise wrong(f"Accumulate({self.how!r}, ...): values are accumulated by 'sum' or by 'mean'")
+        said = call("Accumulate", self.how, self.values, self.gives)
+        if not isinstance(self.how, str) or self.how not in get_args(How):
+            raise wrong(f"{said}: values are accumulated by 'sum' or by 'mean'")
+        check_values(self.values, said)
+        check_name(self.gives, said)
 
     def __str__(self) -> str:
         return f"{self.how} of {', '.join(self.values)} -> {self.gives}"
@@ -88,6 +115,13 @@ class Join:
     values: tuple[str, ...] | list[str]
     gives: str
     axis: int = 0
+
+    def __post_init__(self) -> None:
+        said = call("Join", self.values, self.gives, axis=self.axis)
+        check_values(self.values, said)
+        check_name(self.gives, said)
+        if not is_number(self.axis):
+            raise wrong(f"{said}: the axis is a number, that of the dimension along which they are joined")
 
     def __str__(self) -> str:
         return f"{', '.join(self.values)} side by side -> {self.gives}"
@@ -136,7 +170,7 @@ def names(tree: Names) -> Iterator[str]:
         for part in tree:
             yield from names(part)
     else:
-        raise wrong(f"{tree!r} is no name; a plan names values by text")
+        raise wrong(f"{shown(tree)} is no name; a plan names values by text")
 
 
 def name_of(function: Any) -> str:
@@ -149,11 +183,6 @@ def name_of(function: Any) -> str:
 def said(step: Step) -> str:
     """A step in words."""
     return " and ".join(map(str, step)) if isinstance(step, tuple | list) else str(step)
-
-
-def wrong(message: str) -> InputError:
-    """The error of a plan that cannot be carried out."""
-    return InputError(message, Input.PLAN)
 
 
 def _shown(value: object) -> str:

@@ -163,12 +163,12 @@ def _not_traced(function: Function, error: Exception, odd: str = "") -> InputErr
         hint = '; functions that need a mesh around them take mesh=, of devices that need not be there: {"data": 8}'
     elif "squeeze out" in said:
         hint = "; jax.pmap takes a part for each device along the dimensions of in_axes: as many as there are devices"
-    line = _own_line(error)
+    line = own_line(error)
     where = f" (at {line[0]}:{line[1]})" if line is not None else ""
     return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{where}{hint}", Input.NOT_TRACED)
 
 
-def _own_line(error: Exception) -> Frame | None:
+def own_line(error: Exception) -> Frame | None:
     """The user's own line at which something was raised, if it was raised within one of his functions."""
     frames = [(found.filename, found.lineno or 0) for found in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames[::-1] if not is_library(frame[0]) and not frame[0].startswith(_HERE)]

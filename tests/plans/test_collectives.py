@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -26,6 +27,10 @@ bent.defjvp(lambda primals, tangents: (bent(*primals), tangents[0]))
 
 COLLECTIVES: dict[str, Callable[[Any], Any]] = {
     "psum": lambda x: lax.psum(x, "d") + lax.psum(2, "d"),
+    "the size of an axis": lambda x: x * lax.psum(1, "d") + lax.axis_size("d"),
+    "the size of an axis in a loop": lambda x: lax.fori_loop(0, 2, lambda _, y: y * lax.psum(1, "d"), x),
+    "the size of an axis alone": lambda x: lax.psum(1, "d"),
+    "no axis": lambda x: {"a": (2 * x, x), "b": None},
     "psum of a tree": lambda x: lax.psum({"a": x, "b": x[0]}, "d"),
     "pmean": lambda x: lax.pmean(x, "d"),
     "pmax": lambda x: lax.pmax(x, "d") - lax.pmin(x, "d"),
@@ -133,7 +138,23 @@ NEVER: dict[str, tuple[Plan, str]] = {
     ),
     "an axis that is not there": (
         plan_of(*[rank(0, lambda y, d: lax.psum(y, "e"))] * 4),
-        "unbound axis name: e.*mesh=",
+        "unbound axis name: e.*; the plan's mesh has the axes d",
+    ),
+    "a cast": (
+        plan_of(*[rank(0, lambda y, d: lax.psum(lax.pcast(y, d, to="varying"), d))] * 4),
+        r"rank 0, step 1: .*lax\.pcast.*check_vma=False.*leave it out",
+    ),
+    "a cast in a loop": (
+        plan_of(*[rank(0, lambda y, d: lax.fori_loop(0, 2, lambda _, z: lax.pcast(z, d, to="varying"), y))] * 4),
+        r"lax\.pcast.*check_vma=False",
+    ),
+    "a cast to what is not closed": (
+        plan_of(*[rank(0, lambda y, d: lax.pcast(y, d, to="unreduced"))] * 4),
+        r"lax\.pcast.*check_vma=False",
+    ),
+    "no mesh": (
+        Plan(takes=("x", "w"), ranks=[[Run(rank(0), ("x", "w"), "y")]], returns="y"),
+        r"unbound axis name: d.*; the axes .*Plan\(\.\.\., mesh=",
     ),
     "two send to one": (
         plan_of(*[rank(0, lambda y, d: lax.ppermute(y, d, [(0, 1), (2, 1)]))] * 4),
@@ -151,3 +172,20 @@ def test_ranks_that_do_not_meet(case: str) -> None:
     plan, message = NEVER[case]
     with pytest.raises(InputError, match=message):
         check(jnp.matmul, plan, X, W)
+
+
+def test_a_program_that_meets_nobody_is_named_in_the_report() -> None:
+    """The size of an axis is the number of ranks along it: a sum of one part is no sum of all."""
+
+    def scaled(x: Any, by: Any) -> Any:
+        return x * by * lax.psum(1, "d")
+
+    def plan(by: float) -> Plan:
+        steps = [[Run(scaled, ("x", by), "y")] for _ in range(RANKS)]
+        return Plan(takes="x", mesh={"d": RANKS}, ranks=steps, returns="y@*")
+
+    assert check(lambda x: x, plan(1 / RANKS), X).verdict is Verdict.PROVED
+    wrong = check(lambda x: x, plan(1 / 2), X, refute=False)
+    assert wrong.verdict is Verdict.UNKNOWN
+    assert f"{Path(__file__).name}:{scaled.__code__.co_firstlineno + 1}" in str(wrong)
+    assert "rank0/scaled" in str(wrong)
