@@ -16,9 +16,10 @@ import jax.numpy as jnp
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.plans import names
-from hlo_verify.plans.collectives import Meeting, Ranks, met, programs
-from hlo_verify.plans.kinds import wrong
+from hlo_verify.plans.collectives import Meeting, Ranks, met
+from hlo_verify.plans.kinds import shown, wrong
 from hlo_verify.plans.plan import Plan
+from hlo_verify.plans.program import Program
 from hlo_verify.plans.steps import (
     NOTHING,
     Accumulate,
@@ -32,11 +33,6 @@ from hlo_verify.plans.steps import (
     said,
     transfers,
 )
-from hlo_verify.traced.arguments import is_array, jitted
-from hlo_verify.traced.functions import own_line
-
-CASTS = ("ManualAxisType", "pcast", "inputs that are varying")
-"""Words of JAX about values that are said to vary over ranks, which none is outside of `check_vma=True`."""
 
 Waiting = tuple[Transfer, ...] | Meeting
 """What a rank waits for: transfers that it posted, with the values it sends, or others at a collective."""
@@ -201,7 +197,7 @@ class _Course:
             elif isinstance(step, Run):
                 inputs = [self._value(rank, each) if isinstance(each, str) else each for each in step.inputs]
                 with jax.named_scope(f"rank{rank.number}/{name_of(step.function)}"):
-                    program = _Program(step, f"rank {rank.number}, step {rank.place + 1}: {step}", mesh)
+                    program = Program(step, f"rank {rank.number}, step {rank.place + 1}: {step}", mesh)
                     returned = program.begin(inputs)
                 if mesh.axes:
                     returned = yield from program.through(rank.number)
@@ -231,56 +227,6 @@ class _Course:
             raise wrong(f"{step}: they do not go together: {error}") from error
 
 
-class _Program:
-    """A program of a rank on its way: called as it is, or, where there is a mesh, traced with its axes and taken apart
-    at its collectives. What knows of an axis need not meet anybody: `lax.psum(1, axis)` leaves nothing in the trace."""
-
-    def __init__(self, step: Run, called: str, mesh: Ranks) -> None:
-        self.step, self.called, self.mesh = step, called, mesh
-        self.traced: Any = None
-        self.tree: Any = None
-
-    def begin(self, inputs: list[Any]) -> Any:
-        """What it returns; nothing yet where there is a mesh, whose axes it is traced with."""
-        try:
-            given = self.step.function
-            if all(is_array(leaf) for leaf in jax.tree.leaves(inputs)):  # JAX traces what it knows only once
-                function, some = given if hasattr(given, "trace") else jax.jit(given), tuple(inputs)
-            else:
-                function, some, _ = jitted(given, tuple(inputs), {}, False)
-            if not self.mesh.axes:
-                return function(*some)
-            trace = jax.make_jaxpr(function, axis_env=self.mesh.environment, return_shape=True)
-            self.traced, shapes = trace(*some)
-            self.inputs, self.tree = jax.tree.leaves(some), jax.tree.structure(shapes)
-            return None
-        except InputError:
-            raise
-        except Exception as error:
-            raise wrong(f"{self.called}: {self._said(error)}") from error
-
-    def _said(self, error: Exception) -> str:
-        words = " ".join(str(error).split())[:500]
-        if "unbound axis" in words and self.mesh.axes:
-            words += f"; the plan's mesh has the axes {', '.join(self.mesh.axes)}"
-        elif "unbound axis" in words:
-            words += "; the axes along which ranks meet are those of the plan: Plan(..., mesh={'model': 4})"
-        elif self.mesh.axes and any(word in words for word in CASTS):
-            line = own_line(error)
-            where = f" (at {line[0]}:{line[1]})" if line is not None else ""
-            return (
-                f"it says which values vary over ranks{where}, by lax.pcast or to= of a collective, and programs of a "
-                "plan are traced as under jax.shard_map(..., check_vma=False), where that has no meaning: leave it "
-                "out; it changes no value, but gradients within the program are others under check_vma=True"
-            )
-        return f"{type(error).__name__}: {words}"
-
-    def through(self, rank: int) -> Generator[Meeting, Any, Any]:
-        """What it returns, by way of its meetings."""
-        leaves = yield from programs(self.traced, self.inputs, rank, self.mesh, name_of(self.step.function))
-        return jax.tree.unflatten(self.tree, leaves)
-
-
 def _named(gives: Names, returned: Any, values: dict[str, Any], called: str) -> None:
     """Give what a program returned its names."""
     if isinstance(gives, str):
@@ -306,7 +252,7 @@ def _rows(name: str, value: Any, low: int, high: int, of: int | None) -> Any:
 
     def rows(leaf: Any) -> Any:
         size = leaf.shape[0] if getattr(leaf, "ndim", 0) else 0
-        if of is not None and (not size or size % of or not 0 <= low < of):
+        if of is not None and (not of or not size or size % of or not 0 <= low < of):
             raise wrong(f"{name}: {size} rows do not make {of} equal parts, of which this is number {low}")
         each = 1 if of is None else size // of
         if not 0 <= low * each < high * each <= size:
@@ -323,10 +269,16 @@ def _types(value: Any) -> list[str]:
 
 
 def _check_like(receive: Receive, send: Transfer, value: Any, rank: int) -> None:
-    if receive.like is not None and _types(_shapes(receive.like)) != _types(_shapes(value)):
+    if receive.like is None:
+        return
+    like = _types(_shapes(receive.like))
+    try:
+        found = _types(_shapes(value))
+    except TypeError:  # what is no array, of an argument that was handed on
+        found = [shown(value)]
+    if found != like:
         raise wrong(
-            f"rank {rank} {receive}, which has to be {', '.join(_types(_shapes(receive.like)))}, and what is sent "
-            f"({send}) is {', '.join(_types(_shapes(value)))}"
+            f"rank {rank} {receive}, which has to be {', '.join(like)}, and what is sent ({send}) is {', '.join(found)}"
         )
 
 

@@ -184,6 +184,17 @@ def test_results_of_several_shapes_are_not_those_of_every_rank() -> None:
         plan(np.ones(4, np.float32))
 
 
+def test_what_is_no_array_is_not_received_as_one() -> None:
+    plan = plan_of(ranks=[[Send("x", 1)], [Receive("a", 0, like=X)]])
+    with pytest.raises(InputError, match=r"has to be float32\[4\], and what is sent .sends x to rank 1. is 'text'"):
+        plan("text")
+
+
+def test_no_parts() -> None:
+    with pytest.raises(InputError, match="4 rows do not make 0 equal parts"):
+        plan_of(ranks=[[Run(double, "x[0/0]", "a")]])(np.ones(4))
+
+
 @pytest.mark.parametrize("key", ["numpy", "python"])
 def test_numbers_of_numpy_are_numbers(key: str) -> None:
     of: Any = np.int64 if key == "numpy" else int
