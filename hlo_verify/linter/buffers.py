@@ -5,7 +5,7 @@ uses. Of two values in the same bytes the later one must not be written before t
 within a loop of what was made outside of it is one in every turn, so it lasts as long as the loop. What a loop carries
 is a value at the beginning of a turn (a parameter), one at its end, and one behind the loop.
 
-Source: HloLiveRange and the rules of BufferAssignment; what is taken for a conflict: docs/lint.md.
+Source: HloLiveRange and the rules of BufferAssignment; what is taken for a conflict: docs/lint/buffers.md.
 """
 
 from __future__ import annotations

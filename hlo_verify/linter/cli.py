@@ -41,7 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--shardings", type=Path, metavar="FILE", help=said)
     said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
     parser.add_argument("--ranks", action="store_true", help=said)
-    said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint.md)"
+    said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint/pipelines.md)"
     parser.add_argument("--pipeline", action="store_true", help=said)
     said = "with --pipeline and one schedule: draw it there, where it ends"
     parser.add_argument("--svg", type=Path, metavar="FILE", help=said)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,6 +67,17 @@ def test_an_hlo_proto_holds_a_module() -> None:
     assert read(b"\x0a" + digits + proto).module.entry.name == "e"
 
 
+def test_what_xla_made_is_read_with_its_shardings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the partitioner dumps (here without XLA) is the module, and says how parameters and results lie."""
+    annotated, partitioned = tmp_path / "annotated.txt", tmp_path / "partitioned.txt"
+    annotated.write_text(LOST.replace("tanh(d)", "tanh(d), sharding={replicated}"))
+    partitioned.write_text(LOST.replace(", sharding={devices=[1,2]<=[2]}", ""))
+    job = SimpleNamespace(wait=lambda: SimpleNamespace(annotated=annotated, partitioned=partitioned))
+    monkeypatch.setattr("hlo_verify.xla.partition.partition", lambda contents: nullcontext(job))
+    assert [one.name for one in lint(BY_HAND).errors] == ["missing_reduction"]
+
+
+@pytest.mark.slow
 def test_what_is_not_partitioned_is_partitioned(tmp_path: Path) -> None:
     """A `shard_map` whose partial sum is never added up: XLA makes a device's program of it, and says how it lies."""
     path = tmp_path / "f.mlir"
