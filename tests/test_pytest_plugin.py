@@ -66,7 +66,7 @@ def test_a_failure_prints_the_report(tmp_path: Path) -> None:
     done = run(tmp_path, "--hlo-verify-dump", "kept")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 1 passed" in done.stdout
-    assert "REFUTED  result  HV002: a partial value is never reduced" in done.stdout
+    assert "REFUTED  result  HV006: a constant factor is wrong" in done.stdout
     assert "UNKNOWN  0 of 1 result proved on 4 devices" in done.stdout
     assert "pytest_plugin.py" not in done.stdout  # the line at fault is the test's
     kept = {

@@ -99,15 +99,15 @@ def _is_exact(value: Opaque, p: Poly) -> bool:
 
     atom = p.atom
     if atom is None:
-        return (len(p.items) == 1 and _is_quotient(value, *p.items[0])) or within(p, value.lo, value.hi)
+        return (len(p.items) == 1 and _is_quotient(value, *p.items[0])) or within(p, value.lo, value.hi, sums=True)
     if isinstance(atom, Read):
         from hlo_verify.terms.machine import own_value  # which adds
 
-        return own_value(value) is not None or within(p, value.lo, value.hi)
+        return own_value(value) is not None or within(p, value.lo, value.hi, sums=True)
     if isinstance(atom, Apply) and atom.function.gives in INTEGER_RANGES:
         least, greatest = INTEGER_RANGES[atom.function.gives]
         return value.lo <= least and greatest <= value.hi
-    return atom.boolean or within(p, value.lo, value.hi)
+    return atom.boolean or within(p, value.lo, value.hi, sums=True)
 
 
 def _is_quotient(value: Opaque, mono: Monomial, c: Number) -> bool:

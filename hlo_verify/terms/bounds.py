@@ -17,21 +17,23 @@ from hlo_verify.terms.functions import EXTREMA, MAXIMUM
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, of_atom
 
 
-def within(p: Poly, lo: int, hi: int) -> bool:
-    """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped."""
-    found = bounds(p)
+def within(p: Poly, lo: int, hi: int, sums: bool = False) -> bool:
+    """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped; `sums` as below."""
+    found = bounds(p, sums)
     return found is not None and lo <= found[0] and found[1] <= hi
 
 
 @once_a_session
-def bounds(p: Poly) -> tuple[int, int] | None:
+def bounds(p: Poly, sums: bool = False) -> tuple[int, int] | None:
     """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
 
-    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in.
+    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in. A definition
+    of a sum has bounds where `sums` are asked for alone, as what is decided by them makes parts of a sum other terms
+    than the whole.
     """
     truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
     if len(p.items) == 1 or not truths or not allows("bound_choices", len(truths)):
-        return _sum_bounds(p.items)
+        return _sum_bounds(p.items, sums)
     found: list[tuple[int, int] | None] = []
     for choice in product((True, False), repeat=len(truths)):
         true = {atom for atom, holds in zip(truths, choice, strict=True) if holds}
@@ -42,11 +44,11 @@ def bounds(p: Poly) -> tuple[int, int] | None:
             if all(not atom.boolean or atom in true for atom, _ in mono):
                 rest = numbers_of(mono)
                 here[rest] = here.get(rest, 0) + c
-        found.append(_sum_bounds(here.items()))
+        found.append(_sum_bounds(here.items(), sums))
     return functools.reduce(_hull, found)
 
 
-def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | None:
+def _sum_bounds(items: Iterable[tuple[Monomial, Number]], sums: bool) -> tuple[int, int] | None:
     lo = hi = 0
     for mono, c in items:
         if not isinstance(c, int):
@@ -54,7 +56,7 @@ def _sum_bounds(items: Iterable[tuple[Monomial, Number]]) -> tuple[int, int] | N
         numbers = numbers_of(mono)
         least, greatest = 1, 1
         if numbers:
-            found = _atom_bounds(numbers[0][0]) if len(numbers) == 1 and numbers[0][1] == 1 else None
+            found = _atom_bounds(numbers[0][0], sums) if len(numbers) == 1 and numbers[0][1] == 1 else None
             if found is None:
                 return None
             least, greatest = found
@@ -75,7 +77,7 @@ def _hull(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, in
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
-def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
+def _atom_bounds(atom: Atom, sums: bool) -> tuple[int, int] | None:
     """Likewise for an atom: a machine value has its type's range. A definition of a polynomial may have wrapped, so
     that it is asked what it sums: ten truth values are 0 to 10."""
     if isinstance(atom, Ix):
@@ -84,19 +86,21 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
         if atom.tensor.kind in ("max", "min"):
             _, (body,) = unfold(atom)
             named = body.atom
-            return bounds(unfold(named)[1][0] if isinstance(named, Read) and named.tensor.kind == "term" else body)
+            return bounds(
+                unfold(named)[1][0] if isinstance(named, Read) and named.tensor.kind == "term" else body, sums
+            )
         if atom.tensor.kind in ("argmax", "argmin"):  # the index of a pair, or the initial one
             _, (_, index, _, initial) = unfold(atom)
-            return _hull(bounds(index), bounds(initial))
+            return _hull(bounds(index, sums), bounds(initial, sums))
         if atom.tensor.kind == "sort":
-            return _sorted_bounds(atom)
-        if atom.tensor.kind in ("sum", "term"):
+            return _sorted_bounds(atom, sums)
+        if sums and atom.tensor.kind in ("sum", "term"):
             bound, (body,) = unfold(atom)
-            return _times(bounds(body), prod(v.size for v in bound))
-        return None if atom.tensor.kind == "product" else ranges.of_elements(atom.tensor)
+            return _times(bounds(body, sums), prod(v.size for v in bound))
+        return None if atom.tensor.kind in ("sum", "product", "term") else ranges.of_elements(atom.tensor)
     if isinstance(atom, Apply):
         if atom.function in EXTREMA.values():
-            parts = [bounds(arg) for arg in atom.args]
+            parts = [bounds(arg, sums) for arg in atom.args]
             if any(part is None for part in parts):
                 return None
             pick = max if atom.function == MAXIMUM else min
@@ -105,8 +109,8 @@ def _atom_bounds(atom: Atom) -> tuple[int, int] | None:
     return 0, 1
 
 
-def _sorted_bounds(atom: Read) -> tuple[int, int] | None:
+def _sorted_bounds(atom: Read, sums: bool) -> tuple[int, int] | None:
     """Of what is sorted, which is of its type: the bounds of what it is made of, where that does not wrap."""
     own = INTEGER_RANGES.get(atom.tensor.dtype)
-    found = bounds(unfold(atom)[1][atom.tensor.attributes[2]])
+    found = bounds(unfold(atom)[1][atom.tensor.attributes[2]], sums)
     return found if own and found and own[0] <= found[0] and found[1] <= own[1] else own

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hlo_verify
 from hlo_verify.passes.refute import refute
+from hlo_verify.render import text as text_report
 from tests.mistakes import commands, decorated, functions
 from tests.mistakes.common import Program
 
@@ -35,11 +36,12 @@ def golden(name: str) -> Path:
 def message(name: str) -> str:
     """What is told, without what is of this machine or this moment."""
     small, refute.is_small = refute.is_small, lambda pair: False  # XLA is not started to run them as well
+    line, text_report.LINE = text_report.LINE, 1 << 20  # where a line is cut hangs on how long this folder's name is
     try:
         with warnings.catch_warnings(action="ignore"), tempfile.TemporaryDirectory(prefix="mistake-") as folder:
             text = _told(PROGRAMS[name], Path(folder)).replace(folder, "FOLDER").replace(str(ROOT), "ROOT")
     finally:
-        refute.is_small = small
+        refute.is_small, text_report.LINE = small, line
     for pattern, instead in _CHANGES:
         text = pattern.sub(instead, text)
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"

@@ -121,11 +121,6 @@ def test_what_wrapped_is_not_what_it_was(name: str) -> None:
 
 SAME: dict[str, tuple[Function, Function, Any]] = {
     "digits put together": (lambda q, x: narrow(q).astype(jnp.int32), lambda q, x: halves(narrow(q), jnp.int32), None),
-    "digits of a count": (
-        lambda q, x: (x > 0).sum().astype(jnp.float32),
-        lambda q, x: halves((x > 0).sum(), jnp.float32),
-        None,
-    ),
     "a number of its place": (
         lambda q, x: narrow(q).astype(jnp.int32),
         lambda q, x: at(jnp.arange(N, dtype=jnp.int32), narrow(q)),

@@ -18,7 +18,7 @@ from tests.support.expressions import data, many, poly, space
 def test_bounds_hold(draws: st.DataObject) -> None:
     where, known = space(draws.draw, 2), data(draws.draw)
     p = poly(draws.draw, where, known, 2)
-    found = bounds(p.it)
+    found = bounds(p.it, True)
     if found is not None:
         assert found[0] <= p.values.min()
         assert p.values.max() <= found[1]
@@ -37,7 +37,7 @@ def test_bounds_of_a_choice_are_those_of_what_is_chosen() -> None:
 def test_bounds_of_a_sum_are_those_of_its_parts_so_many_times() -> None:
     v, x = expr.var("v", 0, 10), tensor("argument", "x", "i8", (10,))
     part = algebra.read(x, [expr.of_var(v)])
-    assert bounds(define("sum", (v,), (part,), dtype="i32")) == (-1280, 1270)
-    assert bounds(define("sum", (v,), (algebra.multiply(part, part),), dtype="i32")) is None
+    assert bounds(define("sum", (v,), (part,), dtype="i32"), True) == (-1280, 1270)
+    assert bounds(define("sum", (v,), (algebra.multiply(part, part),), dtype="i32"), True) is None
     wide = define("sum", (v,), (algebra.read(tensor("argument", "y", "i32", (10,)), [expr.of_var(v)]),), dtype="i32")
-    assert not within(wide, -(2**31), 2**31 - 1)
+    assert not within(wide, -(2**31), 2**31 - 1, sums=True)
