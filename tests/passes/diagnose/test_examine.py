@@ -55,7 +55,8 @@ def test_sums_of_products_take_no_more_than_half_of_what_is_left(monkeypatch: py
         return False
 
     monkeypatch.setattr(stages, "same_network", same)
-    examine(several("sine", 2), several("cosine", 2), session=Session(Limits(wrong_work=1000 * TERM, unseen_difference=0)))
+    limits = Limits(wrong_work=1000 * TERM, unseen_difference=0)
+    examine(several("sine", 2), several("cosine", 2), session=Session(limits))
     assert 0 < asked[1] <= asked[0] / 2 <= 300
 
 
