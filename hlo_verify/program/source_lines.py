@@ -12,7 +12,7 @@ _LIBRARY = re.compile(
     r"[/\\](site|dist)-packages[/\\]"  # what is installed
     r"|[/\\]lib[/\\]python3\.\d+[/\\]|^<frozen "  # Python's own
     r"|[/\\]jax[/\\]_src[/\\]|[/\\](jax|flax|optax|equinox)[/\\]\2[/\\]"  # a checkout, which has a folder in a folder
-    r"|[/\\]hlo_verify[/\\]((plans|traced)[/\\]|(checking|decorator|executed|pytest_plugin)\.py$)"  # what calls the functions
+    r"|[/\\]hlo_verify[/\\]((plans|traced)[/\\]|(checking|decorator|executed|pytest_plugin)\.py$)"  # around a user's
 )
 
 _CALL = re.compile(r"(\w*)\((.*)\)")
