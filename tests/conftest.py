@@ -45,13 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """All tests run on all cores. Some, chosen on the command line, run here: processes would take longer to start."""
-    if hasattr(config, "workerinput"):  # one of those processes itself
+    if "PYTEST_XDIST_WORKER" in os.environ:  # one of those processes, or started by one
         return
     option = config.option
     is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword and not option.markexpr
-    is_worker = hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ
     can_share = config.pluginmanager.hasplugin("xdist") and not option.usepdb and not option.collectonly
-    if is_all and can_share and not is_worker and option.numprocesses is None and option.dist == "no":
+    if is_all and can_share and option.numprocesses is None and option.dist == "no":
         option.numprocesses = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
         option.dist = "worksteal"
 

@@ -1,9 +1,10 @@
 """How many wrong programs the linter finds without their reference, and whether it leaves right ones alone.
 
-`python -m tools.lint_unreferenced [zoo fixtures maxtext programs labs] [--only NAME...] [--findings]`: the bug zoo, the
-fixtures with their broken twins, train steps of MaxText, and programs and minimal pairs of `../shared/corpora/jax`
-(what is not partitioned yet is partitioned by XLA). How arguments and results lie is told, as a user would tell it;
-what the program should compute is not. A table by set; the exit status is 1 if a right one has an error.
+`python -m tools.lint_unreferenced [zoo fixtures maxtext programs labs compiled] [--only NAME...] [--findings]`: the bug
+zoo, the fixtures with their broken twins, train steps of MaxText, and programs and minimal pairs of
+`../shared/corpora/jax` (what is not partitioned yet is partitioned by XLA), these once more as XLA compiles them for
+CPU devices. How arguments and results lie is told, as a user would tell it; what the program should compute is not. A
+table by set; the exit status is 1 if a right one has an error.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-CORPORA = ROOT.parent / "shared" / "corpora"
+from tools.byhand import CORPUS, LABS, PROGRAMS, ROOT
 
-SCRIPTS = ("s1", "s2", "s3", "ring", "gp")
-LABS = ("lab", *(f"lab{number}" for number in range(2, 13)))
+CORPORA = CORPUS.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,9 @@ def programs() -> Iterator[Case]:
         taken.append(jitted.trace(*args))
         raise _TakenError
 
-    sys.path.insert(0, str(CORPORA / "jax" / "programs"))
     hlo_verify.verify, hlo_verify.check = verify, check  # type: ignore[assignment]
-    for script in SCRIPTS:
-        module = importlib.import_module(script)
+    for script in PROGRAMS:
+        module = _imported(script)
         every = dict(module.s1.PROGS if hasattr(module, "s1") else module.PROGS)
         for name, (function, *_) in every.items():
 
@@ -111,23 +110,58 @@ def programs() -> Iterator[Case]:
                     function()
                 return taken[0], None
 
-            yield Case("programs", f"{script}.{name}", "wrong" not in name, make)
+            yield Case("programs", f"{module.__name__}.{name}", "wrong" not in name, make)
 
 
 def labs() -> Iterator[Case]:
-    sys.path.insert(0, str(CORPORA / "jax" / "labs"))
     import jax
 
     for lab in LABS:
-        for name, (_, dist, arguments, *_rest) in dict(importlib.import_module(lab).LAB).items():
+        module = _imported(lab)
+        for name, (_, dist, arguments, *_rest) in dict(module.LAB).items():
 
             def make(dist: Any = dist, arguments: Any = arguments) -> tuple[Any, None]:
                 return (dist if hasattr(dist, "trace") else jax.jit(dist)).trace(*arguments), None
 
-            yield Case("labs", f"{lab}.{name}", True, make)
+            yield Case("labs", f"{module.__name__}.{name}", True, make)
 
 
-SETS = {"zoo": zoo, "fixtures": fixtures, "maxtext": maxtext, "programs": programs, "labs": labs}
+def _imported(file: str) -> ModuleType:
+    path = CORPUS / file
+    sys.path.insert(0, str(path.parent))
+    return importlib.import_module(path.name)
+
+
+def compiled() -> Iterator[Case]:
+    """Programs and labs as XLA compiles them for CPU devices, with the shardings that JAX knows of."""
+    for case in (*programs(), *labs()):
+        yield Case("compiled", case.name, case.is_right, lambda case=case: _compiled(case.make()[0]))  # type: ignore[misc]
+
+
+def _compiled(traced: Any) -> tuple[str, str | None]:
+    """The final HLO, and how its arguments and results lie: where JAX says it of each of them."""
+    import jax
+
+    final = traced.lower().compile()
+    shapes = [jax.tree.leaves(one) for one in (final.in_avals, final.out_info)]
+    given = [jax.tree.leaves(one) for one in (final.input_shardings[0], final.output_shardings)]
+    if [len(one) for one in shapes] != [len(one) for one in given]:  # arguments that are not used
+        return final.as_text(), None
+    taken, returned = (
+        [str(one._to_xla_hlo_sharding(len(shape.shape))) for one, shape in zip(*pair, strict=True)]
+        for pair in zip(given, shapes, strict=True)
+    )
+    return final.as_text(), json.dumps({"in": taken, "out": returned})
+
+
+SETS = {
+    "zoo": zoo,
+    "fixtures": fixtures,
+    "maxtext": maxtext,
+    "programs": programs,
+    "labs": labs,
+    "compiled": compiled,
+}
 
 
 def look(case: Case) -> Found:

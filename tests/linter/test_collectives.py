@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.linter.lint import lint
-
-ADD = "add {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT s = f32[] add(x, y)\n}\n"
+from tests.support.hlo import ADD
 
 
 def module(line: str, header: str = "num_partitions=4") -> str:

@@ -10,18 +10,16 @@ import pytest
 from hlo_verify import cli
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.lint import lint
+from tests.support.hlo import ADD
 
-HEADER = """HloModule m, num_partitions=4
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-same {
+HEADER = (
+    f"HloModule m, num_partitions=4\n{ADD}"
+    + """same {
   x = f32[8] parameter(0)
   ROOT n = f32[8] negate(x)
 }
 """
+)
 ALL, ROWS, COLUMNS = "{{0,1,2,3}}", "{{0,1},{2,3}}", "{{0,2},{1,3}}"
 
 

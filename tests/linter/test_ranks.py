@@ -10,6 +10,7 @@ import pytest
 from hlo_verify import cli
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import LintReport, lint, lint_ranks
+from tests.support.hlo import ADD, reducer
 
 SHAPE = "f32[4]"
 
@@ -32,10 +33,9 @@ def program(events: Sequence[str], dtype: str = "f32") -> str:
             end = what.removeprefix("done-")
             shape = "token[]" if end == "send" else f"({dtype}[4], token[])"
             lines.append(f"  {name} = {shape} {end}-done({end}{channel}), channel_id={channel}")
-    add = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
-    add += add.replace("add", "top").replace("top(", "maximum(")
+    reducers = ADD + reducer("top", "maximum")
     body = "\n".join([*lines, "  ROOT z = f32[4] negate(p)"])
-    return f"HloModule m, is_scheduled=true, num_partitions=2\n{add}ENTRY e {{\n{body}\n}}\n"
+    return f"HloModule m, is_scheduled=true, num_partitions=2\n{reducers}ENTRY e {{\n{body}\n}}\n"
 
 
 def _pairs(ends: str) -> str:

@@ -8,19 +8,9 @@ import pytest
 
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.lint import lint
+from tests.support.hlo import ADD, MAX
 
-HEADER = """HloModule m, num_partitions=4
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-max {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] maximum(a, b)
-}
-"""
+HEADER = f"HloModule m, num_partitions=4\n{ADD}{MAX}"
 ROWS, COLUMNS, ALL = "{{0,1},{2,3}}", "{{0,2},{1,3}}", "{{0,1,2,3}}"
 BY_ROW = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"
 BY_COLUMN = "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"

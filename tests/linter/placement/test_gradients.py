@@ -7,17 +7,15 @@ import json
 import pytest
 
 from hlo_verify.linter.lint import lint
+from tests.support.hlo import ADD
 
-HEADER = """HloModule m, num_partitions=2
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-ENTRY e {
+HEADER = (
+    f"HloModule m, num_partitions=2\n{ADD}"
+    + """ENTRY e {
   x = f32[4,4] parameter(0)
   w = f32[4,4] parameter(1)
 """
+)
 SPLIT = "{devices=[2,1]<=[2]}"
 FORWARD, BACKWARD, AFTER = "shard_map/jvp()/", "shard_map/transpose(jvp())/", "shard_map/"
 

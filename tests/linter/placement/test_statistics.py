@@ -7,22 +7,15 @@ import json
 import pytest
 
 from hlo_verify.linter.lint import lint
+from tests.support.hlo import ADD, MAX
 
-HEADER = """HloModule m, num_partitions=4
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}
-max {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] maximum(a, b)
-}
-ENTRY e {
+HEADER = (
+    f"HloModule m, num_partitions=4\n{ADD}{MAX}"
+    + """ENTRY e {
   x = f32[4,8] parameter(0)
   z = f32[] constant(0)
 """
+)
 ROWS, COLUMNS = "{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}"
 MAXIMUM = "m = f32[4] reduce(x, z), dimensions={1}, to_apply=max\n"
 EXPONENTIAL = "b = f32[4,8] broadcast(%s), dimensions={0}\nd = f32[4,8] subtract(x, b)\ne = f32[4,8] exponential(d)\n"
