@@ -89,6 +89,7 @@ def _lint(argv: Sequence[str]) -> int:
 def _compare(argv: Sequence[str], verify: Verify | None) -> int:
     parser = make_parser()
     arguments = parser.parse_args(argv)
+    arguments.given = argv
     if not arguments.paths and arguments.explain is None and arguments.replay is None:
         parser.error("the following arguments are required: PATH")
     return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
@@ -97,6 +98,7 @@ def _compare(argv: Sequence[str], verify: Verify | None) -> int:
 def _explain(arguments: argparse.Namespace) -> int:
     """Print what a code means. Raises `InputError` for one that there is not."""
     from hlo_verify.render.codes import explanation
+    from hlo_verify.render.output import use_color, write
 
     code = CODES.get(arguments.explain.strip().upper())
     if code is None:
@@ -107,12 +109,16 @@ def _explain(arguments: argparse.Namespace) -> int:
         _set_defaults(arguments)
     except InputError:  # a broken pyproject.toml is no reason to explain nothing
         arguments.color = arguments.color or "auto"
-    _write(explanation(code, color=_use_color(arguments)), arguments.output)
+    write(explanation(code, color=use_color(arguments.color, arguments.output)), arguments.output)
     return PROVED
 
 
 def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    if arguments.issue is not None:
+        arguments.format = arguments.format or "markdown"
     _set_defaults(arguments)
+    if arguments.issue is not None and arguments.format != "markdown":
+        raise InputError("--issue is written as Markdown; it goes with no other --format", Input.USAGE)
     if len(arguments.paths) > 2 and arguments.replay is not None:
         raise InputError("--replay goes with a logical and a partitioned module at most", Input.USAGE)
     if arguments.output is not None and not os.path.isdir(arguments.output.absolute().parent):
@@ -161,7 +167,9 @@ def _check_each_pass(arguments: argparse.Namespace) -> None:
 
 
 def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
-    _write(_render(outcomes, arguments, several), arguments.output)
+    from hlo_verify.render.output import write
+
+    write(_render(outcomes, arguments, several), arguments.output)
     return exit_status(outcomes)
 
 
@@ -190,6 +198,7 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
         "devices": None,
         "effort": "normal",
         "format": "text",
+        "junit-unknown": "failure",
         "progress": True,
         "refute": True,
         "time-limit": TIME_LIMIT,
@@ -346,34 +355,26 @@ def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
         from hlo_verify.render import sarif
 
         return sarif.render(outcomes)
+    if arguments.format == "junit":
+        from hlo_verify.render import junit
+
+        return junit.render(outcomes, unknown=junit.Became(arguments.junit_unknown))
+    if arguments.format == "markdown":
+        return _markdown(outcomes, arguments, several)
     from hlo_verify.render import text
+    from hlo_verify.render.output import use_color
 
-    return text.render(
-        outcomes, text.Style(arguments.verbose, _use_color(arguments), arguments.frames == "all"), several=several
-    )
-
-
-def _use_color(arguments: argparse.Namespace) -> bool:
-    if arguments.color != "auto":
-        return bool(arguments.color == "always")
-    if arguments.output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return sys.stdout.isatty()
+    color = use_color(arguments.color, arguments.output)
+    return text.render(outcomes, text.Style(arguments.verbose, color, arguments.frames == "all"), several=several)
 
 
-def _write(text: str, output: Path | None) -> None:
-    if output is not None:
-        try:
-            output.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files need not be text
-        except OSError as error:
-            raise InputError(f"cannot write {output}: {error.strerror}", Input.UNWRITABLE) from error
-        return
-    try:
-        sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough. Python flushes once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _markdown(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:
+    from hlo_verify.render import issues, markdown, origin
+
+    made = origin.of_command(arguments.given, arguments.paths, arguments.witness or arguments.replay)
+    if arguments.issue is not None:
+        return issues.issue(outcomes, arguments.issue, made, several=several)
+    return markdown.render(outcomes, made, several=several)
 
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:

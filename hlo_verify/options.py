@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
-from hlo_verify.render import FORMATS
+from hlo_verify.render import FORMATS, PROJECTS
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -24,8 +24,8 @@ exit status:
   130          interrupted; what was known is printed
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
-Defaults for --color, --devices, --effort, --format, --progress, --time-limit and --verbose may stand in pyproject.toml
-under [tool.hlo-verify].
+Defaults for --color, --devices, --effort, --format, --junit-unknown, --progress, --time-limit and --verbose may stand
+in pyproject.toml under [tool.hlo-verify].
 Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls], and preconditions under
 [tool.hlo-verify.assume]; what `hlo-verify lint` leaves out, under [tool.hlo-verify.lint].
 """
@@ -108,6 +108,12 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--format", choices=FORMATS, help="how to print the report (default: text)")
+    add("--issue", choices=PROJECTS, help="a bug report for that project, as Markdown")
+    add(
+        "--junit-unknown",
+        choices=("failure", "skipped"),
+        help="with --format junit: what becomes of a result that is UNKNOWN (default: failure)",
+    )
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
     add(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
 from hlo_verify.linter.reading import text_of
-from hlo_verify.linter.render import text, to_json, to_sarif
+from hlo_verify.linter.render import text, to_json, to_junit, to_markdown, to_sarif
 from hlo_verify.render import FORMATS
+from hlo_verify.render.output import write
 from hlo_verify.schedules import parse, svg
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
@@ -69,22 +70,14 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
         if not any(known.startswith(code.upper()) for known in CODES):
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
     reports = [_selected(report, arguments) for report in _reports(arguments)]
-    written = {"text": text, "json": to_json, "sarif": to_sarif}[arguments.format](reports)
+    formats = {"text": text, "json": to_json, "sarif": to_sarif, "markdown": to_markdown}
+    formats["junit"] = partial(to_junit, strict=bool(arguments.strict))
+    written = formats[arguments.format](reports)
     if arguments.svg is not None:
-        _write(arguments.svg, svg(parse(text_of(Path(arguments.paths[0])))))
-    if arguments.output is None:
-        sys.stdout.write(written)
-    else:
-        _write(arguments.output, written)
+        write(svg(parse(text_of(Path(arguments.paths[0])))), arguments.svg)
+    write(written, arguments.output)
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}", Input.UNWRITABLE) from error
 
 
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:

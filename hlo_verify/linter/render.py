@@ -1,4 +1,4 @@
-"""Reports of the linter as text, as JSON and as SARIF."""
+"""Reports of the linter in each format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hlo_verify.diagnostics import Diagnostic
+from hlo_verify.diagnostics import Diagnostic, Severity
+from hlo_verify.render import junit, markdown
+from hlo_verify.render.quoting import code, folded, prose, table
 from hlo_verify.render.sarif import Entry, document
 
 if TYPE_CHECKING:
@@ -60,6 +62,56 @@ def to_sarif(reports: Sequence[LintReport]) -> str:
         return Entry(report.name, said, finding.line)
 
     return document([entry(report, finding) for report in reports for finding in report.findings])
+
+
+def to_junit(reports: Sequence[LintReport], *, strict: bool = False) -> str:
+    """For continuous integration: a case for each module that has passed, or for each finding of it. A warning is
+    skipped unless `strict`, as it does not count for the exit status."""
+
+    def suite(report: LintReport) -> junit.Suite:
+        cases = [junit.Case("module")] if not report.findings else [case(one) for one in report.findings]
+        counted = tuple((what, str(number)) for what, number in report.looked_at.items())
+        return junit.Suite(report.name, tuple(cases), counted, text([report]))
+
+    def case(finding: Finding) -> junit.Case:
+        fails = strict or finding.severity is Severity.ERROR
+        became = junit.Became.FAILURE if fails else junit.Became.SKIPPED
+        place = [f"line {finding.line}"] if finding.line else []
+        details = (finding.message, *place, finding.location, *finding.related)
+        name = f"{finding.code} {finding.instruction}"
+        return junit.Case(name, became, str(finding.code), finding.message, "\n".join(filter(None, details)))
+
+    return junit.document(list(map(suite, reports)))
+
+
+def to_markdown(reports: Sequence[LintReport]) -> str:
+    """For an issue or the summary of a job: each module with its findings, those without any in one line."""
+    findings = [finding for report in reports for finding in report.findings]
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    counts = [_count(errors, "error"), _count(len(findings) - errors, "warning")]
+    said = " and ".join(one for one in counts if one) or "no defect found"
+    clean = [report.name for report in reports if not report.findings]
+    parts = [f"## hlo-verify lint: {said} in {_count(len(reports), 'module') or 'no module'}"]
+    parts += [_module(report) for report in reports if report.findings]
+    if clean:
+        listed = [f"- {code(name)}" for name in clean[: markdown.ROWS]]
+        left = [f"- {len(clean) - markdown.ROWS} more"] if len(clean) > markdown.ROWS else []
+        parts.append(folded(f"Without a defect: {_count(len(clean), 'module')}", "\n".join((*listed, *left))))
+    return markdown.fitting(parts)
+
+
+def _module(report: LintReport) -> str:
+    rows = []
+    for finding in report.findings[: markdown.ROWS]:
+        place = ", ".join(filter(None, (f"line {finding.line}" if finding.line else "", finding.location)))
+        said = prose(markdown.shortened(finding.message, 500))
+        rows.append([finding.severity, finding.code, code(finding.instruction), code(place), said])
+    left = len(report.findings) - len(rows)
+    more = [f"{left} more findings: `--format json` has all."] if left else []
+    shown = table(("", "code", "instruction", "at", "what"), rows)
+    codes = dict.fromkeys(finding.code for finding in report.findings[: markdown.ROWS])
+    meanings = [f"- **{one}** {prose(one.summary)}" for one in codes]
+    return "\n\n".join((f"### {code(report.name)}", shown, "\n".join(meanings), *more))
 
 
 def _record(module: str, finding: Finding) -> dict[str, Any]:

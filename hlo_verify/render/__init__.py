@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Diagnostic, Internal
 from hlo_verify.report import ChainReport, Report, Verdict, worst
 
-FORMATS = ("text", "json", "sarif")
+FORMATS = ("text", "json", "sarif", "junit", "markdown")
 """How a report may be printed."""
+
+PROJECTS = ("xla", "jax")
+"""Whose bug reports a report may be written as."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
         said = said if style.verbose or len(said) <= LINE else said[: LINE - 1] + "…"
         line = f"{style.verdict(step.verdict)}  {step.number:04}  {name:<{width}}  {step.seconds:5.1f} s"
         yield f"{line}  {style.faint(said)}".rstrip()
-    for said in _lost(chain):
+    for said in blamed(chain):
         yield ""
         yield said
     first = chain.reported
@@ -135,7 +135,7 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
     yield f"{style.verdict(chain.verdict)}  {what}, {chain.seconds:.1f} s"
 
 
-def _lost(chain: ChainReport) -> Iterator[str]:
+def blamed(chain: ChainReport) -> Iterator[str]:
     """Which passes are to blame, as far as it is known, and where the proof goes on."""
     before, file, proved = Verdict.PROVED, "", False
     for step in chain.steps:

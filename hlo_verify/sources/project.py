@@ -24,6 +24,7 @@ _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
     "devices": int,
     "effort": ("low", "normal", "high"),
     "format": FORMATS,
+    "junit-unknown": ("failure", "skipped"),
     "progress": bool,
     "refute": bool,
     "time-limit": int,

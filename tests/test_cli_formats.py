@@ -1,0 +1,78 @@
+"""What the command line prints in which format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hlo_verify import cli
+from hlo_verify.render.origin import SMALL, of_command
+from hlo_verify.report import Verdict
+from tests.linter.test_cli import WRONG
+from tests.programs import report
+from tests.render.test_junit import parsed, stopped
+from tests.test_cli import Prover
+
+P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_junit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["a.mlir", "--format", "junit"], verify=Prover(report(P, U))) == 3
+    assert stopped(parsed(capsys.readouterr().out)) == [("result[1]", "failure", "HV301")]
+    assert cli.main(["a", "--format", "junit", "--junit-unknown", "skipped"], verify=Prover(report(U))) == 3
+    assert stopped(parsed(capsys.readouterr().out)) == [("result[0]", "skipped", "HV301")]
+
+
+def test_a_project_says_what_becomes_of_unknown_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text('[tool.hlo-verify]\nformat = "junit"\njunit-unknown = "skipped"\n')
+    assert cli.main(["a.mlir"], verify=Prover(report(U))) == 3
+    assert stopped(parsed(capsys.readouterr().out)) == [("result[0]", "skipped", "HV301")]
+
+
+def test_markdown_has_the_command_without_what_is_about_printing(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["a b.mlir", "--effort", "high", "--format=markdown", "-o", "x.md"]
+    assert cli.main(given, verify=Prover(report(R))) == 1
+    text = Path("x.md").read_text()
+    assert "```sh\nhlo-verify 'a b.mlir' --effort high\n```" in text and "| jaxlib | `" in text
+    assert capsys.readouterr().out == ""
+
+
+def test_an_issue_holds_a_short_module(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.mlir").write_text("module @m {}")
+    assert cli.main(["a.mlir", "--issue", "xla"], verify=Prover(report(R))) == 1
+    out = capsys.readouterr().out
+    assert "`a.mlir`:\n\n```mlir\nmodule @m {}\n```" in out and "The XLA of this jaxlib partitions `jit_step`" in out
+    assert cli.main(["a.mlir", "--issue", "xla", "--format", "json"], verify=Prover(report(R))) == 2
+    assert "--issue is written as Markdown" in capsys.readouterr().err
+
+
+def test_only_short_text_is_shown_whole() -> None:
+    paths = [Path(name) for name in ("text", "long", "bytes", "bytecode", "no")]
+    for path, content in zip(paths, (b"module", b"x" * (SMALL + 1), b"\xff\xfe", b"ML\xefR", None), strict=True):
+        if content is not None:
+            path.write_bytes(content)
+    assert of_command([], paths, None).modules == (("text", "module"),)
+
+
+def test_lint(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("m.txt").write_text(WRONG)
+    assert cli.main(["lint", "m.txt", "--format", "junit"]) == 1
+    assert stopped(parsed(capsys.readouterr().out)) == [("HV703 s", "failure", "HV703")]
+    assert cli.main(["lint", "m.txt", "--format", "markdown"]) == 1
+    assert "| error | HV703 | `s` |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_that_lacks_characters_gets_escapes(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("m\u03bb.txt").write_text(WRONG)
+    with open("out", "w", encoding=encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(["lint", "m\u03bb.txt"]) == 1
+    assert "m\\u03bb.txt: 1 error" in Path("out").read_text(encoding=encoding)
