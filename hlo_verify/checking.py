@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hlo_verify.api import Progress, verify
+from hlo_verify.api import verify
+from hlo_verify.asked import Progress
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort
@@ -14,6 +15,7 @@ from hlo_verify.shown import Report
 
 if TYPE_CHECKING:
     from hlo_verify.plans import Plan
+    from hlo_verify.program.approximations import Declared
     from hlo_verify.program.preconditions import Assumed
     from hlo_verify.traced.distribution import Distribution
     from hlo_verify.traced.functions import Function
@@ -36,6 +38,7 @@ def check(
     mesh: AnyMesh = None,
     keep: str | Path | None = None,
     assume: Assumed | None = None,
+    approximations: Declared | None = None,
     refute: bool = True,
     recheck: bool = False,
     effort: Effort = "normal",
@@ -60,6 +63,10 @@ def check(
     `assume` says of which values arguments are, by their names in the reference or their paths:
     `{"tokens": (0, 32000)}`.
 
+    `approximations` says which values of `g` stand for which of the reference, though they are others:
+    `{"batch_stats/mean": "stats/mean"}`, by what `jax.named_scope` calls them, or by source lines (`"g.py:41"`). What
+    is around them is compared, and the first line of the report lists them.
+
     All else is as for `verify`: `keep` names a folder for the modules that are compared. These names are taken: an
     argument of a function that is called like one of them goes by position.
 
@@ -72,14 +79,8 @@ def check(
     from hlo_verify.traced.arguments import shapes
     from hlo_verify.traced.distribution import Distribution, devices_of_meshes
 
-    options: dict[str, Any] = {
-        "assume": assume,
-        "refute": refute,
-        "recheck": recheck,
-        "effort": effort,
-        "time_limit": time_limit,
-        "progress": progress,
-    }
+    options: dict[str, Any] = {"assume": assume, "approximations": approximations, "refute": refute, "recheck": recheck}
+    options |= {"effort": effort, "time_limit": time_limit, "progress": progress}
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")

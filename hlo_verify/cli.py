@@ -21,6 +21,7 @@ from hlo_verify.options import (
     INPUT_ERROR,
     INTERNAL_ERROR,
     INTERRUPTED,
+    OF_PAIRS,
     PROVED,
     REFUTED,
     UNKNOWN,
@@ -128,12 +129,9 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
     if arguments.each_pass:
         _check_each_pass(arguments)
-    if several and arguments.keep is not None:
-        raise InputError(
-            "--keep goes with one module that XLA is to partition; a folder holds both halves already", Input.USAGE
-        )
-    if several and arguments.witness is not None:
-        raise InputError("--witness goes with one pair of modules; a folder may hold several", Input.USAGE)
+    for option, what in OF_PAIRS.items():
+        if several and getattr(arguments, option):
+            raise InputError(f"--{option} goes with {what}", Input.USAGE)
     with _as_the_project_says():
         return _answer(arguments, verify, several)
 
@@ -161,7 +159,7 @@ def _check_each_pass(arguments: argparse.Namespace) -> None:
         raise InputError(f"there is no folder {arguments.paths[0]}", Input.UNREADABLE)
     if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
         raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
-    for option in ("assume", "recheck", "replay"):
+    for option in ("assume", "approximation", "recheck", "replay"):
         if getattr(arguments, option):
             raise InputError(f"--{option} does not go with --each-pass", Input.USAGE)
 
@@ -178,7 +176,7 @@ def _replay(arguments: argparse.Namespace) -> Report:
 
     ignored = [
         option
-        for option in ("shardings", "results", "keep", "witness", "recheck", "assume")
+        for option in ("shardings", "results", "keep", "witness", "recheck", "assume", "approximation")
         if getattr(arguments, option)
     ]
     if ignored:
@@ -287,11 +285,6 @@ def _verify_all(
                 yield Failure(job.name, defects.diagnose(error))
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """Options that there is something to say of."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
     if job.logical is None:
         raise InputError(job.problem, Input.NO_PAIR_IN_FOLDER)
@@ -305,6 +298,7 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
         devices=arguments.devices,
         shardings=arguments.shardings,
         **_given(results=arguments.results, annotated=job.annotated, assume=_assumed(arguments)),
+        **_given(approximations=arguments.approximation),
         keep=arguments.keep,
         refute=arguments.refute,
         witness=arguments.witness,
@@ -317,6 +311,11 @@ def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar:
     from hlo_verify.linter.hints import with_hints
 
     return with_hints(report, job.partitioned)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that there is something to say of."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:

@@ -14,6 +14,13 @@ from hlo_verify.render import FORMATS, PROJECTS
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+OF_PAIRS = {
+    "keep": "one module that XLA is to partition; a folder holds both halves already",
+    "witness": "one pair of modules; a folder may hold several",
+    "approximation": "a logical and a partitioned module; a folder may hold several pairs",
+}
+"""Options that do not go with folders, and what they go with."""
+
 _EPILOG = """\
 exit status:
   0   PROVED   every result is proved
@@ -70,15 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
         "or gzipped",
     )
     _add_what_is_printed(parser)
-    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
-    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
-    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
-    add(
-        "--assume",
-        action="append",
-        metavar="PRECONDITION",
-        help="what is known of the values of an argument: 'tokens in [0, 32000)', 'perm is a permutation' (repeatable)",
-    )
+    _add_what_is_known(parser)
     add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(
@@ -103,6 +102,26 @@ def make_parser() -> argparse.ArgumentParser:
     add("--traceback", action="store_true", help="show where an internal error happened")
     add("--version", action=_Version, nargs=0, help="show the version and exit")
     return parser
+
+
+def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
+    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
+    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
+    add(
+        "--assume",
+        action="append",
+        metavar="PRECONDITION",
+        help="what is known of the values of an argument: 'tokens in [0, 32000)', 'perm is a permutation' (repeatable)",
+    )
+    add(
+        "--approximation",
+        action="append",
+        metavar="DECLARED",
+        help="a value of the partitioned module, by its named scope or source line, and the value that it stands for: "
+        "'batch_stats/mean = stats/mean', 'g.py:41 = f.py:12' (repeatable)",
+    )
 
 
 def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:

@@ -233,6 +233,8 @@ class Report:
     """Where a refutation needs integers that lie outside of what they index: what holds without these."""
     hints: tuple[Diagnostic, ...] = ()
     """Where nothing was decided, defects of the partitioned module that it shows by itself."""
+    approximations: tuple[str, ...] = ()
+    """The values that the user declared to stand for others, and for which: the question is about what is around."""
 
     @property
     def verdict(self) -> Verdict:
@@ -241,12 +243,17 @@ class Report:
 
     @property
     def headline(self) -> str:
-        """The verdict with the placements that were inferred, under which alone a proof holds; empty if none were."""
+        """The verdict with what it is subject to: declared approximations, and the placements that were inferred, under
+        which alone a proof holds. Empty if there are none."""
+        count = len(self.approximations)
+        several = "s" if count > 1 else ""
+        declared = f"{count} declared approximation{several}: {'; '.join(self.approximations)}" if count else ""
         if self.verdict is Verdict.PROVED and self.under:
-            return f"{self.verdict} with {self.under} (inferred)"
+            return f"{self.verdict} with {self.under} (inferred){f' and with {declared}' if declared else ''}"
+        found = f"{self.verdict}{f' with {declared}' if declared else ''}"
         if self.verdict is Verdict.REFUTED and self.under:
-            return f"{self.verdict} under every placement that the shapes allow"
-        return ""
+            return f"{found}{',' if declared else ''} under every placement that the shapes allow"
+        return found if declared else ""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -326,3 +326,22 @@ class Input(Code):
         and nobody needs is called `_`; transfers that are posted at once are a tuple.
         """,
     )
+
+    APPROXIMATION = (
+        "HV424",
+        """a declared approximation cannot be read, or is about no value, or about values that do not correspond
+
+        `--approximation` and `approximations=` name a value of the partitioned module and the one of the logical module
+        that it stands for, each by a named scope (`jax.named_scope("stats")`) that it leaves or by the source line that
+        computes it.
+
+            hlo-verify f.mlir g.mlir --approximation 'batch_stats/mean = stats/mean'
+            hlo_verify.check(f, g, x, approximations={"g.py:41": "f.py:12", "dropped": ("routed", P("data"))})
+
+        In practice: a scope that several values leave, such as a mean and a variance; a value in a loop, which is
+        another one in every turn; gradients, which are `transpose(stats/mean)`; shapes that fit in several ways.
+
+        What to do: the message names the scopes, lines or values that there are. An inner scope around one value is
+        easily added to a program, and changes nothing of it.
+        """,
+    )

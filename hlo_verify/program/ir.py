@@ -194,6 +194,8 @@ class Module:
     """Annotations that do not say which elements a device holds (`{manual}`), by ("argument" or "result", position)."""
     assumed: tuple[Values | None, ...] = ()
     """What the user says of the values of each argument; empty where nothing is said (`preconditions`)."""
+    declared: int = 0
+    """How many of the last arguments stand for values that it computes itself (`passes.cut`). MLIR has none of them."""
     mlir: Any = field(default=None, compare=False, repr=False)
     """The MLIR module: an `Op.source` is valid only while it lives."""
 

@@ -39,8 +39,19 @@ def is_library(file: str) -> bool:
 
 def module_path(name: str) -> str:
     """`Block/Dense_1` of `jit(loss)/transpose(jvp(Block))/Dense_1/dot_general`: modules of flax, and named scopes."""
-    parts = list(_parts(name))[:-1]
-    return "/".join(part for part in map(_plain, parts) if part and not _CONTROL.fullmatch(part))
+    return "/".join(scopes(name))
+
+
+def scopes(name: str) -> tuple[str, ...]:
+    """The named scopes that an operation is in, outermost first; modules of flax are such."""
+    parts = [each for part in list(_parts(name))[:-1] for each in _plain(part).split("/")]
+    return tuple(part for part in parts if part and not _CONTROL.fullmatch(part))
+
+
+def is_backward(name: str) -> bool:
+    """Whether an operation hands gradients back, by its name. What is computed once more on the way is not that."""
+    *_, again = name.split("rematted_computation")
+    return "transpose(" in again
 
 
 def _parts(name: str) -> Iterator[str]:

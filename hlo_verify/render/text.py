@@ -71,12 +71,15 @@ def problem(said: Diagnostic) -> str:
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:
+    headline = report.headline.replace(report.verdict, style.verdict(report.verdict).rstrip(), 1)
+    if headline and report.approximations:
+        yield headline
     for precondition in report.preconditions:
         yield f"Given that {precondition}:"
     if report.suggestion is not None:
         yield f"{style.verdict(report.verdict).rstrip()}: {report.suggestion}"
-    if report.headline:
-        yield report.headline.replace(report.verdict, style.verdict(report.verdict).rstrip(), 1)
+    if headline and not report.approximations:
+        yield headline
     yield from _results(report, style)
     if style.verbose:
         yield from _stages(report, style)
@@ -254,8 +257,9 @@ def summary(report: Report) -> str:
         f"{_plural(len(report.stages), 'stage')} ({shared} shared)" if shared else _plural(len(report.stages), "stage")
     )
     devices = _plural(report.devices, "device")
-    guessed = ", placements inferred" if report.headline and report.verdict is Verdict.PROVED else ""
-    return f"{what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}"
+    guessed = ", placements inferred" if report.under and report.verdict is Verdict.PROVED else ""
+    declared = f", {_plural(len(report.approximations), 'declared approximation')}" if report.approximations else ""
+    return f"{what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}{declared}"
 
 
 def _count(outcomes: Sequence[Outcome], style: Style) -> str:

@@ -225,6 +225,15 @@ def _spec(value: Any, what: str) -> Spec | str:
     return Spec(tuple(dimensions), unreduced)
 
 
+def axes_of(text: str, what: str) -> tuple[tuple[str, ...], ...]:
+    """The axes that split each dimension, from the text of a JAX PartitionSpec. Raises `InputError`."""
+    spec = _spec(text, what)
+    assert isinstance(spec, Spec)
+    if spec.unreduced:
+        raise InputError(f"{what}: addends are no shards: {text}", Input.SHARDINGS_FILE)
+    return spec.dimensions
+
+
 def _partition_spec(text: str, what: str) -> tuple[list[Any], tuple[str, ...]]:
     """`P('data', None, ('a', 'b'), unreduced={'model'})` as a list of entries and the unreduced axes."""
     try:

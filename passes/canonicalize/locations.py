@@ -35,9 +35,14 @@ class Locations:
         return found
 
     def join(self, name: str) -> str:
-        """A name as it is outside the call: absolute ones, which begin with the traced function, stay as they are."""
-        if not self.prefix or name.startswith("jit(") or name.split("/", 1)[0] == self.prefix.split("/", 1)[0]:
+        """A name as it is outside the call: absolute ones, which begin with the traced function, stay as they are.
+
+        Those in a jitted function that another one calls begin with its own name: `jit(_where)/select_n`."""
+        if not self.prefix or name.split("/", 1)[0] == self.prefix.split("/", 1)[0]:
             return name
+        called, _, rest = name.partition("/")
+        if called == self.prefix.rsplit("/", 1)[-1]:
+            return f"{self.prefix}/{rest}" if rest else self.prefix
         return f"{self.prefix}/{name}" if name else self.prefix
 
     @contextlib.contextmanager

@@ -211,6 +211,8 @@ class _Inference:
 
     def _in_parts(self, best: _Attempt) -> _Attempt:
         """The attempt with those arguments split in each of their parts for which that explains more."""
+        if self.logical.declared:  # MLIR, which is taken apart, has not all arguments
+            return best
         for n in sorted(self.arguments, reverse=True):  # the numbers before stay what they are
             sharding = best.logical.argument_shardings[n]
             for k, tiles in enumerate(() if sharding is None else sharding.tiles):

@@ -34,9 +34,10 @@ class Replay:
 
 
 def is_small(pair: Pair) -> bool:
-    """Whether XLA can be asked to run the modules."""
+    """Whether XLA can be asked to run the modules: they are small, and MLIR has all of their arguments."""
     return (
-        allows("replayed_devices", pair.devices)
+        not (pair.logical.declared or pair.partitioned.declared)
+        and allows("replayed_devices", pair.devices)
         and allows("replayed_elements", _elements(pair.partitioned.main) * pair.devices)
         and allows("replayed_elements", _elements(pair.logical.main))
     )

@@ -54,6 +54,7 @@ FULL = Report(
     ("t in [0, 3)",),
     Suggestion(("t in [0, 3)",), ("loss",), ("loss",), False),
     (Diagnostic(Placement.MISSING_REDUCTION, Severity.ERROR, "a sum", "a", "b"),),
+    ("a stands for b",),
 )
 
 
