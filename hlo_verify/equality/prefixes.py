@@ -2,7 +2,8 @@
 
     sum v<16. [v <= 4*d + i] x[v]   =   sum j<4, w<4. [j < d] x[4*j + w]   +   sum w<4. [w <= i] x[4*d + w]
 
-for i < 4. A window that begins before the first element is such a sum: `sum a<16. [a + e >= 15] x[a + e - 15]`.
+for i < 4. A window that begins before the first element is such a sum: `sum a<16. [a + e >= 15] x[a + e - 15]`. Sums
+from a place on are those of later parts, and a part's own: of windows that end behind the last element, too.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def _parted(read: Read, cuts: Collection[Cut]) -> Poly | None:
     mono, c = body.items[0]
     for guard in guards.guards_of(mono):
         for n, v in enumerate(bound):
+            onward = _onward(guard, v, bound, n, algebra.build({guards.without(mono, guard): c}), cuts)
+            if onward is not None:
+                return onward
             place = _up_to(guard, v)
             if place is None:
                 continue
@@ -54,6 +58,36 @@ def _parted(read: Read, cuts: Collection[Cut]) -> Poly | None:
             up_to = guards.interval(expr.subtract(expr.of_var(element), last), None, 0)
             return reduce_sum(others, algebra.multiply(up_to, moved))
     return None
+
+
+def _onward(guard: Guard, v: Var, bound: Sequence[Var], n: int, rest: Poly, cuts: Collection[Cut]) -> Poly | None:
+    """The sum from a place on, part by part, where that alone hangs on the place: as it stands, or as the window from
+    that place to the last element."""
+    place = _up_to(guard, v)
+    if place is None:
+        return None
+    start, last = place
+    if start is None:  # a window of v <= last: its elements are start + v
+        start = expr.subtract(expr.constant(v.size - 1), last)
+        element = expr.fresh("f", v.size)
+        rest = algebra.substitute(rest, {v: expr.subtract(expr.of_var(element), start)})
+        bound, v = [*bound[:n], element, *bound[n + 1 :]], element
+    if start.lo < 0 or start.hi > v.size - 1 or _hangs_on(rest, start):
+        return None
+    found = _split(bound, n, rest, start, cuts, onward=True)
+    from_there = guards.interval(expr.subtract(expr.of_var(v), start), 0, None)
+    return reduce_sum(bound, algebra.multiply(from_there, rest)) if found is None else found
+
+
+def _hangs_on(p: Poly, place: Index) -> bool:
+    """Whether a term reads something at a place's digits, or at others that these are parts of."""
+    found = [part for atom in atoms(p) for e in indices(atom) for part, _ in e.items]
+    digits = [part for part in found if isinstance(part, Digit)]
+    return any(
+        not isinstance(part, Digit)
+        or any(a.var is part.var and a.low < part.low * part.radix and part.low < a.low * a.radix for a in digits)
+        for part, _ in place.items
+    )
 
 
 def _up_to(guard: Guard, v: Var) -> tuple[Index | None, Index] | None:
@@ -79,8 +113,11 @@ def _opposite(x: int | None) -> int | None:
     return None if x is None else -x
 
 
-def _split(bound: Sequence[Var], n: int, body: Poly, last: Index, cuts: Collection[Cut]) -> Poly | None:
-    """The sum of a body over the variables, of which the n-th is at most `last`, part by part of the n-th."""
+def _split(
+    bound: Sequence[Var], n: int, body: Poly, last: Index, cuts: Collection[Cut], *, onward: bool = False
+) -> Poly | None:
+    """The sum of a body over the variables, of which the n-th is at most `last` (at least that, `onward`), part by part
+    of the n-th."""
     v = bound[n]
     digits = [(atom, abs(c)) for atom, c in last.items if isinstance(atom, Digit)]
     sizes = {c for _, c in digits}
@@ -89,15 +126,16 @@ def _split(bound: Sequence[Var], n: int, body: Poly, last: Index, cuts: Collecti
         high, low = expr.high_and_low(last, m)
         if v.size % m or m >= v.size or not high.free:
             continue
-        if low.lo < -1 or low.hi > m - 1:
+        if low.lo < (0 if onward else -1) or low.hi > m - 1:
             continue
         part, within = expr.fresh("f", v.size // m), expr.fresh("f", m)
         others = [*bound[:n], *bound[n + 1 :]]
         place = expr.add(expr.scale(expr.of_var(part), m), expr.of_var(within))
         there = algebra.substitute(body, {v: place})
         ahead = expr.subtract(expr.of_var(part), high)
-        earlier = algebra.multiply(guards.interval(ahead, None, -1), there)
-        up_to = guards.interval(expr.subtract(expr.of_var(within), low), None, 0)
+        beyond, beside = ((1, None), (0, None)) if onward else ((None, -1), (None, 0))
+        earlier = algebra.multiply(guards.interval(ahead, *beyond), there)
+        up_to = guards.interval(expr.subtract(expr.of_var(within), low), *beside)
         own = algebra.multiply(algebra.multiply(guards.interval(ahead, 0, 0), up_to), there)
         return algebra.add(*(reduce_sum([*others, part, within], each) for each in (earlier, own)))
     return None

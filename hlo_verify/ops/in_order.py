@@ -36,7 +36,7 @@ from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
-from hlo_verify.terms.term import ZERO, Atom, Number, Poly, Read, monomial_skey, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Number, Poly, Read, monomial_skey, number, of_atom
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -218,13 +218,24 @@ def _resolved(p: Poly, which: Read) -> Poly | None:
 def _put_back(p: Poly, which: Read) -> Poly | None:
     """Definitions that are made of elements in order, read where these are put back."""
     found: dict[Atom, Poly] = {}
-    for atom in {a for mono, _ in p.items for a, _ in mono}:
-        if isinstance(atom, Read) and atom.tensor.kind in UNORDERED and _reads_at(atom, which):
+    for atom in _read_in(p):
+        if atom.tensor.kind in (*UNORDERED, "sort") and _reads_at(atom, which):
             bound, bodies = unfold(atom)
             there = tuple(map(in_order, bodies))
             if there != bodies:
-                found[atom] = remade(atom.tensor, bound, there, ())
+                found[atom] = remade(atom.tensor, bound, there, atom.indices[len(atom.tensor.params) :])
     return rebuilt(p, found, {}) if found else None
+
+
+def _read_in(p: Poly) -> list[Read]:
+    """What a term reads, in the arguments of functions too."""
+    todo, found = [p], dict[Atom, None]()
+    while todo:
+        for mono, _ in todo.pop().items:
+            for atom in (a for a, _ in mono if a not in found):
+                found[atom] = None
+                todo += atom.args if isinstance(atom, Apply) else ()
+    return [atom for atom in found if isinstance(atom, Read)]
 
 
 def _reads_at(atom: Read, which: Read) -> bool:

@@ -152,3 +152,42 @@ def test_what_counts_in_a_type_that_is_too_small_takes_values_twice(
         lambda x: whole(jnp.arange(count, dtype=jnp.float32), x), lambda x: local(lax.iota(dtype, count), x)
     )
     assert hlo_verify.verify(*pair, refute=False).verdict is wanted
+
+
+ROWWISE: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "softmax": lambda x: jax.nn.softmax(x, axis=1),
+    "norm": lambda x: (x - x.mean(1, keepdims=True)) * lax.rsqrt(x.var(1, keepdims=True) + 1e-5),
+    "quotient of a maximum": lambda x: x / x.max(1, keepdims=True),
+    "two layers": lambda x: jax.nn.relu(x @ jnp.ones((3, 4))) @ jnp.ones((4, 3)),
+    "sort": lambda x: jnp.sort(x, axis=1),
+}
+
+
+def _beside(f: Callable[[jax.Array], jax.Array], places: Callable[[jax.Array], jax.Array]) -> Body:
+    def there(x: jax.Array, expert: jax.Array, weights: jax.Array) -> jax.Array:
+        order = jnp.argsort(expert)
+        return f(x[order])[places(order)]
+
+    return there
+
+
+@pytest.mark.parametrize("name", ROWWISE)
+@pytest.mark.parametrize("split", (False, True))
+def test_functions_of_rows_are_put_back(name: str, split: bool) -> None:
+    f = ROWWISE[name]
+    assert verdict(lambda x, *_: f(x), _beside(f, jnp.argsort), split=split) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", ROWWISE)
+@pytest.mark.parametrize(
+    "places",
+    (lambda p: p, lambda p: jnp.argsort(p)[::-1], jnp.argsort),
+    ids=("in order twice", "other end", "of places"),
+)
+def test_others_are_not_put_back(name: str, places: Callable[[jax.Array], jax.Array]) -> None:
+    f = ROWWISE[name]
+
+    def of_two(x: jax.Array) -> jax.Array:  # each row's function hangs on where the row is
+        return f(x + jnp.cumsum(x, axis=0)) if places is jnp.argsort else f(x)
+
+    assert verdict(lambda x, *_: of_two(x), _beside(of_two, places), split=False) is not Verdict.PROVED
