@@ -1,7 +1,8 @@
 """SARIF 2.1.0, which code hosts and editors read: verdicts and findings as results, codes as rules.
 
 What is not proved is a result, a refutation an error and the rest a warning; a module for which there is no report is a
-notification. A result stands at the user's source line, where one is known, with the module's line beside it.
+notification. A result stands at the user's source line, where one is known, with the module's line beside it. A repair
+that is an edit of the source is a fix. The verdicts themselves are among the properties of the run.
 
 Source: OASIS, Static Analysis Results Interchange Format Version 2.1.0, sections 3.13 to 3.58.
 """
@@ -11,15 +12,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hlo_verify.diagnostics import Code, Diagnostic, Severity
-from hlo_verify.render import Failure, Outcome
-from hlo_verify.report import ChainReport, Report
+from hlo_verify.diagnostics import CODES, Code, Diagnostic, Severity, Solver
+from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.render.source_edits import SourceEdit, source_edit
+from hlo_verify.report import ChainReport, Report, Verdict, diagnostic
 from hlo_verify.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -34,6 +36,8 @@ class Entry:
     module: str
     diagnostic: Diagnostic
     line: int = 0
+    suggestion: str = ""
+    """A repair, in words."""
 
 
 def render(outcomes: Sequence[Outcome]) -> str:
@@ -42,14 +46,16 @@ def render(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         if isinstance(outcome, Failure):
             problems.append(Entry(outcome.name, outcome.diagnostic))
-            continue
-        report = outcome.report if isinstance(outcome, ChainReport) else outcome
-        entries += [Entry(outcome.name, said) for said in _of_report(report)]
-    return document(entries, problems)
+        else:
+            entries += _of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name)
+    verdicts = [{"module": outcome.name, "verdict": str(overall([outcome]))} for outcome in outcomes]
+    return document(entries, problems, {"verdicts": verdicts})
 
 
-def document(entries: Sequence[Entry], problems: Sequence[Entry] = ()) -> str:
-    """The document of diagnostics, and of modules that could not be looked at."""
+def document(
+    entries: Sequence[Entry], problems: Sequence[Entry] = (), properties: Mapping[str, Any] | None = None
+) -> str:
+    """The document of diagnostics, and of modules that could not be looked at; `properties` are those of the run."""
     codes = list(dict.fromkeys(entry.diagnostic.code for entry in (*entries, *problems)))
     driver = {
         "name": "hlo-verify",
@@ -66,12 +72,33 @@ def document(entries: Sequence[Entry], problems: Sequence[Entry] = ()) -> str:
                 "toolExecutionNotifications": [_notification(entry, codes) for entry in problems],
             }
         ],
+        "properties": dict(properties or {}),
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _of_report(report: Report | None) -> tuple[Diagnostic, ...]:
-    return () if report is None else (*report.diagnostics, *report.hints)
+def _of_report(report: Report, module: str) -> list[Entry]:
+    entries = []
+    for held in report.stopped():
+        suggestion = held[0].finding.suggestion if held[0].finding is not None else ""
+        entries.append(Entry(module, diagnostic(held), suggestion=suggestion))
+    if not report.results:
+        nothing = "there are no results, so nothing is proved"
+        entries.append(Entry(module, Diagnostic(Solver.NO_PROOF, Severity.WARNING, nothing)))
+    return entries + [Entry(module, said) for said in (*report.unsupported, *report.hints)]
+
+
+def _of_chain(chain: ChainReport) -> Iterator[Entry]:
+    """What is said of the step that the report is about, and a line for each other that is not proved."""
+    reported = None if chain.report is None else chain.reported
+    for step in chain.steps:
+        if step is reported and chain.report is not None:
+            yield from _of_report(chain.report, chain.name)
+        elif step.verdict is not Verdict.PROVED:
+            severity = Severity.ERROR if step.verdict is Verdict.REFUTED else Severity.WARNING
+            message = f"{step.pipeline}: {step.after}: {step.reason}"
+            code = CODES.get(step.code, Solver.NO_PROOF)
+            yield Entry(chain.name, Diagnostic(code, severity, message, notes=(("dump", step.file),)))
 
 
 def _rule(code: Code) -> dict[str, Any]:
@@ -79,7 +106,9 @@ def _rule(code: Code) -> dict[str, Any]:
         "id": str(code),
         "name": code.name.title().replace("_", ""),
         "shortDescription": {"text": code.summary},
+        "fullDescription": {"text": code.summary},
         "help": {"text": code.explanation, "markdown": code.explanation},
+        "properties": {"tags": ["sharding", type(code).__name__.lower()]},
     }
 
 
@@ -97,7 +126,19 @@ def _result(entry: Entry, codes: Sequence[Code]) -> dict[str, Any]:
     }
     if source is not None:
         found["relatedLocations"] = [_location(own, "", "the module")]
+    edit = source_edit(entry.suggestion)
+    if edit is not None:
+        found["fixes"] = [_fix(edit, entry.suggestion)]
     return found
+
+
+def _fix(edit: SourceEdit, suggestion: str) -> dict[str, Any]:
+    region = {"startLine": edit.line, "startColumn": edit.start, "endLine": edit.line, "endColumn": edit.end}
+    changes = {
+        "artifactLocation": {"uri": _uri(edit.file)},
+        "replacements": [{"deletedRegion": region, "insertedContent": {"text": edit.text}}],
+    }
+    return {"description": {"text": f"{suggestion} makes it PROVED"}, "artifactChanges": [changes]}
 
 
 def _notification(entry: Entry, codes: Sequence[Code]) -> dict[str, Any]:
@@ -125,9 +166,16 @@ def _of_source(location: str) -> dict[str, Any] | None:
 
 
 def _physical(path: str, line: int) -> dict[str, Any]:
-    uri = Path(path).as_uri() if Path(path).is_absolute() else quote(Path(path).as_posix())
     region = {"region": {"startLine": line}} if line else {}
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}, **region}}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(path)}, **region}}
+
+
+def _uri(path: str) -> str:
+    """A path as a URI: below the working folder a relative one, which code hosts resolve by the repository."""
+    place = Path(path)
+    if place.is_absolute() and place.is_relative_to(Path.cwd()):
+        place = place.relative_to(Path.cwd())
+    return place.as_uri() if place.is_absolute() else quote(place.as_posix(), errors="backslashreplace")
 
 
 def _location(where: dict[str, Any], operation: str, message: str = "") -> dict[str, Any]:
