@@ -46,6 +46,8 @@ def _parts(report: Report, step: Step | None, project: str, origin: Origin) -> I
     yield from reproduction(Origin(origin.command, (), origin.witness), refuted=True)
     yield "### Expected and actual values"
     yield from _values([first, *others])
+    if report.headline:
+        yield prose(report.headline)
     if report.preconditions:
         yield f"For inputs with {prose('; '.join(report.preconditions))}."
     yield folded("The whole report of hlo-verify", *report_parts(report, 4))

@@ -125,6 +125,8 @@ def _properties(outcome: Report | ChainReport) -> Iterator[tuple[str, str]]:
     if isinstance(outcome, Report):
         for precondition in outcome.preconditions:
             yield "precondition", precondition
+        for approximation in outcome.approximations:
+            yield "approximation", approximation
         for line in outcome.inferred:
             yield "inferred", line
 

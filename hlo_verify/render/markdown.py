@@ -99,10 +99,10 @@ def _outcome(outcome: Outcome, level: int) -> Iterator[str]:
 
 def report_parts(report: Report, level: int) -> Iterator[str]:
     """What is said of one verification, below its heading."""
-    if report.preconditions:
-        yield "\n".join(("Given that", "", *(f"- {prose(each)}" for each in report.preconditions)))
     if report.headline:
         yield prose(report.headline)
+    if report.preconditions:
+        yield "\n".join(("Given that", "", *(f"- {prose(each)}" for each in report.preconditions)))
     if report.suggestion is not None:
         yield prose(str(report.suggestion))
     yield prose(text.summary(report)) + "."

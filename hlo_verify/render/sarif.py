@@ -42,7 +42,8 @@ class Entry:
 
 def render(outcomes: Sequence[Outcome]) -> str:
     """The document of verdicts."""
-    entries, problems = [], []
+    entries: list[Entry] = []
+    problems: list[Entry] = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
             problems.append(Entry(outcome.name, outcome.diagnostic))

@@ -61,6 +61,16 @@ def test_a_witness_is_to_be_attached() -> None:
     assert "hlo-verify --replay 'my bug.zip'\n```" in text and "The witness `my bug.zip` holds both modules" in text
 
 
+def test_what_a_proof_is_subject_to_comes_first() -> None:
+    given = replace(report(P), approximations=("a for b",), preconditions=("x is positive",))
+    text = render([given], ORIGIN)
+    assert (
+        text.index("PROVED with 1 declared approximation: a for b")
+        < text.index("x is positive")
+        < text.index("1 result on")
+    )
+
+
 def test_a_proof_is_short() -> None:
     text = render([replace(report(P, P), preconditions=("tokens in [0, 32000)",), unsupported=())], ORIGIN)
     assert "Given that\n\n- tokens in \\[0, 32000)" in text
