@@ -122,10 +122,9 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError("--issue is written as Markdown; it goes with no other --format", Input.USAGE)
     if len(arguments.paths) > 2 and arguments.replay is not None:
         raise InputError("--replay goes with a logical and a partitioned module at most", Input.USAGE)
-    if arguments.output is not None and not os.path.isdir(arguments.output.absolute().parent):
-        raise InputError(
-            f"cannot write {arguments.output}: there is no folder {arguments.output.parent}", Input.UNWRITABLE
-        )
+    for path in (arguments.output, *(path for _, path in arguments.report)):
+        if path is not None and not os.path.isdir(path.absolute().parent):
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}", Input.UNWRITABLE)
     several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
     if arguments.each_pass:
         _check_each_pass(arguments)
@@ -165,9 +164,20 @@ def _check_each_pass(arguments: argparse.Namespace) -> None:
 
 
 def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
-    from hlo_verify.render.output import write
+    from hlo_verify.render.formats import Printing
+    from hlo_verify.render.output import use_color
+    from hlo_verify.render.text import Style
 
-    write(_render(outcomes, arguments, several), arguments.output)
+    printing = Printing(
+        Style(arguments.verbose, use_color(arguments.color, arguments.output), arguments.frames == "all"),
+        several,
+        arguments.junit_unknown,
+        arguments.issue,
+        arguments.given,
+        arguments.paths,
+        arguments.witness or arguments.replay,
+    )
+    printing.write(outcomes, arguments.format, arguments.output, arguments.report)
     return exit_status(outcomes)
 
 
@@ -343,37 +353,6 @@ def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> Cha
         raise InputError("preconditions do not go with --each-pass", Input.USAGE)
     options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
     return verify_passes(chain, shardings=shardings, **options, **_limits(arguments))
-
-
-def _render(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:
-    if arguments.format == "json":
-        from hlo_verify.render import json
-
-        return json.render(outcomes, several=several)
-    if arguments.format == "sarif":
-        from hlo_verify.render import sarif
-
-        return sarif.render(outcomes)
-    if arguments.format == "junit":
-        from hlo_verify.render import junit
-
-        return junit.render(outcomes, unknown=junit.Became(arguments.junit_unknown))
-    if arguments.format == "markdown":
-        return _markdown(outcomes, arguments, several)
-    from hlo_verify.render import text
-    from hlo_verify.render.output import use_color
-
-    color = use_color(arguments.color, arguments.output)
-    return text.render(outcomes, text.Style(arguments.verbose, color, arguments.frames == "all"), several=several)
-
-
-def _markdown(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> str:
-    from hlo_verify.render import issues, markdown, origin
-
-    made = origin.of_command(arguments.given, arguments.paths, arguments.witness or arguments.replay)
-    if arguments.issue is not None:
-        return issues.issue(outcomes, arguments.issue, made, several=several)
-    return markdown.render(outcomes, made, several=several)
 
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:

@@ -11,6 +11,7 @@ from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
 from hlo_verify.render import FORMATS, PROJECTS
+from hlo_verify.render.output import format_and_file
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -127,6 +128,8 @@ def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
 def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--format", choices=FORMATS, help="how to print the report (default: text)")
+    said = "write the report in that format to FILE as well (repeatable)"
+    add("--report", action="append", type=format_and_file, default=[], metavar="FORMAT=FILE", help=said)
     add("--issue", choices=PROJECTS, help="a bug report for that project, as Markdown")
     add(
         "--junit-unknown",

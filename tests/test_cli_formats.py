@@ -76,3 +76,22 @@ def test_a_terminal_that_lacks_characters_gets_escapes(encoding: str, monkeypatc
         monkeypatch.setattr(sys, "stdout", out)
         assert cli.main(["lint", "m\u03bb.txt"]) == 1
     assert "m\\u03bb.txt: 1 error" in Path("out").read_text(encoding=encoding)
+
+
+def test_one_run_writes_several_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--report", "junit=a.xml", "--report=sarif=a=b.sarif", "--report", "text=a.txt"]
+    assert cli.main(["a.mlir", "--color", "always", *more], verify=Prover(report(R))) == 1
+    assert "\x1b[1;31mREFUTED" in capsys.readouterr().out
+    assert stopped(parsed(Path("a.xml").read_text())) == [("result[0]", "failure", "HV002")]
+    assert '"2.1.0"' in Path("a=b.sarif").read_text() and Path("a.txt").read_text().startswith("REFUTED")
+    Path("m.txt").write_text(WRONG)
+    assert cli.main(["lint", "m.txt", "--report", "markdown=a.md"]) == 1
+    assert "1 error" in capsys.readouterr().out and Path("a.md").read_text().startswith("## hlo-verify lint: 1 error")
+
+
+def test_where_a_report_goes_is_asked_before_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["a.mlir", "--report", "json=nowhere/a.json"], verify=Prover()) == 2
+    assert "there is no folder nowhere" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["a.mlir", "--report", "a.json"], verify=Prover())
+    assert "'a.json' is not FORMAT=FILE" in capsys.readouterr().err

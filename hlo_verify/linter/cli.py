@@ -15,7 +15,7 @@ from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, li
 from hlo_verify.linter.reading import text_of
 from hlo_verify.linter.render import text, to_json, to_junit, to_markdown, to_sarif
 from hlo_verify.render import FORMATS
-from hlo_verify.render.output import write
+from hlo_verify.render.output import format_and_file, write
 from hlo_verify.schedules import parse, svg
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
@@ -49,6 +49,8 @@ def make_parser() -> argparse.ArgumentParser:
     said = "with --ranks and --pipeline: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to print the report (default: text)")
+    said = "write the report in that format to FILE as well (repeatable)"
+    parser.add_argument("--report", action="append", type=format_and_file, default=[], metavar="FORMAT=FILE", help=said)
     parser.add_argument("--select", action="append", metavar="CODE", help="only codes that begin so (HV7; repeatable)")
     parser.add_argument("--ignore", action="append", metavar="CODE", help="no codes that begin so (repeatable)")
     parser.add_argument(
@@ -72,10 +74,10 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
     reports = [_selected(report, arguments) for report in _reports(arguments)]
     formats = {"text": text, "json": to_json, "sarif": to_sarif, "markdown": to_markdown}
     formats["junit"] = partial(to_junit, strict=bool(arguments.strict))
-    written = formats[arguments.format](reports)
     if arguments.svg is not None:
         write(svg(parse(text_of(Path(arguments.paths[0])))), arguments.svg)
-    write(written, arguments.output)
+    for other, path in (*arguments.report, (arguments.format, arguments.output)):
+        write(formats[other](reports), path)
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.render import FORMATS
 
 
 def use_color(color: str, output: Path | None) -> bool:
@@ -17,6 +19,14 @@ def use_color(color: str, output: Path | None) -> bool:
     if output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdout.isatty()
+
+
+def format_and_file(text: str) -> tuple[str, Path]:
+    """What `FORMAT=FILE` says. Raises `argparse.ArgumentTypeError` for what does not."""
+    format_, _, path = text.partition("=")
+    if format_ not in FORMATS or not path:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE with a format of {', '.join(FORMATS)}")
+    return format_, Path(path)
 
 
 def write(text: str, output: Path | None) -> None:
