@@ -185,6 +185,26 @@ def _verify_pair(
     return replace(between(whole, annotated, parts, asked, contents, progress), approximations=told)
 
 
+@deeply
+def approximates(
+    reference: Source,
+    whole: Source,
+    approximations: Declared,
+    *,
+    assume: Assumed | None = None,
+    devices: int | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = TIME_LIMIT,
+) -> tuple[Shown, Module]:
+    """Whether a module that nobody partitioned computes what a reference does, but for what is declared. With that
+    module, under what is assumed of its arguments."""
+    session = Session.begin(Limits.of(effort), time_limit, None)
+    asked = Asked(True, None, 0, session, preconditions.read(assume or ()), declarations.read(approximations))
+    with as_said(session.custom_calls), conversion.until(session.deadline):
+        report, module = as_written(module_of(reference, None), module_of(whole, devices), asked, None)
+        return shown(report), module
+
+
 def _verify_one(
     source: Source,
     devices: int | None,
@@ -212,11 +232,12 @@ def _verify_one(
         check_not_partitioned(whole, str(contents) if isinstance(contents, Path) else "the module")
         first = None
         if asked.declared and reference is not None:
-            first = as_written(reference, whole, asked, progress)
+            first, whole = as_written(reference, whole, asked, progress)
             if first.verdict is not Verdict.PROVED:
                 return first
-        whole, reference = preconditions.of_both(asked.assume, whole, reference)
-        reference = None if first is not None else reference
+            reference = None
+        else:
+            whole, reference = preconditions.of_both(asked.assume, whole, reference)
         try:
             made = job.wait(partial(_waiting, asked.session, progress))
         except TimeUpError:

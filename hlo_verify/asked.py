@@ -205,8 +205,9 @@ def with_declared(whole: Module, parts: Module, asked: Asked) -> tuple[Module, M
     return made.logical, made.partitioned, made.said
 
 
-def as_written(reference: Module, whole: Module, asked: Asked, progress: Progress | None) -> Report:
-    """Whether a module that nobody distributed yet computes what a reference does, but for what is declared."""
+def as_written(reference: Module, whole: Module, asked: Asked, progress: Progress | None) -> tuple[Report, Module]:
+    """Whether a module that nobody distributed yet computes what a reference does, but for what is declared. With the
+    module under what is assumed of its own arguments."""
     from hlo_verify.passes.chain.pair_programs import pair_of_wholes
     from hlo_verify.program.pair import is_global
 
@@ -214,7 +215,8 @@ def as_written(reference: Module, whole: Module, asked: Asked, progress: Progres
     first, second, told = with_declared(*pair, asked)
     first = preconditions.apply(first, asked.assume)
     report = between(first, None, second, asked, lambda _: (b"", b""), progress)
-    return replace(report, approximations=told, compared=AS_WRITTEN)
+    own = replace(reference, assumed=first.assumed[: len(reference.argument_names)])
+    return replace(report, approximations=told, compared=AS_WRITTEN), preconditions.like(whole, own)
 
 
 def in_two_steps(first: Report, second: Report) -> Report:
@@ -227,6 +229,7 @@ def in_two_steps(first: Report, second: Report) -> Report:
         approximations=first.approximations,
         assumptions=tuple(dict.fromkeys((*first.assumptions, *second.assumptions))),
         compared=IN_TWO,
+        preconditions=first.preconditions,
         recheck=together(checks) if len(checks) == 2 else second.recheck,
         seconds=first.seconds + second.seconds,
     )

@@ -20,6 +20,7 @@ from hlo_verify.report import Verdict
 from hlo_verify.shown import NotProvedError, Report
 
 if TYPE_CHECKING:
+    from hlo_verify.program.approximations import Declared
     from hlo_verify.program.preconditions import Assumed
     from hlo_verify.traced.functions import Function
     from hlo_verify.traced.interception import Executable
@@ -37,6 +38,7 @@ def jit(
     *others: Any,
     reference: Any = None,
     assume: Assumed | None = None,
+    approximations: Declared | None = None,
     on_failure: OnFailure = "raise",
     background: bool = False,
     cache: bool | str | Path = True,
@@ -54,8 +56,8 @@ def jit(
     `NotProvedWarning`; a function in its place is called with the `Report`. In the `background`, it runs meanwhile, and
     a failure is a warning at first, which `f.verification.wait()` raises. `f.verification.reports` has all reports.
 
-    Verdicts are kept on disk by what was asked, unless `cache` is false; it may name a folder. `assume`, `effort` and
-    `time_limit` are as for `check`.
+    Verdicts are kept on disk by what was asked, unless `cache` is false; it may name a folder. `assume`,
+    `approximations` (of a reference's values), `effort` and `time_limit` are as for `check`.
 
     The function that comes back is one of `jax.jit`: `lower`, `trace`, `clear_cache`, donation, static arguments and
     transformations of it are JAX's. Where another transformation calls it (`grad`, `vmap`, an outer `jit`), what is
@@ -72,10 +74,14 @@ def jit(
         return lambda function: jit(function, **given, **options)
     import jax
 
+    from hlo_verify.program import approximations as declarations
     from hlo_verify.program import preconditions
     from hlo_verify.traced.functions import Function
     from hlo_verify.traced.interception import intercepted
 
+    declared = declarations.read(approximations or ())
+    if declared and reference is None:
+        raise InputError("approximations go with a reference: hlo_verify.jit(reference=...)", Input.USAGE)
     jitted = jax.jit(function, **options)
     if reference is not None and not hasattr(reference, "trace"):
         static = {name: options[name] for name in _STATIC if options.get(name) is not None}
@@ -83,7 +89,7 @@ def jit(
     verification = Verification(
         getattr(function, "__name__", type(function).__name__),
         None if reference is None else Function(reference, "the reference"),
-        Settings(preconditions.read(assume or ()), effort, time_limit, _store(cache)),
+        Settings(preconditions.read(assume or ()), effort, time_limit, _store(cache), declared),
         on_failure,
         background,
         jitted,
@@ -93,7 +99,7 @@ def jit(
     return found
 
 
-_OWN = ("reference", "assume", "on_failure", "background", "cache", "effort", "time_limit")
+_OWN = ("reference", "assume", "approximations", "on_failure", "background", "cache", "effort", "time_limit")
 _STATIC = ("static_argnums", "static_argnames")
 
 

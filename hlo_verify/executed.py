@@ -20,6 +20,8 @@ from hlo_verify.report import Result, Verdict
 from hlo_verify.shown import Report, shown
 
 if TYPE_CHECKING:
+    from hlo_verify.program.approximations import Approximation
+    from hlo_verify.program.ir import Module
     from hlo_verify.program.preconditions import Precondition
     from hlo_verify.sources.shardings_file import Shardings
     from hlo_verify.traced.executables import Made
@@ -42,6 +44,8 @@ class Settings:
     effort: Effort = "normal"
     time_limit: float | None = None
     store: Store | None = None
+    declared: tuple[Approximation, ...] = ()
+    """Which values of the function stand for which of the reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Question:
     was lowered, where there is no reference.
     """
 
-    logical: str
+    logical: str | Module
     plain: str
     made: Made
     has_reference: bool
@@ -92,16 +96,19 @@ def _texts(stage: Stage) -> tuple[str, str]:
 
 def decide(asked: Question, settings: Settings) -> Report:
     """The verdict, from the store where it is there. What ran out of time or went wrong is not kept."""
-    made = asked.made
+    made, logical = asked.made, asked.logical
+    assert isinstance(logical, str), "a question that has not been taken apart yet"
     leans = any(target in asked.plain or target in made.text for target in registered())
     store = None if leans else settings.store
     where = made.devices, made.backend, made.placements
-    facts = repr((settings.effort, settings.assume, *where, asked.has_reference, asked.again))
-    as_it_is = key(this_tool(), facts, _signature(asked.logical), asked.plain, made.text)
+    facts = repr((settings.effort, settings.assume, settings.declared, *where, asked.has_reference, asked.again))
+    if settings.declared:  # names and lines are what goes by
+        facts += logical + made.lowered.as_text(debug_info=True)
+    as_it_is = key(this_tool(), facts, _signature(logical), asked.plain, made.text)
     found = None if store is None else store.find(as_it_is)
     if found is not None:
         return shown(found)
-    with_lines = key(as_it_is, asked.logical, proto_to_text(made.proto))
+    with_lines = key(as_it_is, logical, proto_to_text(made.proto))
     found = None if store is None else store.find(with_lines)
     if found is not None:
         return shown(found)
@@ -136,6 +143,8 @@ class _Decision:
     def report(self) -> Report:
         """First by the module that runs. Where that is not proved, inputs are looked for that make it differ from the
         reference earlier on, where what compilers do is not in the way of saying why."""
+        if self.settings.declared:
+            return self._by_what_is_written()
         runs = self._asks(self.asked.made.proto, RUNS, refute=False)
         if runs.verdict is Verdict.PROVED:
             return runs
@@ -147,6 +156,35 @@ class _Decision:
         if earlier is None or runs.verdict is Verdict.REFUTED:
             return runs
         return replace(earlier, compared=earlier.compared + NOT_FOLLOWED)
+
+    def _by_what_is_written(self) -> Report:
+        """Whether the function as it was lowered computes what the reference does, but for what is declared; and
+        whether what runs computes what it says, without any approximation."""
+        from hlo_verify.api import approximates
+        from hlo_verify.asked import in_two_steps
+
+        asked, settings = self.asked, self.settings
+        lowered = asked.made.lowered.as_text(debug_info=True)
+        given = {**self._options(), "devices": asked.made.devices}
+        first, own = approximates(asked.logical, lowered, settings.declared, **given)
+        if first.verdict is not Verdict.PROVED:
+            return self._noted(first)
+        then = replace(asked, logical=own, has_reference=False)
+        rest = _Decision(then, replace(settings, assume=(), declared=()), self.is_late, self.began)
+        second = rest.report()
+        self.is_late |= rest.is_late
+        compared = f"{first.compared}; and {second.compared}"
+        both = replace(in_two_steps(first, second), compared=compared)
+        return shown(both)
+
+    def _options(self) -> dict[str, Any]:
+        limit = self.settings.time_limit
+        left = None if limit is None else max(limit - (time.monotonic() - self.began), _A_MOMENT)
+        return {"assume": self.settings.assume, "time_limit": left, "effort": self.settings.effort}
+
+    def _noted(self, report: Report) -> Report:
+        self.is_late |= any(result.spent is not None and result.spent.phase for result in report.results)
+        return report
 
     def _earlier(self) -> Report | None:
         """The verdict about what the partitioner made; where there was nothing to partition, about the function as it
@@ -170,18 +208,14 @@ class _Decision:
     def _asks(self, partitioned: Any, compared: str, **options: Any) -> Report:
         from hlo_verify.api import verify
 
-        limit = self.settings.time_limit
-        left = None if limit is None else max(limit - (time.monotonic() - self.began), _A_MOMENT)
         report = verify(
             self.asked.logical,
             partitioned,
             devices=self.asked.made.devices,
             shardings=self._shardings(),
-            assume=self.settings.assume,
-            time_limit=left,
-            **{"effort": self.settings.effort, **options},
+            **{**self._options(), **options},
         )
-        self.is_late |= any(result.spent is not None and result.spent.phase for result in report.results)
+        self._noted(report)
         whole = "the reference" if self.asked.has_reference else "the function as it was lowered"
         return replace(report, compared=f"{whole} with {compared}{AGAIN if self.asked.again else ''}")
 

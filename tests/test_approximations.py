@@ -240,8 +240,9 @@ def plain(x: Any, w: Any) -> Any:
 def test_what_xla_distributes(scale: float, verdict: Verdict) -> None:
     split, whole = NamedSharding(MESH, P("data")), NamedSharding(MESH, P())
     g = jax.jit(partial(clipped, scale=scale), in_shardings=(split, whole), out_shardings=(whole, split))
-    report = check(plain, g, X, W, approximations={"clipped": "gates"})
+    report = check(plain, g, X, W, approximations={"clipped": "gates"}, assume={"gates": (-9, 9), "x": (-1, 1)})
     assert report.verdict is verdict and report.headline.startswith(f"{verdict} with 1 declared approximation: clipped")
+    assert report.preconditions == ("x in [-1, 1)", "gates in [-9, 9)")
     assert ("what XLA made of it" in report.compared) is (verdict is Verdict.PROVED)
 
 

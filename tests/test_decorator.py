@@ -51,6 +51,33 @@ class TestVerdicts:
         assert report.verdict is Verdict.PROVED
         assert report.compared == "the reference with the module that the backend made and runs"
 
+    def test_what_is_declared_stands_for_another_value(self) -> None:
+        def reference(x: Any) -> Any:
+            with jax.named_scope("gate"):
+                gate = jnp.tanh(x)
+            return {"y": x * gate}
+
+        def f(x: Any, scale: float) -> Any:
+            with jax.named_scope("cheap"):
+                gate = jnp.clip(x, -1, 1)
+            return {"y": x * gate * scale}
+
+        for scale, verdict in ((1.0, Verdict.PROVED), (2.0, Verdict.REFUTED)):
+            g = hlo_verify.jit(
+                functools.partial(f, scale=scale),
+                reference=reference,
+                approximations={"cheap": "gate"},
+                assume={"x": (-4, 4), "gate": (-1, 1)},
+            )
+            report = g.verification.check(X)
+            assert report.verdict is verdict, report
+            assert report.headline.startswith(f"{verdict} with 1 declared approximation: cheap (f32[2,3], test_dec")
+            assert report.preconditions == ("x in [-4, 4)", "gate in [-1, 1)")
+
+    def test_approximations_go_with_a_reference(self) -> None:
+        with pytest.raises(InputError, match="approximations go with a reference"):
+            hlo_verify.jit(lambda x: x, approximations="a = b")
+
     def test_what_is_wrong_never_runs(self) -> None:
         ran: list[object] = []
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -63,6 +65,31 @@ def test_preconditions_go_by_names(tmp_path: Path) -> None:
     first, second = (lambda x, y: x + y), (lambda y, x: y + x)
     assert verdict(first) is Verdict.PROVED
     assert verdict(second) is Verdict.REFUTED
+
+
+def test_approximations_go_by_names(tmp_path: Path) -> None:
+    """Two programs that differ in the names of their values alone, and two declarations about one program."""
+
+    def verdict(first: str, second: str, declared: str = "own = sine") -> Verdict:
+        def f(x: Any) -> Any:
+            with jax.named_scope(first):
+                one = jnp.tanh(x)
+            with jax.named_scope(second):
+                other = jnp.tanh(x) * 1.5
+            return one + 3 * other
+
+        g = hlo_verify.jit(f, reference=reference, approximations=declared, cache=tmp_path)
+        return g.verification.check(X).verdict
+
+    def reference(x: Any) -> Any:
+        with jax.named_scope("sine"):
+            one = jnp.sin(x)
+        return one + 3 * (jnp.tanh(x) * 1.5)
+
+    for _ in range(2):
+        assert verdict("own", "other") is Verdict.PROVED
+        assert verdict("other", "own") is Verdict.REFUTED
+        assert verdict("own", "other", "other = sine") is Verdict.REFUTED
 
 
 def test_what_ran_out_of_time_is_not_kept(tmp_path: Path) -> None:
