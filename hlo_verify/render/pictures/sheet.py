@@ -96,6 +96,7 @@ STYLE = "".join(
         f".hv-picture text.on{{fill:{ON_COLOUR}}}",
         f".hv-picture text.wrong{{{_uses('fill', 'wrong')};font-weight:bold}}",
         ".hv-picture text.strong{font-weight:bold}",
+        f".hv-picture text.mark{{{_uses('fill', 'ground')}}}",
         f".hv-picture .ground{{{_uses('fill', 'ground')}}}",
         f".hv-picture .panel{{{_uses('fill', 'panel')};{_uses('stroke', 'line')}}}",
         f".hv-picture .cell{{{_uses('stroke', 'ground')}}}",
@@ -104,7 +105,7 @@ STYLE = "".join(
         f".hv-picture .head{{{_uses('fill', 'soft')}}}",
         f".hv-picture .link{{fill:none;{_uses('stroke', 'link')}}}",
         f".hv-picture .linked{{{_uses('fill', 'link')}}}",
-        f".hv-picture .wrong{{{_uses('stroke', 'wrong')}}}",
+        f".hv-picture rect.wrong{{{_uses('stroke', 'wrong')}}}",
         f".hv-picture .hatch{{fill:none;stroke:{ON_COLOUR};stroke-opacity:.3}}",
     )
 )
@@ -227,6 +228,15 @@ class Sheet:
         dx, dy = dx / length * size, dy / length * size
         ends = [(x, y), (x - dx - dy / 2, y - dy + dx / 2), (x - dx + dy / 2, y - dy - dx / 2)]
         self.path("M" + "L".join(f"{number(a)} {number(b)}" for a, b in ends) + "Z", kind, stroke=0)
+
+    def mark(self, x: float, y: float, text: str) -> None:
+        """A small round mark with a number in it, around a point."""
+        half = max(7.5, width_of(text, SMALL) / 2 + 3.5)
+        self.parts.append(
+            f'<rect class="linked" x="{number(x - half)}" y="{number(y - 7.5)}" '
+            f'width="{number(2 * half)}" height="15" rx="7.5"/>'
+        )
+        self.text(x, y + SMALL / 3, text, "mark small", middle=True)
 
     def finished(self, width: float, height: float, *, style: bool = True) -> str:
         """The picture as SVG. Without `style` it is for a page that has `STYLE` already."""
