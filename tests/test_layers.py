@@ -30,7 +30,7 @@ render               diagnostics limits report version
 shown                render report
 cache                diagnostics report
 hlo                  diagnostics
-schedules            diagnostics
+schedules            diagnostics render
 workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program

@@ -66,7 +66,7 @@ def check(
         yield from _sizes(allocation, clock)
         if allocation.is_shared:
             values = [
-                _value(placed, lifetimes.get(placed.number), clock, owners.get(placed.number, placed.number))
+                timed(placed, lifetimes.get(placed.number), clock, owners.get(placed.number, placed.number))
                 for placed in allocation.values
             ]
             yield from _conflicts([value for value in values if value is not None], allocation, clock)
@@ -96,7 +96,7 @@ def _of(placed: Placed, maker: Instruction | None, code: Code, message: str) -> 
     return finding.at(maker, code, message)
 
 
-def _value(placed: Placed, lifetime: Lifetime | None, clock: Clock, owner: int) -> Value | None:
+def timed(placed: Placed, lifetime: Lifetime | None, clock: Clock, owner: int) -> Value | None:
     """A value with its times; None where the schedule does not have it."""
     maker = clock.instructions.get(placed.name)
     if maker is None or lifetime is None or not placed.size:

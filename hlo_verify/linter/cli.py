@@ -44,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--ranks", action="store_true", help=said)
     said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint/pipelines.md)"
     parser.add_argument("--pipeline", action="store_true", help=said)
-    said = "with --pipeline and one schedule: draw it there, where it ends"
+    said = "draw one scheduled module there: what runs, what is in flight, what is kept; with --pipeline one schedule"
     parser.add_argument("--svg", type=Path, metavar="FILE", help=said)
     said = "with --ranks and --pipeline: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
@@ -75,33 +75,56 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
     formats = {"text": text, "json": to_json, "sarif": to_sarif, "markdown": to_markdown}
     formats["junit"] = partial(to_junit, strict=bool(arguments.strict))
     if arguments.svg is not None:
-        write(svg(parse(text_of(Path(arguments.paths[0])))), arguments.svg)
+        write(_picture(arguments, reports[0]), arguments.svg)
     for other, path in (*arguments.report, (arguments.format, arguments.output)):
         write(formats[other](reports), path)
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
 
 
+def _picture(arguments: argparse.Namespace, report: LintReport) -> str:
+    """What --svg draws."""
+    if arguments.pipeline:
+        return svg(parse(text_of(Path(arguments.paths[0]))))
+    from hlo_verify.linter.timeline import picture
+
+    (files,) = _files(arguments)
+    return picture(files.module, files.buffers, files.values, report.findings)
+
+
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:
-    beside = {key: getattr(arguments, key) for key in BESIDE}
-    given = {key: path for key, path in beside.items() if path is not None}
+    given = _beside(arguments)
     if arguments.ranks and arguments.pipeline:
         raise InputError("--ranks are programs, and --pipeline schedules; give one of the two", Input.USAGE)
     if given and (arguments.ranks or arguments.pipeline):
         raise InputError(f"{_names(given)} of one module, not of --ranks or --pipeline", Input.USAGE)
-    if arguments.svg is not None and (not arguments.pipeline or len(arguments.paths) != 1):
-        raise InputError("--svg goes with --pipeline and one schedule", Input.USAGE)
+    if arguments.svg is not None and (arguments.ranks or len(arguments.paths) != 1):
+        raise InputError("--svg goes with one module, or with --pipeline and one schedule", Input.USAGE)
     if arguments.pipeline:
         return [_lint_pipeline(path, buffered=arguments.buffered_sends) for path in arguments.paths]
     if arguments.ranks:
         return [lint_ranks(_ranks(arguments.paths), buffered_sends=arguments.buffered_sends)]
     if arguments.buffered_sends:
         raise InputError("--buffered-sends goes with --ranks or --pipeline", Input.USAGE)
+    return [_lint(one) for one in _files(arguments)]
+
+
+def _files(arguments: argparse.Namespace) -> list[Files]:
+    """The modules of the command line, with what lies beside them."""
+    given = _beside(arguments)
     paths = map(Path, arguments.paths)
     files = [one for path in paths for one in (files_of(path) if path.is_dir() else [Files(path)])]
     if given and len(files) != 1:
         raise InputError(f"{_names(given)} of one module; give one", Input.USAGE)
-    return [_lint(replace(one, **given)) for one in files]
+    if arguments.svg is not None and len(files) != 1:
+        raise InputError(f"--svg draws one module; {arguments.paths[0]} has {len(files)}", Input.USAGE)
+    return [replace(one, **given) for one in files]
+
+
+def _beside(arguments: argparse.Namespace) -> dict[str, Path]:
+    """The files that the command line gives beside a module."""
+    beside = {key: getattr(arguments, key) for key in BESIDE}
+    return {key: path for key, path in beside.items() if path is not None}
 
 
 def _names(given: Mapping[str, Path]) -> str:

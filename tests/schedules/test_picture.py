@@ -46,8 +46,8 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert draw(parse(schedule.read_text()))
     assert cli.main(["lint", "--pipeline", str(schedule), "--svg", str(picture)]) == 0
     assert ElementTree.fromstring(picture.read_text()).tag == f"{SVG}svg"
-    assert cli.main(["lint", str(schedule), "--svg", str(picture)]) == 2
-    assert "--svg goes with --pipeline" in capsys.readouterr().err
+    assert cli.main(["lint", "--pipeline", str(schedule), str(schedule), "--svg", str(picture)]) == 2
+    assert "with --pipeline and one schedule" in capsys.readouterr().err
 
 
 def test_what_never_ends_has_no_picture() -> None:
