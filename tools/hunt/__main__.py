@@ -1,4 +1,4 @@
-"""`python -m tools.hunt --minutes N --seed S`: random programs through XLA's partitioner, against hlo-verify's verdict."""
+"""`python -m tools.hunt --minutes N --seed S`: random programs through XLA's partitioner, against a verdict."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from tools.hunt.campaign import Hunt, hunt  # noqa: E402
-from tools.hunt.children import Child  # noqa: E402
-from tools.hunt.families import EXPLICIT, FAMILIES  # noqa: E402
-from tools.hunt.kinds import OURS  # noqa: E402
-from tools.hunt.tables import table  # noqa: E402
+from tools.hunt.campaign import Hunt, hunt
+from tools.hunt.children import Child
+from tools.hunt.families import EXPLICIT, FAMILIES
+from tools.hunt.kinds import OURS
+from tools.hunt.tables import table
 
 
 def main(argv: list[str]) -> int:

@@ -15,7 +15,7 @@ Spec = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """`below` bounds the integers that are drawn for one that indexes; `distinct`, that no two of its elements agree."""
+    """`below` bounds the integers that are drawn for one that indexes; of a `distinct` one no two elements agree."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -66,7 +66,16 @@ class Case:
         elements = sum(sum(each.shape) for each in self.arguments)
         constraints = sum(step.spec is not None for step in self.steps)
         pulled = 0 if self.pulled is None else 1 + (self.pulled[1] != "ones")
-        return (len(self.steps), pulled, constraints, len(self.mesh), self.devices, splits, len(self.arguments), elements + numbers)
+        return (
+            len(self.steps),
+            pulled,
+            constraints,
+            len(self.mesh),
+            self.devices,
+            splits,
+            len(self.arguments),
+            elements + numbers,
+        )
 
 
 def _weight(attributes: Any) -> int:

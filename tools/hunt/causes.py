@@ -140,5 +140,3 @@ def cause_of(kind: str, case: Case, outcome: Outcome, known: tuple[Cause, ...]) 
     """The first known cause that it fits."""
     found = features(case, outcome.draw)
     return next((each for each in known if each.is_of(kind, found, outcome.why)), None)
-
-

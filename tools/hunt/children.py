@@ -44,7 +44,9 @@ class Child:
     def __enter__(self) -> Child:
         return self
 
-    def __exit__(self, type_: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, type_: type[BaseException] | None, value: BaseException | None, at: TracebackType | None
+    ) -> None:
         self.stop()
         self._folder.cleanup()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.hunt.causes import Cause
-from tools.hunt.kinds import ABORT, REFUSED, WRONG
+from tools.hunt.kinds import REFUSED, WRONG
 
 KNOWN: tuple[Cause, ...] = (
     Cause("pad of a whole operand: the shift is dropped", (WRONG,), frozenset({"pad", "pad:shift"}),

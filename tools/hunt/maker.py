@@ -141,4 +141,3 @@ def is_program(case: Case) -> bool:
 
 def kinds(case: Case) -> list[tuple[str, tuple[int, ...], int, bool]]:
     return [(each.dtype, each.shape, each.below, each.distinct) for each in case.arguments]
-

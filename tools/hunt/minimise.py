@@ -1,4 +1,4 @@
-"""Make a case smaller as long as it shows the same: fewer operations, devices, splits, elements, and smaller numbers."""
+"""Make a case smaller as long as it shows the same: fewer operations, devices, splits and elements, smaller numbers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def _smaller(case: Case) -> Iterator[Case]:
         types = shapes(case)
     except NoProgram:
         return
-    for each in (*_fewer_operations(case, types), *_fewer_devices(case), *_fewer_splits(case), *_smaller_shapes(case), *_simpler(case)):
-        yield pruned(each)
+    yield from map(pruned, _fewer_operations(case, types))
+    for ways in (_fewer_devices, _fewer_splits, _smaller_shapes, _simpler):
+        yield from map(pruned, ways(case))
 
 
 def _fewer_operations(case: Case, types: list[Any]) -> Iterator[Case]:
@@ -56,8 +57,22 @@ def _fewer_operations(case: Case, types: list[Any]) -> Iterator[Case]:
         dtype, shape = types[value]
         if value == case.value or first > 6:
             continue
-        for spec in dict.fromkeys((step.spec or ((),) * len(shape), ((),) * len(shape))):  # an argument in its place
+        for spec in dict.fromkeys((*_likely(step.spec, len(shape)), *_splits(shape, case))):  # an argument in its place
             yield _with_argument(case, value, Argument(dtype, shape, spec))
+
+
+def _likely(spec: Spec | None, rank: int) -> Iterator[Spec]:
+    if spec is not None:
+        yield spec
+    yield ((),) * rank
+
+
+def _splits(shape: tuple[int, ...], case: Case) -> Iterator[Spec]:
+    """One dimension over one axis, as XLA may have done by itself."""
+    for name, size in case.axes().items():
+        for d in range(len(shape)):
+            if shape[d] % size == 0:
+                yield tuple((name,) if k == d else () for k in range(len(shape)))
 
 
 def _result(case: Case, types: list[Any], value: int) -> Spec | None:
@@ -88,9 +103,17 @@ def _fewer_devices(case: Case) -> Iterator[Case]:
     for axis in range(len(case.mesh)):
         if len(case.mesh) > 1:
             yield _renamed(replace(case, mesh=(*case.mesh[:axis], *case.mesh[axis + 1 :])), AXES[axis])
-        for size in sorted({2, case.mesh[axis] // 2, case.mesh[axis] - 1}):
-            if 1 < size < case.mesh[axis]:
-                yield replace(case, mesh=(*case.mesh[:axis], size, *case.mesh[axis + 1 :]))
+        old = case.mesh[axis]
+        for size in sorted({2, old // 2, old - 1}):
+            if 1 < size < old:
+                fewer = replace(case, mesh=(*case.mesh[:axis], size, *case.mesh[axis + 1 :]))
+                yield fewer
+                yield _with_arguments(fewer, {k: _scaled(a, old, size) for k, a in enumerate(case.arguments)})
+
+
+def _scaled(argument: Argument, old: int, new: int) -> Argument:
+    """With the same shards on another number of devices."""
+    return _resized(argument, lambda n, _: n * new // old if n % old == 0 else n)
 
 
 def _renamed(case: Case, gone: str) -> Case:
@@ -140,9 +163,9 @@ def _smaller_shapes(case: Case) -> Iterator[Case]:
     sizes = sorted({size for each in case.arguments for size in each.shape}, reverse=True)
     for size in sizes:
         for less in _less(size):
-            everywhere = {k: _resized(a, lambda n, _: less if n == size else n) for k, a in enumerate(case.arguments)}
-            yield _with_arguments(case, everywhere)
-            yield _with_numbers(_with_arguments(case, everywhere), size, less)
+            everywhere = _with_arguments(case, {k: _exchanged(a, size, less) for k, a in enumerate(case.arguments)})
+            yield everywhere
+            yield _with_numbers(everywhere, size, less)
     for k, argument in enumerate(case.arguments):
         for d, size in enumerate(argument.shape):
             for less in _less(size):
@@ -153,6 +176,10 @@ def _smaller_shapes(case: Case) -> Iterator[Case]:
 
 def _less(size: int) -> list[int]:
     return [n for n in dict.fromkeys((1, 2, size // 2, size - 2, size - 1)) if 0 < n < size]
+
+
+def _exchanged(argument: Argument, old: int, new: int) -> Argument:
+    return _resized(argument, lambda n, _: new if n == old else n)
 
 
 def _resized(argument: Argument, size: Callable[[int, int], int]) -> Argument:

@@ -17,7 +17,9 @@ def table(records: Sequence[Record]) -> str:
     """Programs by family, truth and verdict; then findings by cause; then what is not proved, by code."""
     valid = [each for each in records if each["truth"] not in ("invalid", "none")]
     lines = [f"{len(valid)} programs ({len(records) - len(valid)} more were none)", ""]
-    lines.append("| family | programs | " + " | ".join(", ".join(filter(None, each)) for each in COLUMNS) + " | other |")
+    lines.append(
+        "| family | programs | " + " | ".join(", ".join(filter(None, each)) for each in COLUMNS) + " | other |"
+    )
     lines.append("|---" * (len(COLUMNS) + 3) + "|")
     families = sorted({each["family"] for each in valid})
     for family in [*families, "all"]:

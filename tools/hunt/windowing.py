@@ -62,5 +62,12 @@ def windows(m: Maker) -> int:
         base.append(rng.choice((1, 1, 2)) if d in chosen and not plain else 1)
         dilation.append(rng.choice((1, 1, 2)) if d in chosen and not plain else 1)
     function = rng.choice(("max", "max", "add", "min"))
-    attributes = {"function": function, "sizes": sizes, "strides": strides, "edges": edges, "base": base, "dilation": dilation}
+    attributes = {
+        "function": function,
+        "sizes": sizes,
+        "strides": strides,
+        "edges": edges,
+        "base": base,
+        "dilation": dilation,
+    }
     return m.step("windows", [x], attributes)
