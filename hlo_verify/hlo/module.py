@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.hlo.shapes import Array, Path, Shape, Tuple, at, parse_shape, split
 
 ENTERED = {
@@ -41,8 +43,17 @@ class Instruction:
 
     @cached_property
     def shape(self) -> Shape:
-        """What it gives; where the text leaves that out, as people do, what follows from its operands."""
-        return parse_shape(self.shape_text) if self.shape_text else _inferred(self)
+        """What it gives; where the text leaves that out, as people do, what follows from its operands.
+
+        Raises InputError where the text says something that is no shape: the module is damaged.
+        """
+        if not self.shape_text:
+            return _inferred(self)
+        try:
+            return parse_shape(self.shape_text)
+        except ValueError as error:
+            where = f"line {self.line}: {self.name} has no shape that can be read"
+            raise InputError(f"{where}; fetch or make the module again", Input.DAMAGED) from error
 
     @cached_property
     def attributes(self) -> dict[str, str]:
