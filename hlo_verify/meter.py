@@ -34,8 +34,10 @@ class Meter:
 
     @property
     def left(self) -> float:
-        """How much more there may be now; negative where something took more than it was thought to."""
-        return self.allowed - self.spent - self.kept + self.lent
+        """How much more there may be now; negative where something took more than it was thought to, which is no
+        reason to have less of what is lent."""
+        own = self.allowed - self.spent - self.kept
+        return max(own, 0.0) + self.lent if self.lent else own
 
     def charge(self, work: float) -> None:
         """Something took that much."""

@@ -39,6 +39,8 @@ class Session:
     """How many values of devices were compared with logical ones, case by case."""
     inputs: int = 0
     """For how many inputs both modules were evaluated."""
+    values_seen: dict[int, bool] = field(default_factory=dict)
+    """Of results that inputs were drawn for: whether both modules' values were had for some, or were too large."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
     custom_calls: dict[str, Said] = field(default_factory=dict)

@@ -55,6 +55,18 @@ def test_what_is_lent_is_taken_first_and_is_gone_afterwards() -> None:
     assert meter.left == 70
 
 
+def test_what_took_more_than_there_was_takes_nothing_of_what_is_lent_later() -> None:
+    meter = Meter()
+    meter.begin(100)
+    meter.charge(130)
+    assert meter.left == -30
+    with meter.lending(50):
+        assert meter.left == 50
+        meter.charge(60)
+        assert meter.left == -40
+    assert meter.left == -40
+
+
 def test_what_is_not_afforded_is_said() -> None:
     session = Session(Limits())
     assert session.affords(1e30)

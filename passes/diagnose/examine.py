@@ -125,7 +125,7 @@ def _examine(
                 wrong = frozenset(differing(left, in_earnest=True))
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
-    unseen = 0 if wrong else session.limits.unseen_difference * session.meter.allowed
+    unseen = 0.0 if wrong else session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
     with session.meter.lending(unseen):
         return _decide(logical, partitioned, (report, first), placed, wrong, progress, session, started)
 
@@ -169,6 +169,15 @@ def _begin(logical: Module, partitioned: Module, session: Session) -> None:
     by_size = limits.wrong_operation_work * _size(logical, partitioned)
     meter.begin(limits.wrong_work + by_size)
     meter.charge(min(by_size, TERM * made()))
+
+
+def _share_seen(results: Collection[int], session: Session) -> float:
+    """The share of some results that may be taken to be right, as far as inputs go: all but those that no input showed
+    anything of, as they are too large to be evaluated. What has no meaning here cannot be evaluated at any size, and
+    speaks for nothing."""
+    if session.not_evaluated:
+        return 1.0
+    return sum(session.values_seen.get(n, True) for n in results) / max(1, len(results))
 
 
 def _size(logical: Module, partitioned: Module) -> int:

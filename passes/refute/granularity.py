@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hlo_verify.evaluate import Dimension
+from hlo_verify.program.ir import Function, operations
 
 CHEAP = 1 << 23
 """The most values of one tensor, as long as there are granularities for which that is enough."""
@@ -108,3 +109,9 @@ class Granularities:
             self._fitting = min(self._large, key=self._large.__getitem__)
         self.elements = max(2 * self.elements, min(self._large.values(), default=0))
         self._large = {each: need for each, need in self._large.items() if need > self.elements}
+
+
+def longest(function: Function) -> int:
+    """The size of the longest dimension in a function."""
+    types = (type_ for op in operations(function) for type_ in op.types)
+    return max((size for type_ in (*function.argument_types, *types) for size in type_.shape), default=1)

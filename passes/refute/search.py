@@ -10,23 +10,16 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from hlo_verify.evaluate import (
-    Difference,
-    Dimension,
-    Limits,
-    Zeros,
-    allows,
-)
+from hlo_verify.evaluate import Difference, Dimension, Limits, Zeros, allows
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.needed import elements, least, needs, part
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, faintly
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
-from hlo_verify.passes.refute.granularity import Granularities, Granularity
+from hlo_verify.passes.refute.granularity import Granularities, Granularity, longest
 from hlo_verify.passes.refute.plainer import plainer
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
-from hlo_verify.program.ir import Function, operations
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.preconditions import assumed
 from hlo_verify.session import Session, TimeUpError
@@ -90,7 +83,7 @@ class Search:
         self.drawing = Drawing(self.pair)
         dimensions = {dimension for each in self.drawing.dimensions for dimension in each if dimension[0] > 1}
         self._granularities = Granularities(tuple(sorted(dimensions)), self.session.limits.cutting_work)
-        self._longest = max(map(_longest, (self.pair.logical.main, self.pair.partitioned.main)))
+        self._longest = max(map(longest, (self.pair.logical.main, self.pair.partitioned.main)))
 
     def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work.
@@ -121,6 +114,8 @@ class Search:
             limits = self._limits(end - self._spent)
             trial = self._sparse(results, limits) if self._spared else None
             if trial is None:
+                if not self.session.affords(self._foreseen):
+                    break
                 trial = self._trial(self._tried, results, limits, end)
                 self._tried += 1
             self._note(trial, results)
@@ -163,12 +158,20 @@ class Search:
     def _limits(self, left: float) -> Limits:
         """What one evaluation may take where so much work is left."""
         bounds = self.session.limits
-        most = max(self.session.meter.left, bounds.glance_work)
+        most = max(self.session.meter.left / 2, bounds.glance_work)  # two modules are evaluated
         work = min(max(left, bounds.evaluation_work), most)
         return Limits(bounds.evaluation_elements, work, heed=self.session.check)
 
-    def _run(self, inputs: Inputs, limits: Limits, results: Collection[int], *, is_cheap: bool = False) -> Trial:
-        """Both modules, as far as those results need; a cheap attempt ends where none of them can be had."""
+    def _run(
+        self,
+        inputs: Inputs,
+        limits: Limits,
+        results: Collection[int],
+        *,
+        is_cheap: bool = False,
+        is_telling: bool = True,
+    ) -> Trial:
+        """Both modules, as far as those results need; a cheap attempt ends where none can be had. Zeros tell little."""
         needed = results if is_cheap else None
         trial = trials.run(self.pair, inputs, limits=limits, needed=needed, only=results)
         self._spent += trial.work
@@ -182,6 +185,7 @@ class Search:
         if trial.exceeded > bounds.evaluation_elements:
             self.session.reached("evaluation_elements")
         self.session.not_evaluated |= dict.fromkeys((*trial.whole.unknown, *trial.local.unknown))
+        trial.note_seen(self.session.values_seen, results, is_telling)
         return trial
 
     def _trial(self, number: int, results: Collection[int], limits: Limits, end: float) -> Trial:
@@ -221,12 +225,10 @@ class Search:
             draw, plain = STRONG, self._granularities.smallest()
         while True:
             before = self._spent
-            trial = self._run(
-                self.drawing.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain)),
-                limits,
-                results,
-                is_cheap=True,
-            )
+            if zero and not self.session.affords(self._foreseen):
+                return None
+            inputs = self.drawing.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain))
+            trial = self._run(inputs, limits, results, is_cheap=True, is_telling=not zero)
             need = trial.exceeded
             if not need:
                 if not zero and not plain:
@@ -393,8 +395,3 @@ class Search:
         if is_certain and trials.is_as_good(still, found):
             still = Counterexample(trial, self._confirm(trial, still.differences).differences)
         return still if trials.is_as_good(still, found) else None
-
-
-def _longest(function: Function) -> int:
-    types = (type_ for op in operations(function) for type_ in op.types)
-    return max((size for type_ in (*function.argument_types, *types) for size in type_.shape), default=1)

@@ -71,6 +71,15 @@ class Trial:
             return self.work
         return 2 * max(self.whole.work, self.local.work) * max(1.0, self.exceeded / self.elements)
 
+    def note_seen(self, seen: dict[int, bool], results: Collection[int], is_telling: bool = True) -> None:
+        """Note of which results there were values of both modules, if the inputs are telling, and of which there were
+        none, as they are too large."""
+        for n in results:
+            if is_telling and self.whole.results[n] is not None and self.local.results[n] is not None:
+                seen[n] = True
+            elif self.exceeded:
+                seen.setdefault(n, False)
+
     def differences(self, results: Collection[int], least: float = EVIDENT) -> dict[int, Difference]:
         """Where each of those results differs most, by that fraction of its largest element; without those that agree,
         or could not be evaluated.

@@ -83,6 +83,28 @@ def test_nothing_more_is_compared_where_a_wrong_module_took_all_that_it_may(monk
     assert examine(several("sine"), several("sine"), session=session).report.verdict is Verdict.PROVED
 
 
+@pytest.mark.parametrize(("is_seen", "has_meaning"), [(False, True), (True, True), (False, False)])
+def test_there_is_no_more_for_proofs_of_what_inputs_show_nothing_of(
+    is_seen: bool, has_meaning: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That no inputs were seen to make a difference says nothing where there were no values, as they are too large; but
+    a right module with a kernel that has no meaning here never has any."""
+    asked: list[int] = []
+
+    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+        session.values_seen |= dict.fromkeys(range(3), is_seen)
+        session.not_evaluated |= {} if has_meaning else {"a kernel": None}
+        session.meter.charge(2 * session.meter.allowed)
+        return set()
+
+    monkeypatch.setattr(stages.cases, "equal", lambda *_: asked.append(0))
+    monkeypatch.setattr(stages, "same_network", lambda *_: asked.append(1))
+    monkeypatch.setattr(OtherReadings, "prove", lambda *_, **__: False)
+    session = Session()
+    examine(several("sine"), several("cosine"), differing=differing, session=session)
+    assert bool(asked) == (is_seen or not has_meaning)
+
+
 def test_a_search_leaves_half_of_it_for_proofs() -> None:
     left = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -140,6 +141,29 @@ def test_arguments_are_zero_where_that_keeps_elements_few(monkeypatch: pytest.Mo
     (inputs,) = (each.trial.inputs for each in found.counterexamples([0]))
     assert not inputs[1].values.any() and inputs[0].values.any()
     assert found._best[0][1].whole.largest <= 1 << 8
+
+
+def test_zeros_and_what_is_too_large_show_nothing_of_a_result() -> None:
+    found = Search(pair("tensor<64x64xf32>", "xvw", "y", SCORES, "dense<2.0>", "dense<3.0>"), Session())
+    assert found.find([0], draws=0) == {0}
+    assert found.session.values_seen == {0: True}
+    ((_, trial),) = found._best.values()
+    large = replace(trial, whole=replace(trial.whole, exceeded=1))
+    seen: dict[int, bool] = {}
+    large.note_seen(seen, [0], is_telling=False)
+    assert seen == {0: False}
+    trial.note_seen(seen, [0])
+    large.note_seen(seen, [0], is_telling=False)
+    assert seen == {0: True}
+
+
+def test_no_further_zeros_are_tried_that_a_wrong_module_may_not_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = pair("tensor<64x64xf32>", "xvw", "y", SCORES, "dense<2.0>", "dense<2.0>")
+    monkeypatch.setattr(granularity, "CHEAP", 1 << 9)
+    session = Session()
+    session.meter.begin(1)
+    assert not Search(modules, session).find([0])
+    assert session.inputs == 1 and "wrong_work" in session.spent().limits
 
 
 def test_only_what_results_need_is_evaluated() -> None:
