@@ -65,6 +65,8 @@ def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> 
             from hlo_verify.cache import cli as cache
 
             return cache.main(given[1:])
+        if given[:1] == ["export"]:
+            return _export(given[1:], verify)
         return _lint(given[1:]) if given[:1] == ["lint"] else _compare(given, verify)
     except InputError as error:
         return complain(error.diagnostic, INPUT_ERROR)
@@ -85,6 +87,14 @@ def _lint(argv: Sequence[str]) -> int:
     from hlo_verify.sources.project import read_lint
 
     return linter.main(argv, read_lint(Path.cwd()))
+
+
+def _export(argv: Sequence[str], verify: Verify | None) -> int:
+    """`hlo-verify export`, likewise."""
+    from hlo_verify import api
+    from hlo_verify.export import cli as export
+
+    return export.main(argv, verify or api.verify)
 
 
 def _compare(argv: Sequence[str], verify: Verify | None) -> int:

@@ -60,7 +60,8 @@ def make_parser() -> argparse.ArgumentParser:
         usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
         "       hlo-verify --each-pass DUMP_DIR\n"
         "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE\n"
-        "       hlo-verify lint PATH ...\n       hlo-verify cache info|clear",
+        "       hlo-verify lint PATH ...\n       hlo-verify export --model-explorer FILE MODULE ...\n"
+        "       hlo-verify cache info|clear",
         description="Prove that a module partitioned for many devices computes what the whole module computes.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

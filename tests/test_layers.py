@@ -49,6 +49,7 @@ linter               diagnostics report render hlo schedules program passes.read
 passes.cut           diagnostics program sources
 passes.prove         limits meter diagnostics report session program index terms equality ops
 passes.diagnose      meter diagnostics report session program index terms equality ops passes.prove
+export               diagnostics limits render report session program terms sources passes.prove passes.diagnose
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
                      passes.diagnose
 passes.recheck       limits report session workers program index terms equality ops passes.prove
