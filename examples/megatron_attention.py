@@ -6,20 +6,19 @@ of the one back. The second version scales scores by the width of all its heads 
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
 HEADS, WIDTH, LENGTH = 8, 16, 32
-MESH = AbstractMesh((4,), ("model",), axis_types=(AxisType.Auto,))
+MESH = mesh(model=4)
 
 
 def attention(scale: float, weights: Any, x: jax.Array) -> jax.Array:
@@ -41,21 +40,18 @@ def step(layer: Any, weights: Any, x: jax.Array) -> Any:
     return jax.value_and_grad(lambda weights, x: jnp.mean((x + layer(weights, x)) ** 2), argnums=(0, 1))(weights, x)
 
 
-def main() -> int:
+def main() -> None:
     width = HEADS * WIDTH
-    weights = {name: jax.ShapeDtypeStruct((width, HEADS, WIDTH), jnp.float32) for name in "qkv"}
-    weights["out"] = jax.ShapeDtypeStruct((HEADS, WIDTH, width), jnp.float32)
-    x = jax.ShapeDtypeStruct((LENGTH, width), jnp.float32)
+    weights = {name: floats(width, HEADS, WIDTH) for name in "qkv"}
+    weights["out"] = floats(HEADS, WIDTH, width)
+    x = floats(LENGTH, width)
     specs = {**dict.fromkeys("qkv", P(None, "model")), "out": P("model")}
     plain = partial(step, partial(attention, WIDTH**0.5))
-    verdicts = []
     for right in (True, False):
         layer = jax.shard_map(partial(on_a_device, right), mesh=MESH, in_specs=(specs, P()), out_specs=P())
         report = hlo_verify.check(plain, partial(step, layer), weights, x)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if right else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,19 +6,18 @@ that the layer communicates. The second version adds the bias on each device bef
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
-MESH = AbstractMesh((4,), ("model",), axis_types=(AxisType.Auto,))
+MESH = mesh(model=4)
 SPECS = {"up": P(None, "model"), "gate": P("model"), "down": P("model"), "bias": P()}
 
 
@@ -39,18 +38,15 @@ def step(layer: Any, weights: Any, x: jax.Array) -> Any:
     return jax.value_and_grad(lambda weights, x: jnp.mean(layer(weights, x) ** 2), argnums=(0, 1))(weights, x)
 
 
-def main() -> int:
+def main() -> None:
     shapes = {"up": (64, 256), "gate": (256,), "down": (256, 64), "bias": (64,)}
-    weights = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in shapes.items()}
-    x = jax.ShapeDtypeStruct((32, 64), jnp.float32)
-    verdicts = []
+    weights = {name: floats(*shape) for name, shape in shapes.items()}
+    x = floats(32, 64)
     for once in (True, False):
         layer = jax.shard_map(partial(on_a_device, once), mesh=MESH, in_specs=(SPECS, P()), out_specs=P())
         report = hlo_verify.check(partial(step, reference), partial(step, layer), weights, x)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if once else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

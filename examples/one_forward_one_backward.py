@@ -8,19 +8,18 @@ of.
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
 STAGES, MICROBATCHES, ROWS, WIDTH = 2, 4, 8, 16
-MESH = AbstractMesh((STAGES,), ("stage",), axis_types=(AxisType.Auto,))
+MESH = mesh(stage=STAGES)
 
 
 def layer(w: jax.Array, x: jax.Array) -> jax.Array:
@@ -56,18 +55,15 @@ def on_a_device(right: bool, weights: jax.Array, x: jax.Array) -> tuple[jax.Arra
     return lax.psum(total, "stage"), gradient[None]
 
 
-def main() -> int:
-    weights = jax.ShapeDtypeStruct((STAGES, WIDTH, WIDTH), jnp.float32)
-    x = jax.ShapeDtypeStruct((MICROBATCHES * ROWS, WIDTH), jnp.float32)
-    verdicts = []
+def main() -> None:
+    weights = floats(STAGES, WIDTH, WIDTH)
+    x = floats(MICROBATCHES * ROWS, WIDTH)
     for right in (True, False):
         specs = {"in_specs": (P("stage"), P()), "out_specs": (P(), P("stage")), "check_vma": False}
         step = jax.shard_map(partial(on_a_device, right), mesh=MESH, **specs)
         report = hlo_verify.check(jax.value_and_grad(reference), step, weights, x)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if right else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

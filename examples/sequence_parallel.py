@@ -7,19 +7,18 @@ quarter of the tokens when the gradient of the norm's scale is to be that of all
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
-MESH = AbstractMesh((4,), ("model",), axis_types=(AxisType.Auto,))
+MESH = mesh(model=4)
 SPECS = {"scale": P(), "up": P(None, "model"), "down": P("model")}
 
 
@@ -47,19 +46,16 @@ def on_a_device(summed: bool, weights: Any, x: jax.Array) -> Any:
     return lax.psum(value, "model"), gradients
 
 
-def main() -> int:
+def main() -> None:
     shapes = {"scale": (64,), "up": (64, 256), "down": (256, 64)}
-    weights = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in shapes.items()}
-    x = jax.ShapeDtypeStruct((32, 64), jnp.float32)
-    verdicts = []
+    weights = {name: floats(*shape) for name, shape in shapes.items()}
+    x = floats(32, 64)
     for summed in (True, False):
         specs = {"in_specs": (SPECS, P("model")), "out_specs": (P(), SPECS), "check_vma": False}
         step = jax.shard_map(partial(on_a_device, summed), mesh=MESH, **specs)
         report = hlo_verify.check(jax.value_and_grad(reference), step, weights, x)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if summed else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,17 +6,16 @@ as the result does not vary over the mesh.
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
-MESH = AbstractMesh((8,), ("model",), axis_types=(AxisType.Auto,))
+MESH = mesh(model=8)
 SPECS = (P(), P(None, "model"), P("model", None))
 
 
@@ -34,15 +33,12 @@ def wrong(x: jax.Array, up: jax.Array, down: jax.Array) -> jax.Array:
     return jax.lax.pmean(jnp.tanh(x @ up) @ down, "model")
 
 
-def main() -> int:
-    shapes = [jax.ShapeDtypeStruct(size, jnp.float32) for size in ((512, 4096), (4096, 16384), (16384, 4096))]
-    verdicts = []
+def main() -> None:
+    shapes = [floats(*size) for size in ((512, 4096), (4096, 16384), (16384, 4096))]
     for function in (right, wrong):
         report = hlo_verify.check(reference, function, *shapes)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if function is right else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,20 +7,19 @@ their column. The second version takes these rows from the wrong devices: in ano
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
 ROWS, COLUMNS = 2, 4
-MESH = AbstractMesh((ROWS, COLUMNS), ("row", "column"), axis_types=(AxisType.Auto,) * 2)
+MESH = mesh(row=ROWS, column=COLUMNS)
 
 
 def sent(block: jax.Array, owner: int, axis: str) -> jax.Array:
@@ -41,16 +40,14 @@ def step(product: Any, a: jax.Array, b: jax.Array) -> Any:
     return jax.value_and_grad(lambda a, b: jnp.sum(jnp.tanh(product(a, b))), argnums=(0, 1))(a, b)
 
 
-def main() -> int:
-    a, b = jax.ShapeDtypeStruct((32, 64), jnp.float32), jax.ShapeDtypeStruct((64, 48), jnp.float32)
-    blocks, verdicts = P("row", "column"), []
+def main() -> None:
+    a, b = floats(32, 64), floats(64, 48)
+    blocks = P("row", "column")
     for right in (True, False):
         product = jax.shard_map(partial(on_a_device, right), mesh=MESH, in_specs=blocks, out_specs=blocks)
         report = hlo_verify.check(partial(step, jnp.matmul), partial(step, product), a, b)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if right else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,20 +6,19 @@ another one gives the tokens back. The second version exchanges heads and tokens
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
 LENGTH, HEADS, WIDTH = 32, 8, 16
-MESH = AbstractMesh((4,), ("sequence",), axis_types=(AxisType.Auto,))
+MESH = mesh(sequence=4)
 
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
@@ -43,17 +42,14 @@ def step(layer: Any, *args: jax.Array) -> Any:
     return jax.value_and_grad(lambda *args: jnp.mean((layer(*args) - args[0]) ** 2), argnums=(0, 1, 2))(*args)
 
 
-def main() -> int:
-    shapes = [jax.ShapeDtypeStruct((LENGTH, HEADS, WIDTH), jnp.float32)] * 3
+def main() -> None:
+    shapes = [floats(LENGTH, HEADS, WIDTH)] * 3
     split = P("sequence")
-    verdicts = []
     for right in (True, False):
         layer = jax.shard_map(partial(on_a_device, right), mesh=MESH, in_specs=split, out_specs=split)
         report = hlo_verify.check(partial(step, attention), partial(step, layer), *shapes)
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if right else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,20 +7,19 @@ The second version looks up the word without asking whether it is the device's o
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
+from shared import expect, floats, mesh
 
 import hlo_verify
 
 DEVICES, WORDS, WIDTH, TOKENS = 8, 512, 32, 16
-MESH = AbstractMesh((DEVICES,), ("model",), axis_types=(AxisType.Auto,))
+MESH = mesh(model=DEVICES)
 
 
 def reference(head: jax.Array, x: jax.Array, words: jax.Array) -> jax.Array:
@@ -44,21 +43,18 @@ def step(loss: Any, head: jax.Array, x: jax.Array, words: jax.Array) -> Any:
     return jax.value_and_grad(loss, argnums=(0, 1))(head, x, words)
 
 
-def main() -> int:
+def main() -> None:
     args = (
-        jax.ShapeDtypeStruct((WIDTH, WORDS), jnp.float32),
-        jax.ShapeDtypeStruct((TOKENS, WIDTH), jnp.float32),
+        floats(WIDTH, WORDS),
+        floats(TOKENS, WIDTH),
         jax.ShapeDtypeStruct((TOKENS,), jnp.int32),
     )
-    verdicts = []
     for asks in (True, False):
         specs = {"in_specs": (P(None, "model"), P(), P()), "out_specs": P()}
         loss = jax.shard_map(partial(on_a_device, asks), mesh=MESH, **specs)
         report = hlo_verify.check(partial(step, reference), partial(step, loss), *args, assume={"words": (0, WORDS)})
-        verdicts.append(str(report.verdict))
-        print(report)
-    return 0 if verdicts == ["PROVED", "REFUTED"] else 1
+        expect("PROVED" if asks else "REFUTED", report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

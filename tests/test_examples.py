@@ -22,6 +22,7 @@ COMMANDS = {
         name: [sys.executable, EXAMPLES / f"{name}.py"]
         for name in (
             "annotated_jit",
+            "batch_statistics",
             "shard_map_reference",
             "fsdp_optax",
             "gpipe",
