@@ -241,7 +241,8 @@ def _verify_one(
         try:
             made = job.wait(partial(_waiting, asked.session, progress))
         except TimeUpError:
-            return late(whole, whole.partitions or 1, asked.session)
+            nothing = late(whole, whole.partitions or 1, asked.session)
+            return nothing if first is None else in_two_steps(first, nothing)
         files = (contents_of(contents if against is None else against), made.partitioned.read_bytes())
         if keep is not None:
             _keep(files[0], made, Path(keep))

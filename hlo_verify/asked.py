@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 AS_WRITTEN = "the reference with the module that it is declared to approximate, before anything was partitioned"
+NUMBERS = "values of the reference that others are declared to stand for are numbers, never infinite"
 ANY_VALUE = "what is declared to stand for another value may be any number, unless a precondition says more of it"
 IN_TWO = f"{AS_WRITTEN}; and that with what XLA made of it"
 
@@ -89,8 +90,8 @@ def between(
     asked = replace(asked, refute=False, witness=None) if demand.missed else asked
     report = _decide(question, inferred, asked, lambda: contents(question), progress)
     told = (*report.assumptions, *preconditions.hardly_used(given) * (report.verdict is Verdict.UNKNOWN))
-    if given.declared and report.verdict is not Verdict.PROVED:
-        told = (*told, ANY_VALUE)
+    if given.declared:
+        told = (*told, NUMBERS if report.verdict is Verdict.PROVED else ANY_VALUE)
     report = replace(report, left_open=demand.left, preconditions=said(given), assumptions=told)
     return replace(report, results=tuple(_missed(result, demand.missed) for result in report.results))
 

@@ -128,6 +128,8 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     if arguments.issue is not None:
         arguments.format = arguments.format or "markdown"
     _set_defaults(arguments)
+    if arguments.issue is not None and arguments.approximation:
+        raise InputError("--issue goes with no --approximation: what was meant is no bug of a compiler", Input.USAGE)
     if arguments.issue is not None and arguments.format != "markdown":
         raise InputError("--issue is written as Markdown; it goes with no other --format", Input.USAGE)
     if len(arguments.paths) > 2 and arguments.replay is not None:

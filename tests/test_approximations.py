@@ -66,6 +66,7 @@ def test_what_is_around_is_proved_and_the_first_line_says_under_what() -> None:
     assert first == report.headline and first.startswith("PROVED with 2 declared approximations: batch/mean (f32[8], ")
     assert all(f"{g} (f32[8], test_approximations.py:" in first for g in DECLARED)
     assert first.count("the same on every device") == 2 and last.endswith("2 declared approximations")
+    assert any("are declared to stand for are numbers, never infinite" in each for each in report.assumptions)
     assert report.verdict is Verdict.PROVED and report.recheck is not None and not report.recheck.disagreements
 
 
@@ -365,3 +366,5 @@ def test_folders_and_single_modules_take_none(tmp_path: Path, capsys: pytest.Cap
     assert cli.main([f, "--approximation", "a = b"]) == 2
     assert cli.main([str(tmp_path), "--approximation", "a = b"]) == 2
     assert capsys.readouterr().err.count("a logical and a partitioned module") == 2
+    assert cli.main([f, f, "--approximation", "a = b", "--issue", "jax"]) == 2
+    assert "what was meant is no bug" in capsys.readouterr().err
