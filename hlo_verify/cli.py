@@ -190,6 +190,10 @@ def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
         arguments.witness or arguments.replay,
     )
     printing.write(outcomes, arguments.format, arguments.output, arguments.report)
+    if arguments.open:
+        from hlo_verify.render.browser import show
+
+        show(printing.rendered(outcomes, "html"))
     return exit_status(outcomes)
 
 

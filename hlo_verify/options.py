@@ -131,6 +131,7 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=FORMATS, help="how to print the report (default: text)")
     said = "write the report in that format to FILE as well (repeatable)"
     add("--report", action="append", type=format_and_file, default=[], metavar="FORMAT=FILE", help=said)
+    add("--open", action="store_true", help="show the report as a page in a browser as well")
     add("--issue", choices=PROJECTS, help="a bug report for that project, as Markdown")
     add(
         "--junit-unknown",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass, fields
 from typing import SupportsIndex, overload
@@ -69,7 +68,9 @@ class Report(model.Report):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from hlo_verify.render import html
+
+        return html.fragment(self)
 
     def raise_for_verdict(self) -> Report:
         """The report itself if all is PROVED. Raises `NotProvedError` if anything is not."""

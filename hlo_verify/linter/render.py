@@ -14,6 +14,7 @@ from hlo_verify.render.sarif import Entry, document
 if TYPE_CHECKING:
     from hlo_verify.linter.finding import Finding
     from hlo_verify.linter.lint import LintReport
+    from hlo_verify.render.origin import Origin
 
 
 def text(reports: Sequence[LintReport]) -> str:
@@ -98,6 +99,21 @@ def to_markdown(reports: Sequence[LintReport]) -> str:
         left = [f"- {len(clean) - markdown.ROWS} more"] if len(clean) > markdown.ROWS else []
         parts.append(folded(f"Without a defect: {_count(len(clean), 'module')}", "\n".join((*listed, *left))))
     return markdown.fitting(parts)
+
+
+def to_html(reports: Sequence[LintReport], origin: Origin | None = None) -> str:
+    """A page for people."""
+    from hlo_verify.render import html  # its templates are needed for nothing else
+
+    def said(finding: Finding) -> tuple[Diagnostic, int]:
+        notes = (("with", ", ".join(finding.related)),) if finding.related else ()
+        return (
+            Diagnostic(finding.code, finding.severity, finding.message, finding.location, finding.instruction, notes),
+            finding.line,
+        )
+
+    modules = [html.Linted(one.name, tuple(map(said, one.findings)), tuple(one.looked_at.items())) for one in reports]
+    return html.render_lint(modules, origin)
 
 
 def _module(report: LintReport) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Diagnostic, Internal
 from hlo_verify.report import ChainReport, Report, Verdict, worst
 
-FORMATS = ("text", "json", "sarif", "junit", "markdown")
+FORMATS = ("text", "json", "sarif", "junit", "markdown", "html")
 """How a report may be printed."""
 
 PROJECTS = ("xla", "jax")

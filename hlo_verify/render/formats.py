@@ -14,8 +14,8 @@ from hlo_verify.render.text import Style
 @dataclass(frozen=True, slots=True)
 class Printing:
     """How reports are printed. `several` says that more than one module may have been asked for, `unknown` is what
-    becomes of a case of JUnit that is UNKNOWN. Of Markdown, `arguments` are those of the command line, with its `paths`
-    and its `witness`, and `issue` is the project that a bug report is for."""
+    becomes of a case of JUnit that is UNKNOWN. Of Markdown and pages, `arguments` are those of the command line, with
+    its `paths` and its `witness`, and `issue` is the project that a bug report is for."""
 
     style: Style
     several: bool = False
@@ -41,6 +41,11 @@ class Printing:
             return junit.render(outcomes, unknown=junit.Became(self.unknown))
         if format_ == "markdown":
             return self._markdown(outcomes)
+        if format_ == "html":
+            from hlo_verify.render import html, origin
+
+            made = origin.of_command(self.arguments, self.paths, self.witness)
+            return html.render(outcomes, made, several=self.several)
         from hlo_verify.render import text
 
         return text.render(outcomes, self.style, several=self.several)

@@ -59,7 +59,7 @@ def _kept(arguments: Sequence[str]) -> Iterator[str]:
             skipped = False
         elif argument in _ABOUT_PRINTING:
             skipped = True
-        elif not argument.startswith(tuple(f"{option}=" for option in _ABOUT_PRINTING)):
+        elif argument != "--open" and not argument.startswith(tuple(f"{option}=" for option in _ABOUT_PRINTING)):
             yield argument
 
 

@@ -1,0 +1,98 @@
+"""A page for people, one self-contained file: nothing is loaded, and it reads without JavaScript, on a phone and on
+paper. Its templates are beside this file; whatever they show is escaped unless formulas.py has marked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from hlo_verify.diagnostics import Severity
+from hlo_verify.render import Outcome, overall
+from hlo_verify.render.html import formulas
+from hlo_verify.render.html.prose import prose
+from hlo_verify.render.html.view import FINDINGS, ROWS, SHOWN_RESULTS, Linted, ReportView, name_of, verdict_counts, view
+from hlo_verify.render.origin import Origin
+from hlo_verify.report import Report
+from hlo_verify.version import __version__
+
+MOST = 1_800_000
+"""Characters of a page; of a larger one that has tables to shorten, they are made shorter."""
+
+__all__ = ["Linted", "fragment", "render", "render_lint"]
+
+
+def render(outcomes: Sequence[Outcome], origin: Origin | None = None, *, several: bool = False) -> str:
+    """The page of one report; or of `several` modules, with a table of them. `origin` says how to see it again."""
+    template = _templates().get_template("page.html")
+    title = _plural(len(outcomes), "module") if several else outcomes[0].name
+    rest = {"verdict": overall(outcomes), "several": several, "counts": list(verdict_counts(outcomes)), "made": origin}
+
+    def page(among: int) -> str:
+        return template.render(title=title, views=[view(outcome, among) for outcome in outcomes], **rest)
+
+    return _fitting(page, max(len(outcomes), 1))
+
+
+def fragment(report: Report) -> str:
+    """What a notebook shows: the report without what makes a page of it."""
+    template = _templates().get_template("fragment.html")
+    return _fitting(lambda among: template.render(view=ReportView(report, among)), 1)
+
+
+def render_lint(modules: Sequence[Linted], origin: Origin | None = None) -> str:
+    """The page of what was found in modules, each by itself."""
+    found = [said.severity for module in modules for said, _ in module.findings]
+    errors = found.count(Severity.ERROR)
+    counts = [(errors, "error"), (len(found) - errors, "warning")]
+    said = " and ".join(_plural(count, noun) for count, noun in counts if count) or "no defect found"
+    state = "refuted" if errors else "unknown" if found else "clean"
+    return _templates().get_template("lint.html").render(modules=modules, said=said, state=state, made=origin)
+
+
+def _fitting(page: Callable[[int], str], among: int) -> str:
+    """The page for so many modules, or one as if they were more, if it is too large."""
+    made = page(among)
+    while len(made) > MOST and among < ROWS:
+        among *= 4
+        made = page(among)
+    return made
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    found.globals.update(
+        difference=formulas.difference,
+        formula=formulas.formula,
+        name_of=name_of,
+        plural=_plural,
+        rows=ROWS,
+        script=Markup(_read("script.js")),  # our own file
+        shown_findings=FINDINGS,
+        shown_results=SHOWN_RESULTS,
+        style=Markup(_read("style.css")),  # our own file
+        version=__version__,
+    )
+    found.filters["prose"] = prose
+    found.filters["shortened"] = formulas.shortened
+    return found
+
+
+def _read(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
