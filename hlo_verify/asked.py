@@ -20,6 +20,7 @@ from hlo_verify.session import Session, TimeUpError
 
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.between import Question
+    from hlo_verify.passes.diagnose.examine import Examination
     from hlo_verify.passes.place.inferred import Inferred
     from hlo_verify.program.ir import Module
 
@@ -125,7 +126,7 @@ def _decide(
         report, rests_on = _refuted(question, inferred, asked.witness, contents, progress, session)
     else:
         answered = answer(question, progress=progress, session=session)
-        report, rests_on = inferred.judged(answered.examination.report), answered.rests_on
+        report, rests_on = inferred.judged(_shown(answered.examination, question).report), answered.rests_on
     report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, session, progress)
@@ -151,7 +152,7 @@ def _refuted(
 
     with refuter(question.given, question.partitioned, session) as refutes:
         answered = answer(question, progress=progress, differing=refutes.differing, session=session)
-        examination = answered.examination
+        examination = _shown(answered.examination, question)
         if examination.report.verdict is Verdict.PROVED:
             return inferred.judged(examination.report), answered.rests_on
         try:
@@ -164,6 +165,16 @@ def _refuted(
     if witness is not None and kept:
         save(witness, kept[0], *contents())
     return replace(report, suggestion=suggested(question, report, kept, session)), ()
+
+
+def _shown(examination: Examination, question: Question) -> Examination:
+    """The examination with what is around its findings."""
+    from hlo_verify.passes.diagnose.scenes import with_scenes
+
+    if examination.report.verdict is Verdict.PROVED:
+        return examination
+    report = with_scenes(examination.report, examination.leads, question.given, question.partitioned)
+    return replace(examination, report=report)
 
 
 def _interrupted(report: Report) -> Report:

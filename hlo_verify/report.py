@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Code, Diagnostic, Mismatch, Severity, Solver
 from hlo_verify.limits import that_matter
+from hlo_verify.scene import Scene
 
 FEW = 6
 """Inputs that so many arguments share are told once."""
@@ -43,6 +44,8 @@ class Finding:
     suggestion: str = ""
     module: str = ""
     frames: tuple[str, ...] = ()
+    scene: Scene | None = field(default=None, compare=False)
+    """What is around it, of the first findings of a report."""
 
 
 @dataclass(frozen=True, slots=True)

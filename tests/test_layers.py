@@ -23,12 +23,13 @@ jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits               diagnostics
 meter
-report               diagnostics limits
+scene
+report               diagnostics limits scene
 session              memory collector registered_calls diagnostics limits meter report
 version
-render               diagnostics limits report version
+render               diagnostics limits scene report version
 shown                render report
-cache                diagnostics report
+cache                diagnostics scene report
 hlo                  diagnostics
 schedules            diagnostics render
 workers
@@ -48,7 +49,7 @@ xla                  diagnostics jaxlib_api program passes.canonicalize passes.l
 linter               diagnostics report render hlo schedules program passes.read passes.load sources xla
 passes.cut           diagnostics program sources
 passes.prove         limits meter diagnostics report session program index terms equality ops
-passes.diagnose      meter diagnostics report session program index terms equality ops passes.prove
+passes.diagnose      jaxlib_api meter diagnostics scene report session program index terms equality ops passes.prove
 export               diagnostics limits render report session program terms sources passes.prove passes.diagnose
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
                      passes.diagnose

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hlo_verify import report as model
+from hlo_verify import scene
 from hlo_verify.diagnostics import CODES, Code, Diagnostic, Severity
 
 _CLASSES: Mapping[str, type] = {
@@ -26,6 +27,12 @@ _CLASSES: Mapping[str, type] = {
         model.Stage,
         model.Suggestion,
         model.Witness,
+        scene.Around,
+        scene.Excerpt,
+        scene.Held,
+        scene.Meeting,
+        scene.Part,
+        scene.Scene,
     )
 }
 _WORDS: Mapping[str, type[model.Verdict] | type[Severity]] = {"Verdict": model.Verdict, "Severity": Severity}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,14 +20,27 @@ def render(outcomes: Sequence[Outcome], *, several: bool) -> str:
 
 def report_object(report: Report) -> dict[str, Any]:
     """A report as plain dictionaries, lists, strings and numbers."""
+    plain = asdict(report)
+    for result in plain["results"]:
+        if result["finding"] is not None:  # many results have the same
+            del result["finding"]["scene"]
     return {
         "verdict": str(overall([report])),
-        **asdict(report),
+        **plain,
         "headline": report.headline,
         "unsupported": [str(diagnostic) for diagnostic in report.unsupported],
         "diagnostics": list(map(_diagnostic, report.diagnostics)),
         "hints": list(map(_diagnostic, report.hints)),
+        "scenes": list(_scenes(report)),
     }
+
+
+def _scenes(report: Report) -> Iterator[dict[str, Any]]:
+    """What is around findings, each once, with the results that it is about."""
+    for held in report.stopped():
+        finding = held[0].finding
+        if finding is not None and finding.scene is not None:
+            yield {"results": [result.index for result in held], **asdict(finding.scene)}
 
 
 def _diagnostic(said: Diagnostic) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from hlo_verify.render.html import formulas
 from hlo_verify.render.html.prose import prose
 from hlo_verify.render.html.view import FINDINGS, ROWS, SHOWN_RESULTS, Linted, ReportView, name_of, verdict_counts, view
 from hlo_verify.render.origin import Origin
+from hlo_verify.render.pictures import STYLE
 from hlo_verify.report import Report
 from hlo_verify.version import __version__
 
@@ -83,6 +84,7 @@ def _templates() -> Environment:
         name_of=name_of,
         plural=_plural,
         rows=ROWS,
+        picture_style=Markup(STYLE),
         script=Markup(_read("script.js")),  # our own file
         shown_findings=FINDINGS,
         shown_results=SHOWN_RESULTS,

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from markupsafe import Markup
+
 from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.limits import that_matter
 from hlo_verify.render import Failure, Outcome, disagrees, overall, text
+from hlo_verify.render.html.drawn import pictures
 from hlo_verify.report import ChainReport, Point, Report, Result, Stage, Step, Verdict, diagnostic
+from hlo_verify.scene import Scene
 
 ROWS = 2_000
 """Rows of a table of results or stages: some 300 bytes each, of the two million that a page may have."""
@@ -20,6 +24,9 @@ FEWEST = 10
 
 FINDINGS = 30
 """Findings that are shown with all that is known. The results table has the others too."""
+
+DRAWN = 6
+"""Findings with pictures: some twenty thousand characters each."""
 
 INPUTS = 60
 """Arguments of a witness that have a row of their own; others share one."""
@@ -43,9 +50,27 @@ class Linted:
 
 @dataclass(frozen=True)
 class FindingView:
-    """What stopped some results, for one reason."""
+    """What stopped some results, for one reason, on so many devices. Few findings of a page have pictures."""
 
     held: tuple[Result, ...]
+    devices: int = 1
+    is_drawn: bool = False
+
+    @property
+    def scene(self) -> Scene | None:
+        return None if self.first.finding is None else self.first.finding.scene
+
+    @property
+    def source(self) -> list[tuple[int, str, bool]]:
+        """The source lines around the fault: number, text, and whether it is the one."""
+        found = None if self.scene is None else self.scene.excerpt
+        if found is None:
+            return []
+        return [(number, line, number == found.at) for number, line in enumerate(found.lines, found.first)]
+
+    @property
+    def pictures(self) -> list[Markup]:
+        return pictures(self.scene, self.devices) if self.is_drawn else []
 
     @cached_property
     def said(self) -> Diagnostic:
@@ -123,8 +148,9 @@ class ReportView:
 
     @cached_property
     def stopped(self) -> list[FindingView]:
-        found = [FindingView(tuple(held)) for held in self.report.stopped()]
-        return sorted(found, key=lambda each: each.first.verdict is not Verdict.REFUTED)
+        held = sorted(self.report.stopped(), key=lambda each: each[0].verdict is not Verdict.REFUTED)
+        drawn = max(DRAWN // self.among, 1)
+        return [FindingView(tuple(each), self.report.devices, n < drawn) for n, each in enumerate(held)]
 
     @property
     def findings(self) -> list[FindingView]:
