@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,8 +135,8 @@ def _pair(arguments: argparse.Namespace, logical: Module, partitioned: Module, r
         session = Session.begin(seconds=arguments.time_limit)
         known = lineages(logical, partitioned, session, is_wrong=report.verdict is Verdict.REFUTED)
     except InputError as error:  # where arguments lie is inferred, which the walk does not do
-        known = NONE
-        notes.append(f"no lineage: {error}")
+        known = replace(NONE, said=_of_stages(graphs[1], report))
+        notes.append(f"lineage of operations that their source lines tell apart alone: {error}")
     nodes = [graph.of_operations() for graph in graphs]
     pairs = [(nodes[0][id(a)], nodes[1][id(b)]) for a, b in known.matched if id(a) in nodes[0] and id(b) in nodes[1]]
     both = min(len(logical.main.arguments), len(partitioned.main.arguments))
@@ -148,6 +149,14 @@ def _pair(arguments: argparse.Namespace, logical: Module, partitioned: Module, r
         of_results = {f"result {result.index}": str(result.verdict) for result in report.results}
         found[graph.id].setdefault("verdict", {}).update(of_results)
     return Exported(graphs, found, tuple(pairs), report, notes)
+
+
+def _of_stages(graph: Graph, report: Report) -> dict[int, str]:
+    """The lineage that a report has. It names operations by what they are and their lines: where there is but one."""
+    told = {(stage.operation, stage.location): stage.lineage for stage in report.stages}
+    named = [(node.op.name, str(node.op.location), id(node.op)) for node in graph.nodes if node.op is not None]
+    count = Counter((name, where) for name, where, _ in named)
+    return {at: told[name, where] for name, where, at in named if (name, where) in told and count[name, where] == 1}
 
 
 def _said_of(graph: Graph) -> dict[str, dict[str, str]]:

@@ -89,6 +89,25 @@ def test_a_proved_pair_sends_and_has_regions(tmp_path: Path) -> None:
     assert len(inside) > 20
 
 
+UNPLACED = """HloModule m, entry_computation_layout={{(f32[{n}]{{0}})->f32[{n}]{{0}}}}, num_partitions={count}
+ENTRY main {{
+  x = f32[{n}]{{0}} parameter(0)
+  t = f32[{n}]{{0}} tanh(x), metadata={{op_name="f/tanh" source_file="f.py" source_line=3}}
+  ROOT r = f32[{n}]{{0}} add(t, t), metadata={{op_name="f/add" source_file="f.py" source_line=4}}
+}}
+"""
+
+
+def test_a_pair_of_which_nobody_says_how_it_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = tmp_path / "one.txt", tmp_path / "two.txt"
+    for path, n, count in zip(paths, (8, 4), (1, 2), strict=True):
+        path.write_text(UNPLACED.format(n=n, count=count))
+    graphs, data = export(tmp_path, *paths)
+    assert values(data["verdict"], "logical") == {"PROVED": 1}
+    assert "argument x has no sharding" in capsys.readouterr().out
+    assert len(graphs["partitioned"]["nodes"]) == 4
+
+
 def test_one_module_and_graphs_alone(tmp_path: Path) -> None:
     folder = TESTDATA / "mlp_tp"
     graphs, data = export(tmp_path, folder / "partitioned.hlo.gz")

@@ -21,6 +21,12 @@ FONT = 12
 SMALL = 10
 """Of a label beside a drawing."""
 
+NARROW = 420
+"""Wider pictures have a least width in a page, which then scrolls: a phone would shrink their text too much."""
+
+READABLE = 0.7
+"""Of a picture's own width, in pixels: the least at which its text is read."""
+
 ADVANCE = 0.602
 """How wide a character of the usual monospaced fonts is, in parts of the font's size."""
 
@@ -87,7 +93,8 @@ STYLE = "".join(
         f"@media (prefers-color-scheme:dark){{:where(.hv-picture){{{_declared(DARK)}}}}}",
         f":where([data-theme=dark] .hv-picture){{{_declared(DARK)}}}",
         f":where([data-theme=light] .hv-picture){{{_declared(LIGHT)}}}",
-        f"@media print{{.hv-picture{{{_declared(LIGHT)};print-color-adjust:exact;-webkit-print-color-adjust:exact}}}}",
+        f"@media print{{.hv-picture{{{_declared(LIGHT)};min-width:0!important;print-color-adjust:exact;"
+        "-webkit-print-color-adjust:exact}}",
         f".hv-picture{{max-width:100%;height:auto;font:{FONT}px ui-monospace,SFMono-Regular,Menlo,Consolas,"
         "'DejaVu Sans Mono',monospace}",
         f".hv-picture text{{{_uses('fill', 'ink')};stroke:none}}",
@@ -241,7 +248,8 @@ class Sheet:
     def finished(self, width: float, height: float, *, style: bool = True) -> str:
         """The picture as SVG. Without `style` it is for a page that has `STYLE` already."""
         size = f'viewBox="0 0 {number(width)} {number(height)}" width="{number(width)}" height="{number(height)}"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="hv-picture" role="img" {size}>'
+        least = f' style="min-width:{number(width * READABLE)}px"' if width > NARROW else ""
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" class="hv-picture" role="img" {size}{least}>'
         named = f"<title>{escaped(self.title)}</title><desc>{escaped(self.said)}</desc>"
         look = f"<style>{STYLE}</style>" if style else ""
         ground = f'<rect class="ground" width="{number(width)}" height="{number(height)}"/>'
