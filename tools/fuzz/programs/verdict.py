@@ -29,13 +29,15 @@ LIMIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict, or `error` for input that is refused, `crash` or `slow`; with the whole arguments of a witness."""
+    """The verdict, or `error` for input that is refused, `crash` or `slow`; with the whole arguments of a witness, and
+    what is not proved: codes, and the operation of the first finding."""
 
     verdict: str
     reason: str = ""
     seconds: float = 0.0
     witness: tuple[Any, ...] | None = None
     codes: tuple[str, ...] = ()
+    operation: str = ""
 
 
 @functools.cache
@@ -82,7 +84,8 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def verify(logical: str, partitioned: str, refute: bool, limit: float = LIMIT) -> Judgement:
+def verify(logical: str, partitioned: str | None, refute: bool, limit: float = LIMIT) -> Judgement:
+    """Of a pair, or of one module that XLA is to partition."""
     started, witness = time.monotonic(), None
     try:
         with contextlib.ExitStack() as stack, _plain(), limited(limit):
@@ -102,4 +105,8 @@ def verify(logical: str, partitioned: str, refute: bool, limit: float = LIMIT) -
         return Judgement("crash", why[:600], time.monotonic() - started)
     reasons = [result.reason for result in report.results if result.verdict != "PROVED"]
     reasons += [str(each) for each in report.unsupported[:2]]
-    return Judgement(str(report.verdict), " | ".join(reasons)[:600], time.monotonic() - started, witness)
+    open_ = [result for result in report.results if result.verdict != "PROVED"]
+    codes = tuple(dict.fromkeys(str(result.code) for result in open_ if result.code is not None))
+    operation = next((each.finding.operation for each in open_ if each.finding is not None), "")
+    seconds = time.monotonic() - started
+    return Judgement(str(report.verdict), " | ".join(reasons)[:600], seconds, witness, codes, operation)
