@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools.hunt.campaign import Hunt, hunt
+from tools.hunt.campaign import Hunt, hunt, sorted_again
 from tools.hunt.case import Argument, Case, Step, from_data, live, pruned, to_data
 from tools.hunt.causes import cause_of, features, signature
 from tools.hunt.children import Child
@@ -183,6 +183,8 @@ def test_a_hunt_finds_shrinks_sorts_and_tells(tmp_path: Path, monkeypatch: pytes
         case = from_data(json.loads(file.read_text())["case"])
         assert [step.op for step in case.steps] == ["reverse"] and case.devices == 2 and case.pulled is None
         compile(file.with_suffix(".py").read_text(), "<hunt>", "exec")
+    again = sorted_again(tmp_path, [record | {"cause": "another"} for record in records if "kind" in record])
+    assert {record["cause"] for record in again if "as_it_is" not in record} == {each["cause"] for each in found}
     text = table(records)
     assert "| wrong result | new: wrong result: reverse | " in text and "x.cc: Check failed: it (N vs. N)" in text
 
@@ -210,4 +212,4 @@ def test_a_known_defect_is_found_again(tmp_path: Path) -> None:
         assert (right.truth, right.verdict) == ("equal", "PROVED")
         smallest = Hunt(child, tmp_path, 0).smallest(WRONG, case, found)
     assert smallest.case.mesh == (2,) and shapes(smallest.case)[0][1] <= (4,)
-    assert smallest.cause == "pad of a whole operand: the shift is dropped"
+    assert smallest.cause == "a pad that shifts a whole operand is dropped"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from tools.hunt.campaign import Hunt, hunt
+from tools.hunt.campaign import Hunt, hunt, sorted_again
 from tools.hunt.children import Child
 from tools.hunt.families import EXPLICIT, FAMILIES
 from tools.hunt.kinds import OURS
@@ -27,6 +27,9 @@ def main(argv: list[str]) -> int:
     path = given.out / "records.jsonl"
     records = [json.loads(line) for line in path.read_text().splitlines()] if given.resume and path.exists() else []
     first = max((each["number"] for each in records), default=given.first - 1) + 1
+    if given.sort:
+        print(table(sorted_again(given.out, [json.loads(line) for line in path.read_text().splitlines()])))
+        return 0
     print(f"seed {seed}, jaxlib {importlib.metadata.version('jaxlib')}", flush=True)
     with Child() as child, path.open("a" if given.resume else "w") as file:
         until = time.monotonic() + 60 * given.minutes
@@ -53,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", choices=[*sorted(FAMILIES), EXPLICIT], help="programs around this family alone")
     parser.add_argument("--out", type=Path, default=Path("hunted"), help="records, and findings as scripts")
     parser.add_argument("--resume", action="store_true", help="go on with the records in OUT, of the same seed")
+    parser.add_argument("--sort", action="store_true", help="no hunt: the table of OUT, by the causes known by now")
     return parser
 
 

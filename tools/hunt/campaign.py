@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tools.hunt.case import Case, to_data
+from tools.hunt.case import Case, from_data, to_data
 from tools.hunt.causes import cause_of, signature
 from tools.hunt.children import Child
 from tools.hunt.families import make
@@ -111,6 +111,28 @@ class Hunt:
         (folder / f"{number}.json").write_text(json.dumps(data | {"case": to_data(found.case)}, indent=1) + "\n")
         head = f'"""{found.cause}\n\n{found.outcome.why}\n{found.outcome.verdict}: {found.outcome.reason}\n"""\n'
         (folder / f"{number}.py").write_text(head + script(found.case, found.outcome.draw))
+
+
+def sorted_again(out: Path, records: Sequence[Record]) -> list[Record]:
+    """The records of a folder with the causes that its smallest cases have by now."""
+    now: dict[tuple[str, str], str] = {}
+    by_number: dict[int, str] = {}
+    for path in sorted(out.glob("*/*.json")):
+        data = json.loads(path.read_text())
+        outcome = Outcome(**data["outcome"] | {"codes": tuple(data["outcome"]["codes"])})
+        case, what = from_data(data["case"]), kind(outcome)
+        if what is None:
+            continue
+        cause = cause_of(what, case, outcome, KNOWN)
+        by_number[data["number"]] = cause.name if cause else f"new: {signature(what, case, outcome)}"
+        now[what, data["cause"]] = by_number[data["number"]]
+    found = []
+    for record in records:
+        if "cause" in record:
+            old = now.get((record["kind"], record["cause"]), record["cause"])
+            record = record | {"cause": by_number.get(record["number"], old)}
+        found.append(record)
+    return found
 
 
 def hunt(hunt_: Hunt, first: int, until: float) -> Iterator[Record]:

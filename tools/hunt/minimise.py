@@ -218,4 +218,5 @@ def _with_smaller_number(data: Any) -> Iterator[Any]:
             yield [0] * len(data)
             yield [each - (each > 0) + (each < 0) for each in data]
     elif isinstance(data, int) and not isinstance(data, bool):
-        yield from dict.fromkeys(n for n in (0, 1, -1, data // 2, data - 1, data + 1) if abs(n) < abs(data))
+        sign = -1 if data < 0 else 1
+        yield from (sign * n for n in dict.fromkeys((0, 1, abs(data) // 2, abs(data) - 1)) if n < abs(data))
