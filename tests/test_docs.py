@@ -24,6 +24,9 @@ from hlo_verify.passes.refute import refute
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN_ELSEWHERE = {"README.md": "tests/test_examples.py", "docs/first-verdict.md": "tests/test_first_verdict.py"}
+RUN_ELSEWHERE |= {
+    f"docs/findings/{page.name}": "tests/hunt/test_findings.py" for page in (ROOT / "docs/findings").glob("*")
+}
 """Pages whose blocks run where what they print is looked at more closely."""
 
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
