@@ -325,6 +325,22 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         "are about one value of the logical module",
     ),
+    "shards of which there may be several": (
+        lambda: check(
+            plain,
+            jax.shard_map(
+                plain,
+                mesh=AbstractMesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2),
+                in_specs=(P("x"), P(None, "y")),
+                out_specs=(P("y"), P("x", "y")),
+                check_vma=False,
+            ),
+            X,
+            W,
+            approximations={"gates": "gates"},
+        ),
+        "f32[8,2] may be one of several shards of f32[16,4]; say which, as in 'gates = gates at P('x', 'y')'",
+    ),
     "one function": (
         lambda: check(distributed(), X, W, approximations=DECLARED),
         "approximations go with a logical and a partitioned module",

@@ -14,8 +14,6 @@ from hlo_verify.program.mesh import AxisReference, Mesh
 from hlo_verify.program.sharding import Sharding, parse_hlo_sharding, place, replicated
 from hlo_verify.sources.shardings_file import axes_of
 
-SAY = "say where it lies: 'VALUE = VALUE at P(...)', or the text of an HloSharding"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Devices:
@@ -93,7 +91,7 @@ def _inferred(whole: TensorType, part: TensorType, devices: Devices, what: str) 
     ratios = {k: sizes[k][0] // sizes[k][1] for k in shorter}
     if devices.mesh is None:
         if list(ratios.values()) != [devices.count]:
-            raise InputError(f"{what}: {part} may be one of several shards of {whole}; {SAY}", Input.APPROXIMATION)
+            raise _ambiguous(whole, part, devices, what)
         (k,) = shorter
         coordinates = np.zeros((devices.count, whole.rank), np.int64)
         coordinates[:, k] = np.arange(devices.count)
@@ -104,7 +102,7 @@ def _inferred(whole: TensorType, part: TensorType, devices: Devices, what: str) 
     for k, ratio in ratios.items():
         fitting = [axis for axis, size in devices.mesh.axes if axis in devices.axes and size == ratio]
         if len(fitting) != 1 or fitting[0] in chosen.values():
-            raise InputError(f"{what}: {part} may be one of several shards of {whole}; {SAY}", Input.APPROXIMATION)
+            raise _ambiguous(whole, part, devices, what)
         chosen[k] = fitting[0]
     sharding = _over(devices.mesh, [(chosen[k],) if k in chosen else () for k in range(whole.rank)])
     said = ", ".join(f"dimension {k} split over {axis}" for k, axis in chosen.items())
@@ -113,3 +111,18 @@ def _inferred(whole: TensorType, part: TensorType, devices: Devices, what: str) 
 
 def _over(mesh: Mesh, dimensions: Sequence[Sequence[str]]) -> Sharding:
     return place(mesh, [[AxisReference(axis) for axis in axes] for axes in dimensions], (), mesh.size)
+
+
+def _ambiguous(whole: TensorType, part: TensorType, devices: Devices, what: str) -> InputError:
+    """That shapes allow several placements, with one as it is written."""
+    dimensions = [size != local for size, local in zip(whole.shape, part.shape, strict=True)]
+    if devices.mesh is None:
+        tiles = ",".join(str(size // local) for size, local in zip(whole.shape, part.shape, strict=True))
+        example = f"{{devices=[{tiles}]<=[{devices.count}]}}"
+    else:
+        axes = iter(devices.axes)
+        example = f"P({', '.join(repr(next(axes, 'AXIS')) if is_split else 'None' for is_split in dimensions)})"
+    return InputError(
+        f"{what}: {part} may be one of several shards of {whole}; say which, as in '{what} at {example}'",
+        Input.APPROXIMATION,
+    )
