@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,9 @@ from hlo_verify.render.output import format_and_file, write
 from hlo_verify.schedules import parse, svg
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
+
+DRAWN = 20
+"""Modules of a page with a picture: some ten thousand characters each."""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -75,16 +78,21 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
         if not any(known.startswith(code.upper()) for known in CODES):
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
     reports = [_selected(report, arguments) for report in _reports(arguments)]
-    formats = {"text": text, "json": to_json, "sarif": to_sarif, "markdown": to_markdown}
+    formats: dict[str, Callable[[Sequence[LintReport]], str]] = {
+        "text": text,
+        "json": to_json,
+        "sarif": to_sarif,
+        "markdown": to_markdown,
+    }
     made = of_command(("lint", *argv), [], None)
-    formats["html"] = partial(to_html, origin=made)
+    formats["html"] = lambda found: to_html(found, made, _pictures(arguments, found))
     formats["junit"] = partial(to_junit, strict=bool(arguments.strict))
     if arguments.svg is not None:
         write(_picture(arguments, reports[0]), arguments.svg)
     for other, path in (*arguments.report, (arguments.format, arguments.output)):
         write(formats[other](reports), path)
     if arguments.open:
-        show(to_html(reports, made))
+        show(formats["html"](reports))
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]
     return DEFECTS if counted else CLEAN
 
@@ -97,6 +105,28 @@ def _picture(arguments: argparse.Namespace, report: LintReport) -> str:
 
     (files,) = _files(arguments)
     return picture(files.module, files.buffers, files.values, report.findings)
+
+
+def _pictures(arguments: argparse.Namespace, reports: Sequence[LintReport]) -> list[str]:
+    """A picture for each report, for a page: none where there is no schedule, or nothing was found among many."""
+    if arguments.ranks:
+        return []
+    from hlo_verify.linter.timeline import picture
+
+    drawn: list[str] = []
+    beside = [None] * len(reports) if arguments.pipeline else _files(arguments)
+    for path, files, report in zip(range(len(reports)), beside, reports, strict=True):
+        is_shown = len(reports) == 1 or (report.findings and sum(map(bool, drawn)) < DRAWN)
+        try:
+            if not is_shown:
+                drawn.append("")
+            elif files is None:
+                drawn.append(svg(parse(text_of(Path(arguments.paths[path]))), style=False))
+            else:
+                drawn.append(picture(files.module, files.buffers, files.values, report.findings, style=False))
+        except InputError:  # it has no schedule, or one that never ends
+            drawn.append("")
+    return drawn
 
 
 def _reports(arguments: argparse.Namespace) -> list[LintReport]:

@@ -101,8 +101,8 @@ def to_markdown(reports: Sequence[LintReport]) -> str:
     return markdown.fitting(parts)
 
 
-def to_html(reports: Sequence[LintReport], origin: Origin | None = None) -> str:
-    """A page for people."""
+def to_html(reports: Sequence[LintReport], origin: Origin | None = None, pictures: Sequence[str] = ()) -> str:
+    """A page for people, with a picture of each module's schedule, where there is one."""
     from hlo_verify.render import html  # its templates are needed for nothing else
 
     def said(finding: Finding) -> tuple[Diagnostic, int]:
@@ -112,7 +112,10 @@ def to_html(reports: Sequence[LintReport], origin: Origin | None = None) -> str:
             finding.line,
         )
 
-    modules = [html.Linted(one.name, tuple(map(said, one.findings)), tuple(one.looked_at.items())) for one in reports]
+    modules = [
+        html.Linted(one.name, tuple(map(said, one.findings)), tuple(one.looked_at.items()), picture)
+        for one, picture in zip(reports, pictures or [""] * len(reports), strict=True)
+    ]
     return html.render_lint(modules, origin)
 
 

@@ -6,6 +6,7 @@ bytes each byte counts once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -57,12 +58,19 @@ def timeline(
     )
 
 
-def picture(module: str | Path, buffers: str | Path | None, values: str | Path | None, found: Iterable[Finding]) -> str:
+def picture(
+    module: str | Path,
+    buffers: str | Path | None,
+    values: str | Path | None,
+    found: Iterable[Finding],
+    *,
+    style: bool = True,
+) -> str:
     """The timeline of a module as SVG, from what XLA dumps: the module and, where these are at hand, its buffer
     assignment and the list of its values. Raises `InputError` for what cannot be read, or has no schedule."""
     allocations = () if buffers is None else parse_assignment(text_of(buffers))
     lifetimes = None if buffers is None or values is None else parse_values(text_of(values))
-    return timeline_picture(timeline(read(module).module, allocations, lifetimes, found))
+    return timeline_picture(timeline(read(module).module, allocations, lifetimes, found), style=style)
 
 
 def _instructions(clock: Clock, blamed: set[str]) -> Iterable[Span]:
@@ -116,7 +124,8 @@ def _values(
 
 
 def _memory(values: Sequence[tuple[Allocation, Sequence[Value]]], ticks: int) -> tuple[tuple[int, int], ...]:
-    """How many bytes are kept from each of some ticks on."""
+    """How many bytes are kept from each of some ticks on. The bytes of the module's parameters are its caller's, which
+    keeps them throughout."""
     every = [value for _, those in values for value in those]
     if not every:
         return ()
@@ -124,12 +133,16 @@ def _memory(values: Sequence[tuple[Allocation, Sequence[Value]]], ticks: int) ->
     ends = sorted({min(value.last, ticks) + 1 for value in every})
     chosen = begins[:: -(-len(begins) // MOST_SAMPLES)] + ends[:: -(-len(ends) // MOST_SAMPLES)]
     at = sorted({1, *(tick for tick in chosen if tick <= ticks)})
-    kept = dict.fromkeys(at, 0)
-    for _, those in values:
+    kept = dict.fromkeys(at, sum(one.size for one, _ in values if _is_given(one)))
+    for those in (those for one, those in values if not _is_given(one)):
         for tick in at:
             live = [value for value in those if value.begins <= tick <= value.last]
             kept[tick] += _union((value.placed.offset, value.placed.end) for value in live)
     return tuple(kept.items())
+
+
+def _is_given(allocation: Allocation) -> bool:
+    return re.search(r"\bparameter \d", allocation.said) is not None
 
 
 def _union(pieces: Iterable[tuple[int, int]]) -> int:

@@ -55,6 +55,13 @@ def test_bytes_that_values_share_count_once() -> None:
     assert dict(found.memory)[5] == 24
 
 
+def test_bytes_of_parameters_are_kept_throughout() -> None:
+    given = assignment(a=0).replace("Total: 0", "allocation 8: size 16, parameter 0, shape |f32[4]|:\n\nTotal: 0")
+    given = given.replace("\n\nallocation 8", "\nallocation 8")
+    found = timeline(parse_hlo(MODULE), parse_assignment(given))
+    assert dict(found.memory) == {1: 16, 3: 32, 7: 16}
+
+
 def test_the_allocation_at_fault_is_drawn() -> None:
     given = assignment(a=0, b=8, c=32)
     findings = lint(MODULE, buffers=given).findings
@@ -92,6 +99,18 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "not scheduled" in capsys.readouterr().err
     assert cli.main(["lint", str(unscheduled), str(unscheduled), "--svg", str(drawn)]) == 2
     assert "--svg goes with one module" in capsys.readouterr().err
+
+
+def test_pages_have_the_picture_of_what_they_are_about(tmp_path: Path) -> None:
+    page, module = tmp_path / "page.html", tmp_path / "m.txt"
+    assert cli.main(["lint", str(SCHEDULED / "v6e.cg_solve.hlo.gz"), "--format", "html", "-o", str(page)]) == 0
+    assert page.read_text().count('<svg xmlns="http://www.w3.org/2000/svg" class="hv-picture"') == 1
+    module.write_text(MODULE.replace(", is_scheduled=true", ""))
+    assert cli.main(["lint", str(module), "--format", "html", "-o", str(page)]) == 0
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="hv-picture"' not in page.read_text()
+    module.write_text("0F0 0B0\n1F0 1B0\n")
+    assert cli.main(["lint", "--pipeline", str(module), "--format", "html", "-o", str(page)]) == 0
+    assert "2 ranks over 6 units of time" in page.read_text()
 
 
 def test_a_module_without_a_schedule_has_no_timeline() -> None:

@@ -41,11 +41,12 @@ SHOWN_RESULTS = 6
 @dataclass(frozen=True, slots=True)
 class Linted:
     """A module that was looked at by itself: its name, what was found, each with its line in the module (0: not known),
-    and what was looked at, with how many of each."""
+    and what was looked at, with how many of each. `picture` is an SVG of its schedule, which escapes its texts."""
 
     name: str
     findings: tuple[tuple[Diagnostic, int], ...]
     looked_at: tuple[tuple[str, int], ...]
+    picture: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ MOST_NODES = 24
 """Of a side: what is nearest to the fault. More are counted, not drawn."""
 
 MARGIN = 12
-NARROW, WIDE = 70, 190
+NARROW, WIDE = 64, 164
 """A node's width: at least, and at most."""
 
 LINE = 14
@@ -67,6 +67,8 @@ def dataflow_picture(flow: Dataflow, *, style: bool = True) -> str:
             raise ValueError("two nodes of a side have one name")
     known = [{node.name for node in side.nodes} for side in sides]
     matches = [pair for pair in dict.fromkeys(flow.matches) if pair[0] in known[0] and pair[1] in known[1]]
+    label = [{node.name: node.label for node in side.nodes} for side in sides]
+    matches.sort(key=lambda pair: label[0][pair[0]] != label[1][pair[1]])  # level is with its like before others
     edges = [_between(side.edges, names) for side, names in zip(sides, known, strict=True)]
     sizes = [{node.name: _size(node) for node in side.nodes} for side in sides]
     left, right = lay_out(sizes[0], sizes[1], edges[0], edges[1], matches)
@@ -74,7 +76,7 @@ def dataflow_picture(flow: Dataflow, *, style: bool = True) -> str:
     sheet = Sheet(title, _said(sides, matches))
     sheet.text(MARGIN, MARGIN + FONT, title, "strong")
     widths = [max(one.width, width_of(side.title), NARROW) for one, side in zip((left, right), sides, strict=True)]
-    gap = 70 if matches else 30
+    gap = 56 if matches else 30
     corners = (MARGIN, MARGIN + widths[0] + gap)
     _links(sheet, matches, (left, right), corners)
     height = max(left.height, right.height)

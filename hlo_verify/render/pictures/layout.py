@@ -16,7 +16,7 @@ from itertools import pairwise
 SWEEPS = 8
 """Over all levels, down and up in turn."""
 
-BETWEEN = 16
+BETWEEN = 12
 """Nodes of a level are so far from each other at least."""
 
 APART = 34

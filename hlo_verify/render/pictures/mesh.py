@@ -31,7 +31,7 @@ LEAST = 320
 """Units that a picture is wide at least, so that its text is not magnified."""
 
 ONE_LINE = 18
-"""Characters of an index that stands in one line; a longer one has a line for each dimension."""
+"""Characters of an index that stands in one line; of longer ones each dimension that is split has a line."""
 
 SPACE = 26
 """Between devices, where arrows go."""
@@ -225,8 +225,8 @@ def _lines(block: Block, placement: Placement) -> list[str]:
     if is_short or block.box is None:
         lines = [whole] if block.is_shard or block.said else []
     else:
-        each = ranges(block, placement.shape)
-        lines = each[:MOST_LINES] + (["…"] if len(each) > MOST_LINES else [])
+        each = [f"dim {k} {said}" for k, said in enumerate(ranges(block, placement.shape)) if said != ":"]
+        lines = each[:MOST_LINES] + (["…"] if len(each) > MOST_LINES else []) or ["all of it"]
     if block.addend is not None:
         lines.append(f"addend {block.addend}")
     return lines if block.is_shard else [*lines, "no shard"]

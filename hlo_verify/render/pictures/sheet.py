@@ -24,7 +24,7 @@ SMALL = 10
 NARROW = 420
 """Wider pictures have a least width in a page, which then scrolls: a phone would shrink their text too much."""
 
-READABLE = 0.7
+READABLE = 0.62
 """Of a picture's own width, in pixels: the least at which its text is read."""
 
 ADVANCE = 0.602
