@@ -39,13 +39,16 @@ _LINE = re.compile(r"(.+\.py):(\d+)$")
 
 def with_scenes(report: Report, leads: Mapping[Finding, Lead], logical: Module, partitioned: Module) -> Report:
     """The report with what is around the first of its findings."""
-    wanted = dict.fromkeys(
-        result.finding for result in report.results if result.finding is not None and result.verdict != Verdict.PROVED
-    )
+    wanted: dict[Finding, int] = {}
+    for result in report.results:
+        if result.finding is not None and result.verdict != Verdict.PROVED:
+            wanted.setdefault(result.finding, result.index)
     if not wanted:
         return report
     pair = _Pair(logical, partitioned, report, (Ops(logical.main), Ops(partitioned.main)))
-    scenes = {finding: pair.scene(finding, leads.get(finding)) for finding in list(wanted)[:MOST]}
+    scenes = {
+        finding: pair.scene(finding, leads.get(finding), result) for finding, result in list(wanted.items())[:MOST]
+    }
     results = (
         result
         if result.finding not in scenes or result.finding is None
@@ -64,16 +67,19 @@ class _Pair:
     report: Report
     ops: tuple[Ops, Ops]
 
-    def scene(self, finding: Finding, lead: Lead | None) -> Scene:
-        """The scene of a finding; without a lead, the lines around its source line."""
+    def scene(self, finding: Finding, lead: Lead | None, result: int) -> Scene:
+        """The scene of a finding about a result; without a lead, the lines around its source line."""
         found = Scene(excerpt(finding.location))
         if lead is None or lead.name not in self.ops[1].made:
             return found
         op = self.ops[1].made[lead.name]
         whole = _counterpart(self.ops[0], lead, op)
+        if whole is None and result < len(self.logical.main.results):
+            whole = self.logical.main.results[result]  # what should have come of it
         stages = {(stage.operation, stage.location): stage.lineage for stage in self.report.stages}
         parts = around(self.ops[1], lead.name, self.partitioned, stages)
         logical = around(self.ops[0], whole, self.logical, {})
+        logical = replace(logical, parts=tuple(replace(part, at_fault=False) for part in logical.parts))
         mesh = _mesh(self.partitioned) or _mesh(self.logical)
         matches = matched(logical, parts, (self.logical.main.arguments, self.partitioned.main.arguments))
         is_for_all = mesh is not None and mesh.size == self.report.devices

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from hlo_verify.diagnostics import Severity
 from hlo_verify.render import Outcome, overall
 from hlo_verify.render.html import formulas
-from hlo_verify.render.html.prose import prose
+from hlo_verify.render.html.prose import inline, prose
 from hlo_verify.render.html.view import FINDINGS, ROWS, SHOWN_RESULTS, Linted, ReportView, name_of, verdict_counts, view
 from hlo_verify.render.origin import Origin
 from hlo_verify.render.pictures import STYLE
@@ -91,6 +91,7 @@ def _templates() -> Environment:
         style=Markup(_read("style.css")),  # our own file
         version=__version__,
     )
+    found.filters["inline"] = inline
     found.filters["prose"] = prose
     found.filters["shortened"] = formulas.shortened
     return found

@@ -19,6 +19,10 @@ whole: a comparison takes so many steps for each place where they differ."""
 WIDE = 88
 """Characters of a term that stands in one line. A longer one has a line for each of its summands."""
 
+ALIKE = 0.5
+"""Two factors with at least this part of their words in common are told apart word by word."""
+
+_SIGNS = {"*", "/", "+", "-", "."}
 _WORD = re.compile(r"\s+|'[^']*'|[^\W\d][\w.@:/-]*(?<![.:/-])|\d+(?:\.\d+)?(?:e[+-]?\d+)?|<=|>=|\(…\)|.", re.DOTALL)
 _FUNCTIONS = {"sum", "max", "min", "product", "and", "or", "any", "all"}
 
@@ -55,8 +59,60 @@ def _words(text: str) -> Iterator[str]:
         before = word
 
 
+Span = tuple[int, int]
+"""The words from one number on, up to another one."""
+
+
 def _apart(one: Sequence[str], other: Sequence[str]) -> tuple[set[int], set[int]]:
-    """The numbers of words that only the one sequence has, and of those that only the other has."""
+    """The numbers of words that only the one sequence has, and of those that only the other has.
+
+    Factors are compared as wholes first, so that a bracket of one is not matched with that of another; then the words
+    of two that stand in each other's place and are alike.
+    """
+    factors = _factors(one), _factors(other)
+    texts = ["".join(one[a:b]) for a, b in factors[0]], ["".join(other[a:b]) for a, b in factors[1]]
+    only: tuple[set[int], set[int]] = (set(), set())
+    for kind, a, b, c, d in _opcodes(*texts):
+        if kind == "equal":
+            continue
+        if b - a == d - c:
+            for left, right in zip(factors[0][a:b], factors[1][c:d], strict=True):
+                _apart_within(one, left, other, right, only)
+        else:
+            for number, spans in enumerate((factors[0][a:b], factors[1][c:d])):
+                only[number].update(n for span in spans for n in range(*span))
+    return only
+
+
+def _apart_within(
+    one: Sequence[str], left: Span, other: Sequence[str], right: Span, only: tuple[set[int], set[int]]
+) -> None:
+    """The same of two factors; where they have little in common, all of both."""
+    opcodes = _opcodes(one[slice(*left)], other[slice(*right)])
+    shared = sum(b - a for kind, a, b, _, _ in opcodes if kind == "equal")
+    if 2 * shared < ALIKE * (left[1] - left[0] + right[1] - right[0]):
+        opcodes = [("replace", 0, left[1] - left[0], 0, right[1] - right[0])]
+    for kind, a, b, c, d in opcodes:
+        if kind != "equal":
+            only[0].update(range(left[0] + a, left[0] + b))
+            only[1].update(range(right[0] + c, right[0] + d))
+
+
+def _factors(words: Sequence[str]) -> list[Span]:
+    """The factors of a term, and each sign and space between them by itself."""
+    found: list[Span] = []
+    depth, first = 0, 0
+    for number, word in enumerate(words):
+        if not depth and (word in _SIGNS or word.isspace()):
+            found += [(first, number)] if number > first else []
+            found.append((number, number + 1))
+            first = number + 1
+        depth += (word in "([{") - (word in ")]}") if len(word) == 1 else 0
+    return found + ([(first, len(words))] if first < len(words) else [])
+
+
+def _opcodes(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """How one sequence becomes the other, as `difflib` has it; at once, where it would take too many steps."""
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
         start += 1
@@ -64,15 +120,14 @@ def _apart(one: Sequence[str], other: Sequence[str]) -> tuple[set[int], set[int]
     while end < min(len(one), len(other)) - start and one[-1 - end] == other[-1 - end]:
         end += 1
     middles = one[start : len(one) - end], other[start : len(other) - end]
+    found: list[tuple[str, int, int, int, int]] = [("equal", 0, start, 0, start)]
     counts = tuple(map(Counter, middles))
     if sum(times * counts[1][word] for word, times in counts[0].items()) > COMPARED:
-        return set(range(start, len(one) - end)), set(range(start, len(other) - end))
-    only: tuple[set[int], set[int]] = (set(), set())
-    for kind, a, b, c, d in SequenceMatcher(None, *middles, autojunk=False).get_opcodes():
-        if kind != "equal":
-            only[0].update(range(start + a, start + b))
-            only[1].update(range(start + c, start + d))
-    return only
+        found.append(("replace", start, start + len(middles[0]), start, start + len(middles[1])))
+    else:
+        steps = SequenceMatcher(None, *middles, autojunk=False).get_opcodes()
+        found += [(kind, start + a, start + b, start + c, start + d) for kind, a, b, c, d in steps]
+    return [*found, ("equal", len(one) - end, len(one), len(other) - end, len(other))]
 
 
 def _marked(words: Sequence[str], apart: Sequence[int] | set[int], tag: str) -> Markup:

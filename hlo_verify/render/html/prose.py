@@ -19,6 +19,11 @@ def prose(text: str) -> Markup:
     return Markup("\n").join(_block(block) for block in _blocks(text))
 
 
+def inline(text: str) -> Markup:
+    """A message, with what stands between backquotes as code."""
+    return _line(text)
+
+
 def _blocks(text: str) -> Iterator[str]:
     """Paragraphs, lists and blocks of code, these with their fences."""
     lines: list[str] = []

@@ -38,7 +38,7 @@
       typing.blur();
     }
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const seen = searches.filter((input) => input.offsetParent !== null);
+    const seen = searches.filter((input) => (input.checkVisibility ? input.checkVisibility() : input.offsetParent));
     const next = seen.find((input) => input.getBoundingClientRect().top >= 0) || seen.at(-1) || searches[0];
     if (!next) return;
     event.preventDefault();
