@@ -267,6 +267,9 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert cli.main([*_files(tmp_path), *options, "--format", "json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert len(said["approximations"]) == 2 and said["headline"].startswith("PROVED with 2")
+    for name in ("sarif", "junit", "markdown"):
+        assert cli.main([*_files(tmp_path), *options, "--format", name]) == 0
+        assert "PROVED with 2 declared approximations: " in capsys.readouterr().out, name
     assert cli.main([*_files(tmp_path, WRONG["the mean is added"]), *options]) == 1
 
 

@@ -49,8 +49,14 @@ def render(outcomes: Sequence[Outcome]) -> str:
             problems.append(Entry(outcome.name, outcome.diagnostic))
         else:
             entries += _of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name)
-    verdicts = [{"module": outcome.name, "verdict": str(overall([outcome]))} for outcome in outcomes]
-    return document(entries, problems, {"verdicts": verdicts})
+    return document(entries, problems, {"verdicts": list(map(_verdict, outcomes))})
+
+
+def _verdict(outcome: Outcome) -> dict[str, str]:
+    """The verdict about a module, with the line of what it is subject to, where there is one."""
+    said = {"module": outcome.name, "verdict": str(overall([outcome]))}
+    headline = outcome.headline if isinstance(outcome, Report) else ""
+    return {**said, "headline": headline} if headline else said
 
 
 def document(
