@@ -62,7 +62,8 @@ def to_sarif(reports: Sequence[LintReport]) -> str:
         said = Diagnostic(finding.code, finding.severity, message, finding.location, finding.instruction, notes)
         return Entry(report.name, said, finding.line)
 
-    return document([entry(report, finding) for report in reports for finding in report.findings])
+    found = [entry(report, finding) for report in reports for finding in report.findings]
+    return document(found, what=f"lint/{reports[0].name if reports else ''}")
 
 
 def to_junit(reports: Sequence[LintReport], *, strict: bool = False) -> str:

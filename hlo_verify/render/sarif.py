@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from hlo_verify.diagnostics import CODES, Code, Diagnostic, Severity, Solver
 from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.render.characters import visible
 from hlo_verify.render.source_edits import SourceEdit, source_edit
 from hlo_verify.report import ChainReport, Report, Verdict, diagnostic
 from hlo_verify.version import __version__
@@ -49,7 +50,8 @@ def render(outcomes: Sequence[Outcome]) -> str:
             problems.append(Entry(outcome.name, outcome.diagnostic))
         else:
             entries += _of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name)
-    return document(entries, problems, {"verdicts": list(map(_verdict, outcomes))})
+    first = outcomes[0].name if outcomes else ""
+    return document(entries, problems, f"verify/{first}", {"verdicts": list(map(_verdict, outcomes))})
 
 
 def _verdict(outcome: Outcome) -> dict[str, str]:
@@ -60,9 +62,13 @@ def _verdict(outcome: Outcome) -> dict[str, str]:
 
 
 def document(
-    entries: Sequence[Entry], problems: Sequence[Entry] = (), properties: Mapping[str, Any] | None = None
+    entries: Sequence[Entry],
+    problems: Sequence[Entry] = (),
+    what: str = "",
+    properties: Mapping[str, Any] | None = None,
 ) -> str:
-    """The document of diagnostics, and of modules that could not be looked at; `properties` are those of the run."""
+    """The document of diagnostics, and of modules that could not be looked at. `what` was done tells documents apart
+    that are uploaded for one commit; `properties` are those of the run."""
     codes = list(dict.fromkeys(entry.diagnostic.code for entry in (*entries, *problems)))
     driver = {
         "name": "hlo-verify",
@@ -79,6 +85,7 @@ def document(
                 "toolExecutionNotifications": [_notification(entry, codes) for entry in problems],
             }
         ],
+        "automationDetails": {"id": f"hlo-verify/{visible(what)}/"},
         "properties": dict(properties or {}),
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
