@@ -10,12 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hlo_verify.diagnostics import CODES, Input, Internal, near
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.jobs import Job, find_chain_jobs, find_jobs
 from hlo_verify.limits import TIME_LIMIT
 from hlo_verify.options import (
     INPUT_ERROR,
@@ -25,14 +26,18 @@ from hlo_verify.options import (
     PROVED,
     REFUTED,
     UNKNOWN,
+    check_each_pass,
+    check_watch,
     complain,
     make_parser,
 )
 from hlo_verify.own_process import settle
+from hlo_verify.render.output import never_fails
 
 if TYPE_CHECKING:
     from hlo_verify.program.preconditions import Precondition
     from hlo_verify.render import Outcome
+    from hlo_verify.render.formats import Printing
     from hlo_verify.render.progress import Bar
     from hlo_verify.report import ChainReport, Report
     from hlo_verify.sources.dump_chains import Chain
@@ -41,24 +46,10 @@ if TYPE_CHECKING:
 Verify = Callable[..., "Report"]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One thing to verify. `partitioned` is None where XLA is to partition, and several paths where every rank has a
-    graph of its own; `problem` is why it cannot be verified."""
-
-    name: str
-    logical: Path | None = None
-    partitioned: Path | tuple[Path, ...] | None = None
-    problem: str = ""
-    annotated: Path | None = None
-    """What the partitioner was given, where `logical` is earlier."""
-    chain: Chain | None = None
-    """What is verified pass by pass, instead of all these."""
-
-
 def main(argv: Sequence[str] | None = None, *, verify: Verify | None = None) -> int:
     """Run the command line and return the exit status. `verify` stands in for `hlo_verify.verify`."""
     settle()
+    never_fails()
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         if given[:1] == ["cache"]:
@@ -139,18 +130,22 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
             raise InputError(f"cannot write {path}: there is no folder {path.parent}", Input.UNWRITABLE)
     several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
     if arguments.each_pass:
-        _check_each_pass(arguments)
+        check_each_pass(arguments)
     for option, what in OF_PAIRS.items():
         if several and getattr(arguments, option):
             raise InputError(f"--{option} goes with {what}", Input.USAGE)
+    if arguments.quiet and arguments.verbose:
+        raise InputError("--quiet and --verbose say the opposite", Input.USAGE)
+    if arguments.watch:
+        check_watch(arguments)
     with _as_the_project_says():
-        return _answer(arguments, verify, several)
+        return _watch(arguments, verify) if arguments.watch else _answer(arguments, verify, several)
 
 
 def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool) -> int:
     if arguments.replay is not None:
         return _finish([_replay(arguments)], arguments, several)
-    jobs = _chains(arguments.paths[0]) if arguments.each_pass else _jobs(arguments.paths)
+    jobs = find_chain_jobs(arguments.paths[0]) if arguments.each_pass else find_jobs(arguments.paths)
     outcomes: list[Outcome] = []
     try:
         for outcome in _verify_all(jobs, arguments, verify, several):
@@ -164,24 +159,50 @@ def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool)
     return _finish(outcomes, arguments, several)
 
 
-def _check_each_pass(arguments: argparse.Namespace) -> None:
-    """Raise `InputError` for what does not go with --each-pass."""
-    if len(arguments.paths) == 1 and not os.path.exists(arguments.paths[0]):
-        raise InputError(f"there is no folder {arguments.paths[0]}", Input.UNREADABLE)
-    if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
-        raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
-    for option in ("assume", "approximation", "recheck", "replay"):
-        if getattr(arguments, option):
-            raise InputError(f"--{option} does not go with --each-pass", Input.USAGE)
+def _watch(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    from hlo_verify.watching import Appeared, watch
+
+    printing, jobs = _printing(arguments, several=True), {}
+    shows = arguments.format == "text" and arguments.output is None
+
+    def find() -> list[Appeared]:
+        try:
+            jobs.update({job.name: job for job in find_jobs(arguments.paths)})
+        except InputError:  # there is no pair yet
+            return []
+        return [Appeared(name, job.files) for name, job in jobs.items()]
+
+    def decide(each: Appeared, waiting: int) -> Outcome:
+        (outcome,) = _verify_all([jobs[each.name]], arguments, verify, True, waiting)
+        return outcome
+
+    def show(outcome: Outcome) -> None:
+        if shows:
+            printing.show(outcome)
+
+    print(f"hlo-verify: watching {arguments.paths[0]} (ctrl-C ends)", file=sys.stderr)
+    watched = watch(find, decide, show)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # the terminal has written ^C
+    outcomes = list(watched.outcomes.values())
+    for name in watched.left:
+        print(f"hlo-verify: {name} was not verified", file=sys.stderr)
+    if shows:
+        printing = replace(printing, style=replace(printing.style, quiet=True))
+    printing.write(outcomes, arguments.format, arguments.output, arguments.report)
+    status = exit_status(outcomes)
+    return UNKNOWN if watched.left and status == PROVED else status
 
 
-def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
+def _printing(arguments: argparse.Namespace, several: bool) -> Printing:
     from hlo_verify.render.formats import Printing
-    from hlo_verify.render.output import use_color
+    from hlo_verify.render.output import use_color, width
     from hlo_verify.render.text import Style
 
-    printing = Printing(
-        Style(arguments.verbose, use_color(arguments.color, arguments.output), arguments.frames == "all"),
+    color = use_color(arguments.color, arguments.output)
+    frames = arguments.frames == "all"
+    return Printing(
+        Style(bool(arguments.verbose), color, frames, arguments.quiet, width(arguments.output)),
         several,
         arguments.junit_unknown,
         arguments.issue,
@@ -189,6 +210,10 @@ def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several:
         arguments.paths,
         arguments.witness or arguments.replay,
     )
+
+
+def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
+    printing = _printing(arguments, several)
     printing.write(outcomes, arguments.format, arguments.output, arguments.report)
     if arguments.open:
         from hlo_verify.render.browser import show
@@ -257,42 +282,19 @@ def _as_the_project_says() -> AbstractContextManager[None]:
     return as_said(session.custom_calls)
 
 
-def _jobs(paths: Sequence[Path]) -> list[Job]:
-    if len(paths) == 2 and any(map(os.path.isdir, paths)):
-        from hlo_verify.sources.neuron_folders import pair_up
-
-        pairs, incomplete = pair_up(*paths)
-        jobs = [Job(pair.module, pair.logical, pair.partitioned) for pair in pairs]
-        return jobs + [Job(module, problem=problem) for module, problem in incomplete]
-    if len(paths) > 1:
-        return [Job(str(paths[0]), paths[0], paths[1] if len(paths) == 2 else tuple(paths[1:]))]
-    if not os.path.isdir(paths[0]):
-        return [Job(str(paths[0]), paths[0])]
-    from hlo_verify.sources.dump_pairs import find_pairs
-
-    pairs, incomplete = find_pairs(paths[0])
-    jobs = [Job(pair.module, pair.logical, pair.partitioned, annotated=pair.annotated) for pair in pairs]
-    return jobs + [Job(module, problem=problem) for module, problem in incomplete]
-
-
-def _chains(folder: Path) -> list[Job]:
-    from hlo_verify.sources.dump_chains import find_chains
-
-    return [Job(chain.module, chain=chain) for chain in find_chains(folder)]
-
-
 def _verify_all(
-    jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool
+    jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool, waiting: int = 0
 ) -> Iterator[Outcome]:
-    """The outcome of each job. Where there are several, one that fails does not keep the others from being verified."""
+    """The outcome of each job. Where there are several, one that fails does not keep the others from being verified.
+    `waiting` is how many more there are than these."""
     from hlo_verify import defects
     from hlo_verify.render import Failure
     from hlo_verify.render.progress import Bar
 
     with Bar(arguments.progress and sys.stderr.isatty()) as bar:
-        for job in jobs:
+        for number, job in enumerate(jobs, 1):
             try:
-                bar.description = Path(job.name).name
+                bar.works_on(Path(job.name).name, len(jobs) - number + waiting)
                 if job.chain is not None:
                     found = _verify_passes(job.chain, arguments, bar)
                     yield found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -58,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="hlo-verify",
         usage="hlo-verify [options] MODULE | LOGICAL PARTITIONED | LOGICAL RANK0 RANK1 ... | DUMP_DIR | DIR DIR\n"
-        "       hlo-verify --each-pass DUMP_DIR\n"
+        "       hlo-verify --each-pass DUMP_DIR\n       hlo-verify --watch DUMP_DIR\n"
         "       hlo-verify --replay FILE [LOGICAL PARTITIONED]\n       hlo-verify --explain CODE\n"
         "       hlo-verify lint PATH ...\n       hlo-verify export --model-explorer FILE MODULE ...\n"
         "       hlo-verify cache info|clear",
@@ -81,6 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_what_is_printed(parser)
     _add_what_is_known(parser)
     add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
+    add("--watch", action="store_true", help="verify what appears in a folder of dumps, until ctrl-C")
     add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(
         "--refute",
@@ -140,12 +142,33 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     )
     add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
+    add("-q", "--quiet", action="store_true", help="print the line of the verdict alone")
     add(
         "--frames",
         choices=("own", "all"),
         default="own",
         help="of a source line, show the one that is your own, or the frames of libraries too (default: own)",
     )
+
+
+def check_each_pass(arguments: argparse.Namespace) -> None:
+    """Raise `InputError` for what does not go with --each-pass."""
+    if len(arguments.paths) == 1 and not os.path.exists(arguments.paths[0]):
+        raise InputError(f"there is no folder {arguments.paths[0]}", Input.UNREADABLE)
+    if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
+        raise InputError("--each-pass goes with one folder that XLA wrote for --xla_dump_to", Input.USAGE)
+    for option in ("assume", "approximation", "recheck", "replay"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option} does not go with --each-pass", Input.USAGE)
+
+
+def check_watch(arguments: argparse.Namespace) -> None:
+    """Raise `InputError` for what does not go with --watch."""
+    if len(arguments.paths) != 1 or not os.path.isdir(arguments.paths[0]):
+        raise InputError("--watch goes with one folder that XLA writes for --xla_dump_to", Input.USAGE)
+    for option in ("each_pass", "replay"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option.replace('_', '-')} does not go with --watch", Input.USAGE)
 
 
 def complain(said: Diagnostic, status: int) -> int:

@@ -308,7 +308,7 @@ def test_an_interruption_keeps_what_is_known(tmp_path: Path, capsys: pytest.Capt
 
     pairs = [cli.Job("a", Path("a"), Path("a")), cli.Job("b", Path("b"), Path("b"))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "_jobs", lambda paths: pairs)
+        patch.setattr(cli, "find_jobs", lambda paths: pairs)
         assert cli.main([str(tmp_path)], verify=verify) == 130
     out, err = capsys.readouterr()
     assert "PROVED" in out

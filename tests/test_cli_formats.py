@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from hlo_verify import cli
 from hlo_verify.render.origin import SMALL, of_command
 from hlo_verify.report import Verdict
 from tests.linter.test_cli import WRONG
-from tests.programs import report
+from tests.programs import FINDING, report
 from tests.render.test_junit import parsed, stopped
+from tests.sources.test_dump_pairs import GSPMD_GPU, SHARDY_CPU, fill
 from tests.test_cli import Prover
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
@@ -78,6 +81,61 @@ def test_a_terminal_that_lacks_characters_gets_escapes(encoding: str, monkeypatc
     assert "m\\u03bb.txt: 1 error" in Path("out").read_text(encoding=encoding)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("given", [["--help"], ["lint", "--help"], ["cache", "info"], ["--explain", "HV006"]], ids=str)
+def test_nothing_fails_for_want_of_characters(encoding: str, given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("out", "w", encoding=encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        try:
+            status = cli.main(given)
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+    assert status == 0 and Path("out").read_text(encoding=encoding)
+
+
+def test_what_looks_alike_stands_for_what_an_encoding_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("out", "w", encoding="ascii") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        cli.main(["a"], verify=Prover(report(U, finding=replace(FINDING, nearest="8 \u00d7 \u2026 \u2208 \u03bb"))))
+    assert "  nearest    8 x ... in \\u03bb\n" in Path("out").read_text(encoding="ascii")
+
+
+def test_a_module_writes_no_commands_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["a"], verify=Prover(report(U, finding=replace(FINDING, operation="\x1b]0;title\x07 \x9b2J \u202e"))))
+    assert "operation  \\x1b]0;title\\x07 \\x9b2J \\u202e\n" in capsys.readouterr().out
+
+
+def test_quiet_is_the_line_of_the_verdict_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    given = replace(report(P, U), preconditions=("x is positive",))
+    assert cli.main(["a", "-q"], verify=Prover(given)) == 3
+    line = "UNKNOWN  1 of 2 results proved on 8 devices, 2 stages (1 shared), 1.4 s, given that x is positive\n"
+    assert capsys.readouterr().out == line
+    assert cli.main(["a", "-q", "-v"], verify=Prover(given)) == 2
+    assert "--quiet and --verbose" in capsys.readouterr().err
+    Path("m.txt").write_text(WRONG)
+    assert cli.main(["lint", "m.txt", "--quiet"]) == 1
+    assert capsys.readouterr().out == "1 error in 1 module\n"
+
+
+def test_quiet_of_a_folder_is_the_line_for_all(capsys: pytest.CaptureFixture[str]) -> None:
+    fill(Path(), *SHARDY_CPU, *GSPMD_GPU)
+    assert cli.main([".", "-q"], verify=Prover(report(P), report(U))) == 3
+    assert capsys.readouterr().out == "UNKNOWN  2 modules: 1 proved, 1 unknown\n"
+
+
+def test_lines_are_as_long_as_a_terminal_is_wide(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    cli.main(["a"], verify=Prover(report(U)))
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 40, "no terminal, no width"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    cli.main(["a", "--color", "never"], verify=Prover(report(U)))
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 40
+    cli.main(["a", "--format", "json"], verify=Prover(report(U)))
+    assert '"operation": "%5 = stablehlo.multiply %3, %4 : tensor<512x4096xf32>"' in capsys.readouterr().out
+
+
 def test_one_run_writes_several_reports(capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--report", "junit=a.xml", "--report=sarif=a=b.sarif", "--report", "text=a.txt"]
     assert cli.main(["a.mlir", "--color", "always", *more], verify=Prover(report(R))) == 1
@@ -95,3 +153,18 @@ def test_where_a_report_goes_is_asked_before_the_work(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit, match="2"):
         cli.main(["a.mlir", "--report", "a.json"], verify=Prover())
     assert "'a.json' is not FORMAT=FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+@pytest.mark.parametrize("format_", ["json", "sarif", "junit"])
+def test_what_programs_read_is_the_same_in_every_encoding(
+    encoding: str, format_: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Printed with an encoding and read as UTF-8, as the standards of JSON and XML have it."""
+    said = "\u00e9 \u2026 \u03bb \U0001f600"
+    with open("out", "w", encoding=encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        cli.main(["a", "--format", format_], verify=Prover(report(U, finding=replace(FINDING, nearest=said))))
+    text = Path("out").read_bytes().decode()
+    read = "".join(parsed(text).itertext()) if format_ == "junit" else json.dumps(json.loads(text), ensure_ascii=False)
+    assert said in read

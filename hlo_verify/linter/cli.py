@@ -13,11 +13,12 @@ from hlo_verify.diagnostics import CODES, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
 from hlo_verify.linter.reading import text_of
-from hlo_verify.linter.render import text, to_html, to_json, to_junit, to_markdown, to_sarif
+from hlo_verify.linter.render import in_one_line, text, to_html, to_json, to_junit, to_markdown, to_sarif
 from hlo_verify.render import FORMATS
 from hlo_verify.render.browser import show
 from hlo_verify.render.origin import of_command
-from hlo_verify.render.output import format_and_file, write
+from hlo_verify.render.output import format_and_file, width, write
+from hlo_verify.render.wrapping import wrapped
 from hlo_verify.schedules import parse, svg
 
 CLEAN, DEFECTS, INPUT_ERROR = 0, 1, 2
@@ -62,6 +63,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--strict", action="store_true", default=None, help="warnings count for the exit status as well"
     )
     parser.add_argument("--open", action="store_true", help="show the report as a page in a browser as well")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print how many findings there are, and no more")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
     parser.add_argument("--traceback", action="store_true", help="show where an internal error happened")
     return parser
@@ -79,7 +81,7 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
     reports = [_selected(report, arguments) for report in _reports(arguments)]
     formats: dict[str, Callable[[Sequence[LintReport]], str]] = {
-        "text": text,
+        "text": in_one_line if arguments.quiet else text,
         "json": to_json,
         "sarif": to_sarif,
         "markdown": to_markdown,
@@ -89,8 +91,10 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
     formats["junit"] = partial(to_junit, strict=bool(arguments.strict))
     if arguments.svg is not None:
         write(_picture(arguments, reports[0]), arguments.svg)
-    for other, path in (*arguments.report, (arguments.format, arguments.output)):
+    for other, path in arguments.report:
         write(formats[other](reports), path)
+    columns = width(arguments.output) if arguments.format == "text" else 0
+    write(wrapped(formats[arguments.format](reports), columns), arguments.output, arguments.format)
     if arguments.open:
         show(formats["html"](reports))
     counted = [finding for report in reports for finding in (report.findings if arguments.strict else report.errors)]

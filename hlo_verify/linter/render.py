@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.render import junit, markdown
+from hlo_verify.render.characters import visible
 from hlo_verify.render.quoting import code, folded, prose, table
 from hlo_verify.render.sarif import Entry, document
 
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 
 def text(reports: Sequence[LintReport]) -> str:
     """For people: what was found, where, and what was looked at."""
-    return "".join(f"{line}\n" for report in reports for line in _lines(report))
+    return "".join(f"{visible(line)}\n" for report in reports for line in _lines(report))
+
+
+def in_one_line(reports: Sequence[LintReport]) -> str:
+    """How many findings there are."""
+    findings = [finding for report in reports for finding in report.findings]
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    counts = [_count(errors, "error"), _count(len(findings) - errors, "warning")]
+    said = " and ".join(one for one in counts if one) or "no defect found"
+    return f"{said} in {_count(len(reports), 'module') or 'no module'}\n"
 
 
 def _lines(report: LintReport) -> Iterator[str]:
@@ -88,12 +98,8 @@ def to_junit(reports: Sequence[LintReport], *, strict: bool = False) -> str:
 
 def to_markdown(reports: Sequence[LintReport]) -> str:
     """For an issue or the summary of a job: each module with its findings, those without any in one line."""
-    findings = [finding for report in reports for finding in report.findings]
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    counts = [_count(errors, "error"), _count(len(findings) - errors, "warning")]
-    said = " and ".join(one for one in counts if one) or "no defect found"
     clean = [report.name for report in reports if not report.findings]
-    parts = [f"## hlo-verify lint: {said} in {_count(len(reports), 'module') or 'no module'}"]
+    parts = [f"## hlo-verify lint: {in_one_line(reports).rstrip()}"]
     parts += [_module(report) for report in reports if report.findings]
     if clean:
         listed = [f"- {code(name)}" for name in clean[: markdown.ROWS]]

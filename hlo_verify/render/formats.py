@@ -58,6 +58,12 @@ class Printing:
             return issues.issue(outcomes, self.issue, made, several=self.several)
         return markdown.render(outcomes, made, several=self.several)
 
+    def show(self, outcome: Outcome) -> None:
+        """Print the text of one of several modules."""
+        from hlo_verify.render import text
+
+        write(text.one_of_several(outcome, self.style), None)
+
     def write(
         self, outcomes: Sequence[Outcome], format_: str, output: Path | None, more: Sequence[tuple[str, Path]] = ()
     ) -> None:
@@ -66,4 +72,4 @@ class Printing:
         plain = replace(self, style=replace(self.style, color=False))
         for other, path in more:
             write(plain.rendered(outcomes, other), path)
-        write(self.rendered(outcomes, format_), output)
+        write(self.rendered(outcomes, format_), output, format_)

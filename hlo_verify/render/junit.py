@@ -64,7 +64,8 @@ def document(suites: Sequence[Suite], at: datetime | None = None) -> str:
     for number, suite in enumerate(suites):
         _add(root, suite, number, stamp)
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    written = ElementTree.tostring(root, encoding="us-ascii").decode()  # right in whatever encoding it is printed
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
 
 
 def _add(root: ElementTree.Element, suite: Suite, number: int, stamp: str) -> None:

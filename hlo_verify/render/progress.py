@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds of work before the bar appears."""
+
+WIDE = 60
+"""Columns of a terminal that has room for a bar."""
+
+COUNT, TIME = 13, 8
+"""Columns that counts up to 999,999 and times take."""
 
 
 class Bar:
@@ -27,6 +34,10 @@ class Bar:
         self._start = time.monotonic()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
+
+    def works_on(self, name: str, left: int) -> None:
+        """Say what is worked on, and how many more there are after it."""
+        self.description = f"({left} left) {name}" if left else name
 
     def __enter__(self) -> Self:
         return self
@@ -50,9 +61,16 @@ class Bar:
     def _open(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
-        name = TextColumn("{task.description}", markup=False)
-        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=Console(file=sys.stderr), transient=True)
+        console = Console(file=sys.stderr)
+        one_line = partial(Column, no_wrap=True, overflow="crop")
+        wide = console.width >= WIDE
+        # On a narrow terminal the bar gives way, and then the end of the name.
+        room = console.width - (COUNT + TIME + 12 if wide else COUNT + 2)
+        name = TextColumn("{task.description}", markup=False, table_column=one_line(max_width=max(room, 8)))
+        count = MofNCompleteColumn(table_column=one_line())
+        columns = (name, BarColumn(), count, TimeElapsedColumn(table_column=one_line())) if wide else (name, count)
+        self._progress = Progress(*columns, console=console, transient=True)
         self._task = self._progress.add_task(self.description, total=None)
         self._progress.start()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from hlo_verify.diagnostics import Diagnostic, Input, Internal, Solver
 from hlo_verify.limits import that_matter
 from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.render.characters import shown, visible
+from hlo_verify.render.wrapping import wrapped
 from hlo_verify.report import ChainReport, Recheck, Report, Result, Step, Verdict, diagnostic
 
 FOLD = 20
@@ -33,6 +35,10 @@ class Style:
     color: bool = False
     frames: bool = False
     """Whether to show the whole stack of a source line, libraries too."""
+    quiet: bool = False
+    """Whether to print the last line alone."""
+    width: int = 0
+    """The columns that lines may have; 0 leaves them as long as they are."""
 
     def verdict(self, verdict: Verdict) -> str:
         text = f"{verdict:<7}"
@@ -45,18 +51,43 @@ class Style:
 def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
     """Every report; where `several` modules may have been asked for, each under its name and with a line for all."""
     lines: list[str] = []
+    outcomes = list(map(shown, outcomes))
+    if style.quiet:
+        last = counted(outcomes, style) if several else "\n".join(_last(outcome, style) for outcome in outcomes)
+        return wrapped(last, style.width) + "\n"
     for outcome in outcomes:
-        if several:
-            lines += [outcome.name, ""]
-        if isinstance(outcome, Failure):
-            lines += _failure(outcome, style)
-        else:
-            lines += _chain(outcome, style) if isinstance(outcome, ChainReport) else _report(outcome, style)
-        if several:
-            lines.append("")
+        lines += _named(outcome, style) if several else _whole(outcome, style)
     if several:
-        lines.append(_count(outcomes, style))
-    return "\n".join(lines) + "\n"
+        lines.append(counted(outcomes, style))
+    return wrapped("\n".join(lines), style.width) + "\n"
+
+
+def one_of_several(outcome: Outcome, style: Style) -> str:
+    """A report under its name; if it is to be quiet, its last line with the name."""
+    outcome = shown(outcome)
+    verdict, _, rest = _last(outcome, style).partition("  ")
+    lines = [f"{verdict}  {outcome.name}: {rest}"] if style.quiet else _named(outcome, style)
+    return wrapped("\n".join(lines), style.width) + "\n"
+
+
+def _named(outcome: Outcome, style: Style) -> list[str]:
+    return [outcome.name, "", *_whole(outcome, style), ""]
+
+
+def _whole(outcome: Outcome, style: Style) -> list[str]:
+    if isinstance(outcome, Failure):
+        return _failure(outcome, style)
+    return list(_chain(outcome, style) if isinstance(outcome, ChainReport) else _report(outcome, style))
+
+
+def _last(outcome: Outcome, style: Style) -> str:
+    """The last line of an outcome, with what it is subject to."""
+    if isinstance(outcome, Failure):
+        return _failure(outcome, style)[-1]
+    if isinstance(outcome, ChainReport):
+        return list(_chain(outcome, style))[-1]
+    given = f", given that {' and '.join(outcome.preconditions)}" if outcome.preconditions else ""
+    return f"{style.verdict(overall([outcome]))}  {summary(outcome)}{given}"
 
 
 def _failure(failure: Failure, style: Style) -> list[str]:
@@ -67,7 +98,7 @@ def problem(said: Diagnostic) -> str:
     """A line for something that left nothing to report, with where to read on."""
     label = "internal error" if isinstance(said.code, Internal) else said.severity
     more = "--help" if said.code is Input.USAGE else f"--explain {said.code}"
-    return f"{label}[{said.code}]: {said} (see hlo-verify {more})"
+    return f"{label}[{said.code}]: {visible(str(said))} (see hlo-verify {more})"
 
 
 def _report(report: Report, style: Style) -> Iterator[str]:
@@ -262,7 +293,7 @@ def summary(report: Report) -> str:
     return f"{what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}{declared}"
 
 
-def _count(outcomes: Sequence[Outcome], style: Style) -> str:
+def counted(outcomes: Sequence[Outcome], style: Style) -> str:
     """The line for all modules."""
     verdicts = [overall([outcome]) for outcome in outcomes if not isinstance(outcome, Failure)]
     parts = [f"{verdicts.count(v)} {v.lower()}" for v in Verdict if v in verdicts]

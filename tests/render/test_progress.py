@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -56,3 +57,28 @@ def test_it_is_cleared_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyError
     assert "\033[?25h" in terminal.getvalue(), "the cursor is shown again"
     assert terminal.getvalue().endswith("\033[1A\033[2K"), "the line is erased"
+
+
+@pytest.mark.parametrize("columns", [30, 40, 80, 200])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+def test_it_stays_on_one_line(monkeypatch: pytest.MonkeyPatch, columns: int, encoding: str) -> None:
+    """What is worked on and how many are left stay readable; what there is no room for is cut."""
+
+    class Encoded(Terminal):
+        @property
+        def encoding(self) -> str:  # type: ignore[override]
+            return encoding
+
+    open_terminal(monkeypatch)
+    screen = Encoded()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Bar(shown=True) as bar:
+        bar.works_on("module_0001.jit_train_step_with_a_long_name", 12)
+        bar(1, 2)
+        bar(123456, 234567)
+    lines = re.split(r"[\r\n]", re.sub(r"\x1b\[[\d;?]*\w", "", screen.getvalue()))
+    assert max(map(len, lines)) <= columns
+    assert all("(12 left) modul" in line for line in lines if line.strip())
+    assert "123456/234567" in screen.getvalue()
+    screen.getvalue().encode(encoding)
