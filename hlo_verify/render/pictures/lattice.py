@@ -16,7 +16,7 @@ MOST_CELLS = 64
 """Of a lattice. More than that nobody reads, and a page with many pictures stays small."""
 
 ROW = 8
-"""Cells of a row where there is but one axis."""
+"""Cells of a row where there is but one axis; half as many of wide ones."""
 
 NARROW, WIDE = 44, 150
 """A cell's width: at least, and at most."""
@@ -85,12 +85,10 @@ def draw(
     counts = fitted([axis.size for axis in axes], MOST_CELLS)
     drawn = [shown(axis.size, count) for axis, count in zip(axes, counts, strict=True)]
     cells = {at: cell(at) for at in itertools.product(*([n for n in one if n is not None] for one in drawn))}
-    columns = min(ROW, axes[0].size) if len(axes) == 1 else len(drawn[-1]) if axes else 1
-    wide = min(WIDE, max(NARROW, ACROSS / columns))
-    width = min(max([NARROW, *(width_of(line) + 12 for one in cells.values() for line in one.lines)]), wide)
+    width = min(max([NARROW, *(width_of(line) + 12 for one in cells.values() for line in one.lines)]), WIDE)
     height = max(len(one.lines) for one in cells.values()) * LINE + 9
     size = Size(width, height, space)
-    if len(axes) == 1 and axes[0].size > ROW:
+    if len(axes) == 1 and axes[0].size > _a_row(size):
         return _wrapped(sheet, x, y, axes[0], drawn[0], cells, size)
     return _panels(sheet, x, y, axes, drawn, cells, size)
 
@@ -114,6 +112,11 @@ def _one(sheet: Sheet, x: float, y: float, cell: Cell, size: Size) -> tuple[floa
     return x + width / 2, y + height / 2
 
 
+def _a_row(size: Size) -> int:
+    """How many cells a row has where there is but one axis."""
+    return ROW if size.width * ROW <= ACROSS + BETWEEN else ROW // 2
+
+
 def _wrapped(
     sheet: Sheet,
     x: float,
@@ -124,18 +127,19 @@ def _wrapped(
     size: Size,
 ) -> Drawn:
     """One long axis, in rows."""
+    a_row = _a_row(size)
     width, height = size.width, size.height
     sheet.text(x, y + FONT, f"{axis.name} → ({axis.size} in all, row by row)", "soft small")
     top = y + FONT + 10
     middles: dict[Position, tuple[float, float]] = {}
     for n, at in enumerate(drawn):
-        left, above = x + n % ROW * (width + size.space), top + n // ROW * (height + size.space)
+        left, above = x + n % a_row * (width + size.space), top + n // a_row * (height + size.space)
         if at is None:
             sheet.text(left + width / 2, above + height / 2 + 4, "⋯", "soft", middle=True)
         else:
             middles[(at,)] = _one(sheet, left, above, cells[(at,)], size)
-    rows = (len(drawn) + ROW - 1) // ROW
-    return Drawn(ROW * (width + size.space) - size.space, top + rows * (height + size.space) - y, middles, size)
+    rows = (len(drawn) + a_row - 1) // a_row
+    return Drawn(a_row * (width + size.space) - size.space, top + rows * (height + size.space) - y, middles, size)
 
 
 def _steps(drawn: tuple[int | None, ...], size: float, space: float) -> tuple[list[float], float]:

@@ -31,7 +31,9 @@ LEAST = 320
 """Units that a picture is wide at least, so that its text is not magnified."""
 
 ONE_LINE = 18
-"""Characters of an index that stands in one line; of longer ones each dimension that is split has a line."""
+FEW = 4
+"""Characters of an index that stands in one line, where the last axis has but a few devices. Otherwise each dimension
+that is split has a line."""
 
 SPACE = 26
 """Between devices, where arrows go."""
@@ -78,12 +80,13 @@ def mesh_picture(
     once = _alike(mesh, placement, joined)
     axes = [Axis(name, tuple(map(str, range(size)))) for n, (name, size) in enumerate(mesh.axes) if n not in once]
     palette = _Palette(0 if placement is None else len(placement.blocks))
+    in_line = placement is None or _is_short(placement, mesh)
     group_of = {} if joined is None else {d: n for n, group in enumerate(joined.groups) for d in group}
 
     def cell(position: Position) -> Cell:
         device = mesh.device(_whole(position, once))
         group = group_of.get(device)
-        return _device(device, placement, palette, None if joined is None or not joined.groups else (group,))
+        return _device(device, placement, palette, None if joined is None or not joined.groups else (group,), in_line)
 
     sheet = Sheet(_title(mesh, placement, joined), _said(mesh, placement, joined))
     top = _heading(sheet, sheet.title, MARGIN)
@@ -153,7 +156,7 @@ def _whole(position: Position, once: Sequence[int]) -> Position:
 
 
 def _name(placement: Placement) -> str:
-    return f"{placement.tensor} [{', '.join(map(str, placement.shape))}]"
+    return f"{placement.tensor} [{', '.join(map(str, placement.shape))}]" if placement.shape else placement.tensor
 
 
 def _axes(mesh: Mesh) -> str:
@@ -196,8 +199,15 @@ def _of_block(block: Block, placement: Placement) -> str:
     return f"{told(block, placement.shape)}{part}" + ("" if block.is_shard else " (no shard of any logical value)")
 
 
-def _device(device: int, placement: Placement | None, palette: _Palette, group: tuple[int | None] | None) -> Cell:
-    """A device: its number, what it holds, and its group (of a collective that has groups, perhaps none)."""
+def _device(
+    device: int,
+    placement: Placement | None,
+    palette: _Palette,
+    group: tuple[int | None] | None,
+    in_line: bool,
+) -> Cell:
+    """A device: its number, what it holds, and its group (of a collective that has groups, perhaps none).
+    `in_line` is whether there is room for an index in one line."""
     lines, outline = [str(device)], ""
     if group is not None:
         lines.append("no group" if group[0] is None else f"group {group[0]}")
@@ -209,7 +219,7 @@ def _device(device: int, placement: Placement | None, palette: _Palette, group: 
         return Cell((*lines, "nothing"), outline=outline, told=f"device {device} holds nothing of {placement.tensor}")
     block = placement.blocks[held]
     return Cell(
-        (*lines, *_lines(block, placement)),
+        (*lines, *_lines(block, placement, in_line)),
         palette.of(held) if block.is_shard else "",
         hatched=block.addend is not None,
         wrong=not block.is_shard,
@@ -218,15 +228,21 @@ def _device(device: int, placement: Placement | None, palette: _Palette, group: 
     )
 
 
-def _lines(block: Block, placement: Placement) -> list[str]:
-    """What a block is, in a few lines."""
+def _is_short(placement: Placement, mesh: Mesh) -> bool:
+    """Whether there is room for indices in one line."""
+    longest = max((len(told(block, placement.shape)) for block in placement.blocks), default=0)
+    return longest <= (ONE_LINE if mesh.axes and mesh.axes[-1][1] <= FEW else ONE_LINE // 2)
+
+
+def _lines(block: Block, placement: Placement, in_line: bool) -> list[str]:
+    """What a block is, in one line or a few."""
     whole = told(block, placement.shape)
-    is_short = all(len(told(one, placement.shape)) <= ONE_LINE for one in placement.blocks[:MOST_CELLS])
-    if is_short or block.box is None:
+    if block.box is None or in_line:
         lines = [whole] if block.is_shard or block.said else []
     else:
-        each = [f"dim {k} {said}" for k, said in enumerate(ranges(block, placement.shape)) if said != ":"]
-        lines = each[:MOST_LINES] + (["…"] if len(each) > MOST_LINES else []) or ["all of it"]
+        pairs = enumerate(ranges(block, placement.shape))
+        each = [f"d{k} {said}" for k, said in pairs if said != ":"]
+        lines = each[:MOST_LINES] + (["…"] if len(each) > MOST_LINES else []) or [whole]
     if block.addend is not None:
         lines.append(f"addend {block.addend}")
     return lines if block.is_shard else [*lines, "no shard"]
@@ -279,6 +295,7 @@ def _legend(mesh: Mesh, placement: Placement | None, joined: Joined | None, draw
     """What is to be known to read the picture."""
     lines = [f"{drawn} of {mesh.size} devices are drawn"] if drawn < mesh.size else []
     if placement is not None:
+        lines += [] if _is_short(placement, mesh) else ["d0 is the range of dimension 0, and so on"]
         both = zip(placement.blocks, placement.holders, strict=True)
         copies = {len(holders) for block, holders in both if holders and block.is_shard}
         if len(copies) == 1 and max(copies) > 1:

@@ -123,6 +123,8 @@ def told(block: Block, shape: Sequence[int]) -> str:
         return block.said or "not known"
     if not block.box:
         return "the value"
+    if all(whole == ":" for whole in ranges(block, shape)):
+        return "all of it"
     return f"[{', '.join(ranges(block, shape))}]"
 
 

@@ -55,6 +55,9 @@ NAMED = ("#8ecae6", "#ffd166", "#a7c957", "#cdb4db", "#ffb4a2", "#7fd6c2", "#d9c
 """The first colours: told apart by most eyes, and in grey by most printers."""
 
 
+LEGIBLE = 5.5
+"""The least contrast of text on a colour; WCAG 2.2 asks for 4.5."""
+
 MOST_COLOURS = 512
 """That there are: more are not told apart by any eye."""
 
@@ -71,11 +74,29 @@ def colours(count: int) -> tuple[str, ...]:
     if count > MOST_COLOURS:
         raise ValueError(f"there are {MOST_COLOURS} colours, not {count}")
     found = dict.fromkeys(NAMED)
-    for turn in range(2 * MOST_COLOURS):
+    for turn in range(3 * MOST_COLOURS):
         hue, light = (0.03 + turn * 0.618034) % 1, (0.76, 0.67, 0.84)[turn % 3]
         parts = colorsys.hls_to_rgb(hue, light, 0.45 + 0.1 * (turn % 4))
-        found["#" + "".join(f"{round(255 * part):02x}" for part in parts)] = None
+        colour = "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+        if contrast(colour, ON_COLOUR) >= LEGIBLE:
+            found[colour] = None
     return tuple(found)[:count]
+
+
+def contrast(one: str, other: str) -> float:
+    """How far two colours are apart in brightness, as WCAG 2 counts it: from 1 to 21.
+
+    >>> round(contrast("#ffffff", "#000000"))
+    21
+    """
+    bright, dark = sorted((_brightness(one), _brightness(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _brightness(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _declared(colours_of: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from hlo_verify.render.pictures import (
     of_tiles,
 )
 from hlo_verify.render.pictures.lattice import MOST_CELLS
+from hlo_verify.render.pictures.sheet import width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert('x')</script>&\"\x00"
@@ -106,6 +107,17 @@ def test_axes_along_which_all_is_alike_are_drawn_once() -> None:
     root = read(mesh_picture(mesh, placement))
     assert len(coloured(root)) == 4
     assert "alike at all 512 positions of data" in texts(root)
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096), (256, 112, 112, 64), (8, 8, 4, 2048, 2), (1 << 20, 32000)], ids=str)
+@pytest.mark.parametrize("devices", [2, 4, 8, 16, 32])
+def test_indices_are_never_cut_short(shape: tuple[int, ...], devices: int) -> None:
+    for rows in (1, 2):
+        tiles = (devices // rows, rows, *([1] * (len(shape) - 2)))
+        root = read(mesh_picture(Mesh((("data", devices // rows), ("model", rows))), split(shape, tiles)))
+        flat = read(mesh_picture(Mesh((("device", devices),)), split(shape, tiles)))
+        for text in (*texts(root), *texts(flat)):
+            assert "…" not in text and width_of(text) <= 640
 
 
 def test_a_mesh_in_another_order_of_devices() -> None:
