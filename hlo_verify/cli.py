@@ -85,7 +85,8 @@ def _export(argv: Sequence[str], verify: Verify | None) -> int:
     from hlo_verify import api
     from hlo_verify.export import cli as export
 
-    return export.main(argv, verify or api.verify)
+    with _as_the_project_says():
+        return export.main(argv, verify or api.verify)
 
 
 def _compare(argv: Sequence[str], verify: Verify | None) -> int:

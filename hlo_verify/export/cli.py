@@ -74,12 +74,13 @@ def main(argv: Sequence[str], verify: Verify) -> int:
     file: Path = arguments.model_explorer
     label = " and ".join(Path(path).name for path in arguments.paths)
     write(graphs_json(label, exported.graphs, exported.found), file)
-    beside = {kind: file.with_suffix(f".{kind}.json") for kind in node_data(exported.graphs, exported.found)}
-    for kind, text in node_data(exported.graphs, exported.found).items():
+    data = node_data(exported.graphs, exported.found)
+    beside = {kind: file.with_suffix(f".{kind}.json") for kind in data}
+    for kind, text in data.items():
         write(text, beside[kind])
     if exported.matches:
         write(matches_json(exported.matches), file.with_suffix(".matches.json"))
-    print("\n".join(_said(exported, file, beside)))
+    write("".join(f"{line}\n" for line in _said(exported, file, beside)), None)
     return 0
 
 
