@@ -213,3 +213,25 @@ def test_a_known_defect_is_found_again(tmp_path: Path) -> None:
         smallest = Hunt(child, tmp_path, 0).smallest(WRONG, case, found)
     assert smallest.case.mesh == (2,) and shapes(smallest.case)[0][1] <= (4,)
     assert smallest.cause == "a pad that shifts a whole operand is dropped"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "first", "page"),
+    [
+        ("pad", 0, "pad-of-whole-operand"),
+        ("windows", 20, "pooling-gradient"),
+        ("convolution", 24, "convolution-several-axes"),
+        ("convolution", 66, "grouped-convolution"),
+    ],
+)
+def test_a_family_is_found_again(
+    family: str, first: int, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From that number on, among the next three; among the next sixty, if programs are drawn in another way."""
+    monkeypatch.setattr("tools.hunt.campaign.RUNS", 60)
+    pages = {cause.name: cause.page for cause in KNOWN}
+    with Child() as child:
+        hunting = Hunt(child, tmp_path, 1, family)
+        found = (hunting.one(number) for number in range(first, first + 60))
+        assert any(pages.get(record.get("cause", "")) == page for record in found)
