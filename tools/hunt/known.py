@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tools.hunt.causes import Cause
-from tools.hunt.kinds import ABORT, REFUSED, WRONG
+from tools.hunt.kinds import ABORT, MISSED, REFUSED, WRONG
 
 
 def _wrong(name: str, needs: str, without: str = "", *, page: str = "", upstream: str = "") -> Cause:
-    return Cause(name, (WRONG,), frozenset(needs.split()), frozenset(without.split()), page=page, upstream=upstream)
+    return Cause(
+        name, (WRONG, MISSED), frozenset(needs.split()), frozenset(without.split()), page=page, upstream=upstream
+    )
 
 
 KNOWN: tuple[Cause, ...] = (
     _wrong("a pad that shifts a whole operand is dropped", "pad pad:shift", page="pad-of-whole-operand"),
-    _wrong(
-        "a pad between elements of a whole operand", "pad pad:inner", "gradient windows", page="pad-of-whole-operand"
-    ),
+    _wrong("a pad between elements of a whole operand", "pad pad:inner", "gradient", page="pad-of-whole-operand"),
     _wrong("the gradient of a pad between elements: a strided slice", "gradient:pad:0 pad:inner", "windows"),
     _wrong("a strided slice of a split dimension", "slice", "gradient", page="strided-slice"),
     _wrong(
@@ -57,6 +57,9 @@ KNOWN: tuple[Cause, ...] = (
     Cause(
         "a sort's gradient along a dimension that another constraint splits", (ABORT,), text="IsScalarWithElementType"
     ),
+    Cause("a convolution with groups of batches", (ABORT,), text="new_input_batch_size"),
+    Cause("a gradient of a convolution on a mesh of 3 by 2, split by both axes", (ABORT,), text="sub_dims.has_value"),
+    Cause("a Fourier transform in a layout that XLA's CPU backend does not run", (REFUSED,), text="fft_thunk"),
     Cause(
         "memory is damaged while XLA compiles",
         (ABORT,),
