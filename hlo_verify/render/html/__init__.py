@@ -29,6 +29,7 @@ __all__ = ["Linted", "fragment", "render", "render_lint"]
 
 def render(outcomes: Sequence[Outcome], origin: Origin | None = None, *, several: bool = False) -> str:
     """The page of one report; or of `several` modules, with a table of them. `origin` says how to see it again."""
+    several = several and len(outcomes) != 1  # a folder with one module is about that
     template = _templates().get_template("page.html")
     title = _plural(len(outcomes), "module") if several else outcomes[0].name
     rest = {"verdict": overall(outcomes), "several": several, "counts": list(verdict_counts(outcomes)), "made": origin}
