@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hlo_verify.traced.stages import Stage
 
 AS_WRITTEN = "the reference with the second function as it is written: its manual regions leave nothing to XLA"
+PLAN_FIRST = "a plan comes second, behind the function that it is to compute: check(f, plan, ...)"
 ALONE = "; what comes second is no function, so that there is none to compare with: check(f, g, x) compares f and g"
 DISTRIBUTE = (
     "every device would compute all of it, and a proof would say nothing. Give it shardings over a mesh "
@@ -81,6 +82,8 @@ def check(
 
     options: dict[str, Any] = {"assume": assume, "approximations": approximations, "refute": refute, "recheck": recheck}
     options |= {"effort": effort, "time_limit": time_limit, "progress": progress}
+    if isinstance(function, Plan) and not isinstance(next(iter(args), None), Plan):
+        raise InputError(PLAN_FIRST, Input.USAGE)
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")

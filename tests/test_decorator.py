@@ -289,6 +289,16 @@ class TestAsUnderJax:
             assert sorted(float(value) for value in seen) == [-15.0] * 3 + [15.0] * 3
         assert len(asked) == 1, "JAX looks such a function up each time, and it is known here"
 
+    def test_references_are_not_followed(self) -> None:
+        def f(ref: Any, x: Any) -> Any:
+            ref[...] += x
+            return x
+
+        ref = jax.new_ref(jnp.zeros(3))
+        with pytest.raises(NotProvedError, match="the function writes to references"):
+            hlo_verify.jit(f)(ref, 1.0)
+        np.testing.assert_array_equal(jax.jit(f)(ref, 1.0), 1.0)
+
     def test_errors_of_the_function(self) -> None:
         def f(x: Any) -> Any:
             if x.sum() > 0:

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from hlo_verify.diagnostics import Input
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.traced.stages import contents, devices_of
 
 Placements = tuple[tuple[str, ...], tuple[str, ...]]
@@ -41,6 +43,13 @@ def made(lowered: jax.stages.Lowered, compiled: jax.stages.Compiled) -> Made:
     """What became of a function. Raises `InputError` where that is not one module."""
     from jaxlib._hlo import HloPrintOptions
 
+    inner: Any = lowered
+    if inner._lowering.compile_args["mut"]:
+        raise InputError(
+            "the function writes to references (jax.new_ref), which are no results of it, and are not followed: take "
+            "and return arrays in their place",
+            Input.UNSUPPORTED_MODULE,
+        )
     proto = contents(compiled)
     assert isinstance(proto, bytes)
     options: Any = HloPrintOptions()

@@ -136,6 +136,9 @@ MISTAKES: dict[str, Program] = {
     "precondition_misspelt": lambda _: check(loss, parallel, X, W, assume={"x": "postive"}),
     "precondition_that_nothing_fulfills": lambda _: check(loss, parallel, X, W, assume={"x": (3, 3)}),
     "precondition_of_one_number": lambda _: check(loss, parallel, X, W, assume={"x": 32}),
+    "approximation_of_no_scope": lambda _: check(loss, parallel, X, W, approximations={"batch/mean": "mean"}),
+    "approximation_of_a_line_elsewhere": lambda _: check(loss, parallel, X, W, approximations={"step.py:3": "f.py:1"}),
+    "approximation_without_another_side": lambda _: check(loss, parallel, X, W, approximations="mean"),
     "effort_that_there_is_not": lambda _: check(loss, parallel, X, W, effort="max"),
     "time_limit_in_words": lambda _: check(loss, parallel, X, W, time_limit="10s"),
     # what is wrong, and told by a report

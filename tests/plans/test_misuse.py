@@ -201,3 +201,10 @@ def test_numbers_of_numpy_are_numbers(key: str) -> None:
     plan = plan_of(mesh={"m": of(2)}, ranks=[[Run(double, "x", "b"), Send("b", of(1))], [Receive("a", of(0), like=X)]])
     assert check(double, plan, X).verdict is Verdict.PROVED
     assert len(pipeline(microbatches=of(2)).ranks) == 1
+
+
+def test_a_plan_comes_second() -> None:
+    plan = Plan.pipeline([lambda w, x: w * x], microbatches=1)
+    for given in ((plan, lambda w, x: w * x), (plan,)):
+        with pytest.raises(InputError, match=r"a plan comes second, .*check\(f, plan, ...\)"):
+            check(*given, X, X)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify.evaluate import dense, evaluate, of_dense
@@ -20,7 +20,7 @@ from hlo_verify.program.approximations import read
 from hlo_verify.program.ir import Module, fresh_in, functions, value_types
 from tests.support.lowering import Placed, floats
 
-PLACED = Placed(AbstractMesh((4,), ("i",)), P("i"), P("i"), floats((8, 4)))
+PLACED = Placed(AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,)), P("i"), P("i"), floats((8, 4)))
 
 
 def straight(x: Any, inner: Any, reduce: Any) -> Any:
