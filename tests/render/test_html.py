@@ -191,6 +191,7 @@ def test_a_page_of_a_large_module_is_small() -> None:
     [
         ("x[i] + 2", "x[i] + 3", ("x[i] + <del><i>2</i></del>", "x[i] + <ins><i>3</i></ins>")),
         ("x", "x", ("x", "x")),
+        ("8*(f(a) + b)", "f(a) + b", ("<del><i>8</i>*(</del>f(a) + b<del>)</del>", "f(a) + b")),
         ("a<b", "a<c", ("a&lt;<del>b</del>", "a&lt;<ins>c</ins>")),
         ("f(x)", "x", ("<del>f(x)</del>", "<ins>x</ins>")),
         ("f(x)*[d < 2]", "f(x)", ("f(x)<del>*[<var>d</var> &lt; <i>2</i>]</del>", "f(x)")),

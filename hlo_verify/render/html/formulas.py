@@ -72,6 +72,9 @@ def _apart(one: Sequence[str], other: Sequence[str]) -> tuple[set[int], set[int]
     factors = _factors(one), _factors(other)
     texts = ["".join(one[a:b]) for a, b in factors[0]], ["".join(other[a:b]) for a, b in factors[1]]
     only: tuple[set[int], set[int]] = (set(), set())
+    if not {text for text in texts[0] if len(text) > 1} & set(texts[1]):  # none in common: one may stand in brackets
+        _apart_within(one, (0, len(one)), other, (0, len(other)), only)
+        return only
     for kind, a, b, c, d in _opcodes(*texts):
         if kind == "equal":
             continue
