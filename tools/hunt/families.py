@@ -34,6 +34,9 @@ EXPLICIT = "explicit"
 EXPLICIT_OFTEN = 0.03
 """The share of programs on meshes with explicit axes."""
 
+GRADIENTS, GRADIENTS_OF_WINDOWS = 0.3, 0.6
+"""The share of programs that are a gradient: of all, and of those that end with a convolution or a window."""
+
 ATTEMPTS = 200
 
 
@@ -66,7 +69,8 @@ def _make(rng: random.Random, only: str) -> tuple[str, Case]:
     used = live(maker.case(value, None, None))
     floats = [v for v in maker.types if v < 0 and maker.types[v][0] == "float32" and -v - 1 in used]
     pulled = None
-    if maker.types[value][0] == "float32" and floats and rng.random() < 0.35:
+    often = GRADIENTS_OF_WINDOWS if maker.steps[-1].op in ("convolution", "windows") else GRADIENTS
+    if maker.types[value][0] == "float32" and floats and rng.random() < often:
         pulled = rng.choice(floats), rng.choice(("ones", "value"))
     shape = maker.shape(value if pulled is None else pulled[0])
     result = None if rng.random() < 0.15 else draw_spec(shape, maker.axes, rng, often=0.7)

@@ -17,10 +17,12 @@ def convolution(m: Maker) -> int:
     way = rng.random()
     if way < 0.35:
         groups = rng.choice([k for k in range(1, features + 1) if features % k == 0])
+        if features % 2 == 0 and rng.random() < 0.4:
+            groups = 2  # fewer than devices, more often than not
     elif way < 0.5:
         batch_groups = rng.choice([k for k in range(1, batch + 1) if batch % k == 0])
     out = max(1, m.size() // (groups * batch_groups)) * groups * batch_groups
-    if rng.random() < 0.3:
+    if rng.random() < (0.3 if groups == 1 else 0.5):
         out = groups * batch_groups
     kernel = [out, features // groups, *window] if first else [*window, features // groups, out]
     w = m.argument(kernel)
