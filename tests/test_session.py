@@ -242,11 +242,14 @@ PROCESS = {
     "hlo_verify.hlo.shapes": {"parse_shape"},
     "hlo_verify.program.sharding_text": {"leaves"},
     "hlo_verify.evaluate.blocks": {"_drawn"},
+    "hlo_verify.render.html.__init__": {"_templates"},
+    "hlo_verify.render.pictures.sheet": {"colours"},
+    "hlo_verify.render.pictures.timeline": {"COLOURS"},
     "hlo_verify.terms.term": {"_checksum"},
     "hlo_verify.terms.doubts": {"_domain"},
 }
-"""What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names
-that are the same for ever."""
+"""What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names,
+colours and templates that are the same for ever."""
 
 MAKERS = {"dict", "list", "set", "count", "defaultdict", "Counter", "deque", "Lock", "RLock", "WeakValueDictionary"}
 
