@@ -220,6 +220,7 @@ def test_layers() -> None:
 
     report = check(lambda x: layered(x, "stats"), local, X, approximations={"batch": "stats"})
     assert report.verdict is Verdict.PROVED and report.headline.count("stands for") == 3
+    assert all(f"batch[{n}] (" in report.headline and f"stats[{n}] (" in report.headline for n in range(3))
 
 
 # Programs that XLA distributes: first as they are written, then what XLA made of them

@@ -59,13 +59,16 @@ def cut(logical: Module, partitioned: Module, given: Sequence[Approximation]) ->
             if other is not each:
                 raise InputError(f"{other} and {each} are about one value of {module}, {value}", Input.APPROXIMATION)
         for whole in wholes:
-            own = parts if len(wholes) == 1 else [parts[wholes.index(whole)]]
-            made = _with(made, each, whole, own, devices)
+            n = wholes.index(whole) if len(wholes) > 1 else None
+            made = _with(made, each, whole, parts if n is None else [parts[n]], devices, n)
     return made
 
 
-def _with(made: Cut, declared: Approximation, whole: Value, parts: Sequence[Value], devices: int) -> Cut:
-    """The modules with one argument more, in the place of a logical value and of those that stand for it."""
+def _with(
+    made: Cut, declared: Approximation, whole: Value, parts: Sequence[Value], devices: int, number: int | None
+) -> Cut:
+    """The modules with one argument more, in the place of a logical value and of those that stand for it. The `number`
+    is that of one of several which are declared together."""
     what = str(declared)
     for value, module in ((whole, LOGICAL), *((part, PARTITIONED) for part in parts)):
         if any(op.name == LOOP for op in value.inside):
@@ -99,7 +102,7 @@ def _with(made: Cut, declared: Approximation, whole: Value, parts: Sequence[Valu
         main = _given(partitioned.main, part.type, [each.name for each in parts])
         partitioned = replace(partitioned, main=main)
     logical = replace(made.logical, main=_given(made.logical.main, whole.type, [whole.name]))
-    said = _said(declared, whole, parts, where)
+    said = _said(declared, whole, parts, where, number) + _and_is_result(made.logical.main.results, whole)
     return Cut(_named(logical, name, sharding), _named(partitioned, name, None), (*made.said, said))
 
 
@@ -196,10 +199,22 @@ def _replaced(function: Function, names: Mapping[Name, Name]) -> Function:
     return replace(function, ops=tuple(ops), results=new(function.results))
 
 
-def _said(declared: Approximation, whole: Value, parts: Sequence[Value], where: Placed | None) -> str:
-    """Which stands for which, in words."""
-    first = f"{declared.partitioned} ({', '.join(dict.fromkeys(map(_shown, parts)))})"
-    return f"{first} stands for {declared.logical} ({_shown(whole)})" + (f", {where.said}" if where else "")
+def _said(
+    declared: Approximation, whole: Value, parts: Sequence[Value], where: Placed | None, number: int | None
+) -> str:
+    """Which stands for which, in words: how many values, and of several pairs which one."""
+    own, other = (
+        str(name) if number is None else f"{name}[{number}]" for name in (declared.partitioned, declared.logical)
+    )
+    count = f"{len(parts)} values, " if len(parts) > 1 else ""
+    first = f"{own} ({count}{', '.join(dict.fromkeys(map(_shown, parts)))})"
+    return f"{first} stands for {other} ({_shown(whole)})" + (f", {where.said}" if where else "")
+
+
+def _and_is_result(results: Sequence[Name], whole: Value) -> str:
+    """Of which results of the logical module nothing is left to prove but where they lie: the value is all of them."""
+    own = [str(n) for n, name in enumerate(results) if name == whole.name]
+    return f", and is all of result {' and '.join(own)}" if own else ""
 
 
 def _shown(value: Value) -> str:
