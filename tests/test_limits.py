@@ -40,6 +40,7 @@ TELLS_THE_TIME = {
     "conversion.py": "the user's time limit, in a child process",
     "z3_formulas.py": "a child process of the second check",
     "progress.py": "a progress bar",
+    "watching.py": "when a folder is looked at again",
     "executed.py": "what is left of the user's time limit",
     "store.py": "when somebody last asked for a verdict that is kept",
 }
