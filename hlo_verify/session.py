@@ -43,6 +43,8 @@ class Session:
     """Of results that inputs were drawn for: whether both modules' values were had for some, or were too large."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
+    lacks_meanings: bool = False
+    """Whether some of these have no meaning here, at any size."""
     custom_calls: dict[str, Said] = field(default_factory=dict)
     """What was said of custom calls on this session, by target; see `custom_calls.register_custom_call`."""
     traced: dict[Hashable, Any] = field(default_factory=dict)

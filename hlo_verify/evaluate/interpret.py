@@ -79,6 +79,8 @@ class Evaluation:
     """What has no defined value for these arguments, with locations; found in evaluations of enclosures alone."""
     costs: Mapping[Name, float] = field(default_factory=dict)
     """The work of each operation, its regions included, by its first result."""
+    lacks_meanings: bool = False
+    """Whether operations could not be evaluated for another reason than their size."""
 
 
 def evaluate(
@@ -133,6 +135,7 @@ def evaluate(
         frozenset(run.refused),
         tuple(run.undefined),
         run.costs,
+        not all(run.unknown.values()),
     )
 
 
@@ -246,13 +249,13 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     except UnknownError as error:
         if isinstance(error, TooLargeError):
             run.refused.update(dict.fromkeys(op.results))
-        return _unknown(op, str(error), run)
+        return _unknown(op, str(error), run, is_too_large=isinstance(error, TooLargeError))
     except Exception as error:  # attributes that no rule foresaw: what it would give is not known either
         return _unknown(op, f"{type(error).__name__}: {error}", run)
 
 
-def _unknown(op: Op, why: str, run: Run) -> list[Blocks | None]:
+def _unknown(op: Op, why: str, run: Run, *, is_too_large: bool = False) -> list[Blocks | None]:
     target = op.attributes.get("call_target_name")
     name = f"{op.name} to {target}" if target else op.name
-    run.unknown[f"{name} at {op.location}: {why}"] = None
+    run.unknown[f"{name} at {op.location}: {why}"] = is_too_large
     return [None] * len(op.results)

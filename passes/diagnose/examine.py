@@ -175,7 +175,7 @@ def _share_seen(results: Collection[int], session: Session) -> float:
     """The share of some results that may be taken to be right, as far as inputs go: all but those that no input showed
     anything of, as they are too large to be evaluated. What has no meaning here cannot be evaluated at any size, and
     speaks for nothing."""
-    if session.not_evaluated:
+    if session.lacks_meanings:
         return 1.0
     return sum(session.values_seen.get(n, True) for n in results) / max(1, len(results))
 

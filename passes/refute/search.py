@@ -185,6 +185,7 @@ class Search:
         if trial.exceeded > bounds.evaluation_elements:
             self.session.reached("evaluation_elements")
         self.session.not_evaluated |= dict.fromkeys((*trial.whole.unknown, *trial.local.unknown))
+        self.session.lacks_meanings |= trial.lacks_meanings
         trial.note_seen(self.session.values_seen, results, is_telling)
         return trial
 

@@ -55,6 +55,11 @@ class Trial:
         return max(self.whole.largest, self.local.largest)
 
     @property
+    def lacks_meanings(self) -> bool:
+        """Whether operations could not be evaluated for another reason than their size."""
+        return self.whole.lacks_meanings or self.local.lacks_meanings
+
+    @property
     def exceeded(self) -> int:
         """Elements of the largest that was not; 0 if there is none."""
         return max(self.whole.exceeded, self.local.exceeded)
