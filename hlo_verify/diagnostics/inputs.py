@@ -329,7 +329,7 @@ class Input(Code):
 
     APPROXIMATION = (
         "HV424",
-        """a declared approximation cannot be read, or is about no value, or about values that do not correspond
+        """a declared approximation cannot be read, or is about no two values like that
 
         `--approximation` and `approximations=` name a value of the partitioned module and the one of the logical module
         that it stands for, each by a named scope (`jax.named_scope("stats")`) that it leaves or by the source line that

@@ -15,11 +15,11 @@ from hlo_verify.export.graph import Node
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.program.op_families import COLLECTIVES, CONTROL, REDUCTIONS, RESHAPES, RUNS_REGIONS
+from hlo_verify.program.operations import ROWS
 
-MOVES = RESHAPES | frozenset(
-    "constant iota broadcast_in_dim slice dynamic_slice dynamic_update_slice pad concatenate reverse gather "
-    "get_tuple_element tuple optimization_barrier copy bitcast_convert convert".split()
-)
+MOVES = RESHAPES | {
+    name for name, row in ROWS.items() if row.notation in ("movement", "constants", "conversion") or name == "gather"
+}
 """Operations that compute no numbers."""
 
 

@@ -19,6 +19,7 @@ from hlo_verify.linter.buffers import Value, timed
 from hlo_verify.linter.clock import Clock
 from hlo_verify.linter.finding import Finding
 from hlo_verify.linter.lifetimes import lifetimes as found_out
+from hlo_verify.linter.placement.opcodes import moves
 from hlo_verify.linter.reading import read, text_of
 from hlo_verify.linter.transfers import is_done, is_start, is_update
 from hlo_verify.render.pictures.timeline import Kept, Span, Timeline, timeline_picture
@@ -27,10 +28,6 @@ MOST_SAMPLES = 1000
 """Ticks at which bytes are counted, of schedules in which more change them: the beginnings of values, evenly chosen."""
 
 _CONTROL = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "after-all", "partition-id", "replica-id"))
-_MOVES = frozenset(
-    "bitcast broadcast concatenate copy dynamic-slice dynamic-update-slice iota pad reshape reverse slice "
-    "transpose".split()
-)
 
 
 def timeline(
@@ -89,7 +86,7 @@ def _kind(instruction: Instruction) -> str:
         return "communication"
     if instruction.opcode in _CONTROL or instruction.opcode in ENTERED:
         return "control"
-    return "move" if instruction.opcode in _MOVES else "compute"
+    return "move" if moves(instruction.opcode) else "compute"
 
 
 def _transfers(clock: Clock, blamed: set[str]) -> Iterable[Span]:

@@ -32,6 +32,12 @@ def is_elementwise(opcode: str) -> bool:
     return opcode == "copy" or (row is not None and row.notation in _ELEMENTWISE)
 
 
+def moves(opcode: str) -> bool:
+    """Whether it puts elements elsewhere, or fills in what is known, and computes nothing."""
+    row = ROWS.get(operation(opcode))
+    return opcode in ("copy", "bitcast") or (row is not None and row.notation in ("movement", "constants"))
+
+
 def is_new(opcode: str) -> bool:
     """Whether its result is no function of its operands: numbers drawn, and what comes from elsewhere."""
     row = ROWS.get(operation(opcode.removesuffix("-done")))
