@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hlo_verify
+from hlo_verify.cache.store import FOLDER
 from tests.support import sampling
 
 SEED = int(os.environ.setdefault("HLO_VERIFY_SEED", str(random.SystemRandom().randrange(2**31))))
@@ -93,3 +94,12 @@ def pytest_report_header() -> str:
 def seed() -> int:
     """The seed of this run."""
     return SEED
+
+
+@pytest.fixture
+def all_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is verified under `hlo_verify.jit`: that is asked elsewhere."""
+    from tests.support.promises import PROVED
+
+    monkeypatch.setenv(FOLDER, "")
+    monkeypatch.setattr(hlo_verify.decorator, "decide", lambda asked, settings: PROVED)

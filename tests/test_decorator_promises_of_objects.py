@@ -19,18 +19,11 @@ import pytest
 
 import hlo_verify
 from hlo_verify import executed
-from hlo_verify.cache.store import FOLDER
 from tests.support.promises import PROVED, Jit, Promises, X, check_alike, into, said, without_addresses
 
 PROMISES: Promises = {}
 promise = into(PROMISES)
-
-
-@pytest.fixture(autouse=True)
-def _all_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is verified: that is asked elsewhere."""
-    monkeypatch.setenv(FOLDER, "")
-    monkeypatch.setattr(hlo_verify.decorator, "decide", lambda asked, settings: PROVED)
+pytestmark = pytest.mark.usefixtures("all_is_proved")
 
 
 # What it is as an object of Python

@@ -11,19 +11,11 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec as P
 
-import hlo_verify
-from hlo_verify.cache.store import FOLDER
-from tests.support.promises import PROVED, Jit, Promises, X, check_alike, into, said
+from tests.support.promises import Jit, Promises, X, check_alike, into, said
 
 PROMISES: Promises = {}
 promise = into(PROMISES)
-
-
-@pytest.fixture(autouse=True)
-def _all_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is verified: that is asked elsewhere."""
-    monkeypatch.setenv(FOLDER, "")
-    monkeypatch.setattr(hlo_verify.decorator, "decide", lambda asked, settings: PROVED)
+pytestmark = pytest.mark.usefixtures("all_is_proved")
 
 
 # Donation, and what is kept
