@@ -20,7 +20,6 @@ from hlo_verify.session import Session, TimeUpError
 
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.between import Question
-    from hlo_verify.passes.diagnose.examine import Examination
     from hlo_verify.passes.place.inferred import Inferred
     from hlo_verify.program.ir import Module
 
@@ -120,13 +119,15 @@ def _decide(
     progress: Progress | None,
 ) -> Report:
     from hlo_verify.passes.chain.between import answer
+    from hlo_verify.passes.diagnose.scenes import shown
 
     session = asked.session
     if asked.refute:
         report, rests_on = _refuted(question, inferred, asked.witness, contents, progress, session)
     else:
         answered = answer(question, progress=progress, session=session)
-        report, rests_on = inferred.judged(_shown(answered.examination, question).report), answered.rests_on
+        examination = shown(answered.examination, question.given, question.partitioned)
+        report, rests_on = inferred.judged(examination.report), answered.rests_on
     report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, session, progress)
@@ -148,11 +149,12 @@ def _refuted(
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
     from hlo_verify.passes.chain.between import answer
     from hlo_verify.passes.chain.precondition_search import suggested
+    from hlo_verify.passes.diagnose.scenes import shown
     from hlo_verify.passes.refute.refute import refuter, save
 
     with refuter(question.given, question.partitioned, session) as refutes:
         answered = answer(question, progress=progress, differing=refutes.differing, session=session)
-        examination = _shown(answered.examination, question)
+        examination = shown(answered.examination, question.given, question.partitioned)
         if examination.report.verdict is Verdict.PROVED:
             return inferred.judged(examination.report), answered.rests_on
         try:
@@ -165,16 +167,6 @@ def _refuted(
     if witness is not None and kept:
         save(witness, kept[0], *contents())
     return replace(report, suggestion=suggested(question, report, kept, session)), ()
-
-
-def _shown(examination: Examination, question: Question) -> Examination:
-    """The examination with what is around its findings."""
-    from hlo_verify.passes.diagnose.scenes import with_scenes
-
-    if examination.report.verdict is Verdict.PROVED:
-        return examination
-    report = with_scenes(examination.report, examination.leads, question.given, question.partitioned)
-    return replace(examination, report=report)
 
 
 def _interrupted(report: Report) -> Report:

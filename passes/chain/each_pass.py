@@ -24,6 +24,7 @@ from hlo_verify.passes.chain.between import forms
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.diagnose.examine import examine, prove
+from hlo_verify.passes.diagnose.scenes import shown
 from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.place.infer import infer
@@ -289,9 +290,9 @@ class _Walk:
         modules = (pair.logical, pair.partitioned)
         session = self._session
         if not self._refute or self._found.verdict is Verdict.UNKNOWN:
-            return pair.judged(prove(*modules, session=session))
+            return pair.judged(shown(examine(*modules, session=session), *modules).report)
         with refuter(*modules, session) as refutes:
-            examination = examine(*modules, differing=refutes.differing, session=session)
+            examination = shown(examine(*modules, differing=refutes.differing, session=session), *modules)
             if examination.report.verdict is Verdict.PROVED:
                 return pair.judged(examination.report)
             refutation = refutes.refute(examination)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hlo_verify.jaxlib_api import sdy
+from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.diagnose.finding import Lead
 from hlo_verify.passes.diagnose.neighbourhood import Ops, around, matched
 from hlo_verify.program.ir import Module, Name, Op
@@ -35,6 +36,13 @@ ARGUMENTS = 3
 """Arguments near a fault whose placement is told."""
 
 _LINE = re.compile(r"(.+\.py):(\d+)$")
+
+
+def shown(examination: Examination, logical: Module, partitioned: Module) -> Examination:
+    """The examination with what is around the first of its findings."""
+    if examination.report.verdict is Verdict.PROVED:
+        return examination
+    return replace(examination, report=with_scenes(examination.report, examination.leads, logical, partitioned))
 
 
 def with_scenes(report: Report, leads: Mapping[Finding, Lead], logical: Module, partitioned: Module) -> Report:

@@ -115,6 +115,9 @@ def test_an_edit_is_found_and_its_pass_is_named(
     assert chain.verdict is Verdict.REFUTED
     assert first is not None and file in first.file and first.verdict is Verdict.REFUTED
     assert chain.report is not None and any(result.witness is not None for result in chain.report.results)
+    findings = [result.finding for result in chain.report.results if result.finding is not None]
+    assert all(finding.scene is not None for finding in findings)  # for the pictures of a page
+    assert findings[0].scene is not None and findings[0].scene.partitioned.parts and findings[0].scene.logical.parts
     later = chain.steps[chain.steps.index(first) + 1 :]
     assert all(step.verdict is Verdict.PROVED for step in later)  # the others are as XLA wrote them
 
