@@ -52,6 +52,9 @@ def test_an_issue_holds_a_short_module(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.main(["a.mlir", "--issue", "xla"], verify=Prover(report(R))) == 1
     out = capsys.readouterr().out
     assert "`a.mlir`:\n\n```mlir\nmodule @m {}\n```" in out and "The XLA of this jaxlib partitions `jit_step`" in out
+    given = ["a.mlir", "--issue", "xla", "-o", "bug.md", "--report", "markdown=summary.md"]
+    assert cli.main(given, verify=Prover(report(R))) == 1
+    assert Path("bug.md").read_text() == out and Path("summary.md").read_text().startswith("## REFUTED")
     assert cli.main(["a.mlir", "--issue", "xla", "--format", "json"], verify=Prover(report(R))) == 2
     assert "--issue is written as Markdown" in capsys.readouterr().err
 

@@ -27,6 +27,9 @@ RUN_ELSEWHERE = {"README.md": "tests/test_examples.py", "docs/first-verdict.md":
 RUN_ELSEWHERE |= {
     f"docs/findings/{page.name}": "tests/hunt/test_findings.py" for page in (ROOT / "docs/findings").glob("*")
 }
+RUN_ELSEWHERE |= {
+    page.relative_to(ROOT).as_posix(): "tests/test_gallery.py" for page in (ROOT / "docs/gallery").rglob("*.md")
+}
 """Pages whose blocks run where what they print is looked at more closely."""
 
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -68,8 +68,8 @@ class Printing:
         self, outcomes: Sequence[Outcome], format_: str, output: Path | None, more: Sequence[tuple[str, Path]] = ()
     ) -> None:
         """Write the reports to a file or standard output, and in `more` formats to files. Raises `InputError` for what
-        cannot be written."""
-        plain = replace(self, style=replace(self.style, color=False))
+        cannot be written. A bug report is the first of them alone; beside it, Markdown is the report."""
+        plain = replace(self, style=replace(self.style, color=False), issue=None)
         for other, path in more:
             write(plain.rendered(outcomes, other), path)
         write(self.rendered(outcomes, format_), output, format_)

@@ -13,6 +13,7 @@ from hlo_verify.render import Outcome
 from hlo_verify.render.markdown import fitting, names, render, report_parts, reproduction, terms
 from hlo_verify.render.origin import Origin
 from hlo_verify.render.quoting import block, code, folded, prose, table
+from hlo_verify.render.text import changed_in
 from hlo_verify.report import ChainReport, Report, Result, Step, Verdict, diagnostic
 
 _SYSTEM = {"xla": "Versions and platform", "jax": "System info (python version, jaxlib version, accelerator, etc.)"}
@@ -23,19 +24,21 @@ def issue(outcomes: Sequence[Outcome], project: str, origin: Origin, *, several:
     for outcome in outcomes:
         report = outcome.report if isinstance(outcome, ChainReport) else outcome
         if isinstance(report, Report) and report.verdict is Verdict.REFUTED:
-            step = outcome.reported if isinstance(outcome, ChainReport) else None
-            return fitting(list(_parts(report, step, project, origin)), list(_system(report, project, origin)))
+            step, by = None, ""
+            if isinstance(outcome, ChainReport) and outcome.reported is not None:
+                step, by = outcome.reported, changed_in(outcome, outcome.reported)
+            return fitting(list(_parts(report, step, by, origin)), list(_system(report, project, origin)))
     nothing = "Nothing to report: no module was shown to be wrong."
     return f"{nothing}\n\n{render(outcomes, origin, several=several)}"
 
 
-def _parts(report: Report, step: Step | None, project: str, origin: Origin) -> Iterator[str]:
+def _parts(report: Report, step: Step | None, by: str, origin: Origin) -> Iterator[str]:
     first, *others = [held for held in report.stopped() if held[0].verdict is Verdict.REFUTED]
     said = diagnostic(first)
-    by = f"in the pass {step.pipeline}: {step.after}" if step is not None else f"at {said.location or report.name}"
-    yield f"**Title:** Wrong value on {report.devices} devices {prose(by)}: {prose(said.code.summary)}"
+    at = by or f"at {said.location or report.name}"
+    yield f"**Title:** Wrong value on {report.devices} devices {prose(at)}: {prose(said.code.summary)}"
     yield "### Description"
-    yield _description(report, step, origin)
+    yield _description(report, step, by, origin)
     yield (
         f"It is wrong at {code(said.location or report.name)}, found by hlo-verify, which proves the two modules equal "
         f"or shows inputs for which they differ: {prose(said.message)}."
@@ -44,6 +47,9 @@ def _parts(report: Report, step: Step | None, project: str, origin: Origin) -> I
     yield "### Minimal reproduction"
     yield from _modules(origin)
     yield from reproduction(Origin(origin.command, (), origin.witness), refuted=True)
+    if step is not None and not origin.witness:
+        pair = f"hlo-verify {step.compared_with} {step.file} --witness FILE.zip"
+        yield f"If the partitioner is between them, {code(pair)} saves both dumps and the inputs in a file to attach."
     yield "### Expected and actual values"
     yield from _values([first, *others])
     if report.headline:
@@ -53,11 +59,11 @@ def _parts(report: Report, step: Step | None, project: str, origin: Origin) -> I
     yield folded("The whole report of hlo-verify", *report_parts(report, 4))
 
 
-def _description(report: Report, step: Step | None, origin: Origin) -> str:
+def _description(report: Report, step: Step | None, by: str, origin: Origin) -> str:
     if step is not None:
         return (
-            f"The module after the pass {code(f'{step.pipeline}: {step.after}')} ({code(step.file)}) computes "
-            f"something else than {code(step.compared_with)}."
+            f"The value of the program is changed {prose(by)}: {code(step.file)} computes something else than "
+            f"{code(step.compared_with)}."
         )
     if origin.partitioned_here:
         return (

@@ -155,7 +155,7 @@ def terms(said: Diagnostic) -> Iterator[str]:
         yield block(f"{_marked('- expected  ', expected)}\n{_marked('+ found     ', found)}", "diff")
     elif found or expected:
         yield block(f"{'found' if found else 'expected'}  {shortened(found or expected)}")
-    if notes.get("nearest"):
+    if notes.get("nearest") and notes["nearest"] not in said.message:
         yield f"Nearest: {code(shortened(notes['nearest']))}"
 
 
@@ -221,7 +221,7 @@ def reproduction(origin: Origin, *, refuted: bool) -> Iterator[str]:
             f"The witness {code(origin.witness)} holds both modules and the inputs: attach it (it is a zip archive, "
             "which GitHub takes under a name that ends in `.zip`)."
         )
-    elif refuted and origin.command:
+    elif refuted and origin.command and "--each-pass" not in origin.command:  # which saves none
         yield "With `--witness FILE.zip`, the command saves both modules and the inputs in a file to attach here."
     if origin.versions:
         yield table(("", "version"), [[prose(name), code(value)] for name, value in origin.versions])

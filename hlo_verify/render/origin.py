@@ -15,7 +15,7 @@ SMALL = 12_000
 """Bytes of a module that is shown whole."""
 
 _PACKAGES = ("jax", "jaxlib", "numpy")
-_ABOUT_PRINTING = ("--format", "--output", "-o", "--report", "--issue", "--color", "--junit-unknown")
+_ABOUT_PRINTING = ("--format", "--output", "-o", "--report", "--issue", "--color", "--junit-unknown", "--svg")
 _MAGIC = (b"\x1f\x8b", b"ML\xefR", b"PK")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,9 @@ LINE = 160
 
 LONGEST = 600
 """Longer terms and operations are shortened in the middle."""
+
+_NEXT = re.compile(r"\.before_([\w-]+)\.")
+"""The pass that is next, in the name of a dump."""
 
 _COLORS = {Verdict.PROVED: 32, Verdict.REFUTED: 31, Verdict.UNKNOWN: 33}
 
@@ -171,10 +175,9 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
 
 def blamed(chain: ChainReport) -> Iterator[str]:
     """Which passes are to blame, as far as it is known, and where the proof goes on."""
-    before, file, proved = Verdict.PROVED, "", False
+    before, proved = Verdict.PROVED, False
     for step in chain.steps:
-        # What a pipeline starts with no pass left: something before it did what was done.
-        at = f"between {file} and {step.file}" if step.after == "pipeline-start" else f"in the pass {_step(step)}"
+        at = changed_in(chain, step)
         if step.verdict is Verdict.REFUTED and before is not Verdict.REFUTED:
             since = "first" if before is Verdict.PROVED else "since the last dump that is proved, at the latest"
             yield f"The value was changed {since} {at}: {step.file} computes something else than {step.compared_with}"
@@ -182,7 +185,24 @@ def blamed(chain: ChainReport) -> Iterator[str]:
             yield f"The thread is lost {at}: {_one_line(step.reason)}"
         elif step.verdict is Verdict.PROVED and before is not Verdict.PROVED and proved:
             yield f"The program is proved again from {_step(step)} on."
-        before, file, proved = step.verdict, step.file, proved or step.verdict is Verdict.PROVED
+        before, proved = step.verdict, proved or step.verdict is Verdict.PROVED
+
+
+def changed_in(chain: ChainReport, step: Step) -> str:
+    """Where what a step has was made of what the one before it has.
+
+    What a pipeline starts with no pass left: something did that in which the pipeline runs. The dump before says what
+    was to run next.
+    """
+    if step.after != "pipeline-start":
+        return f"in the pass {_step(step)}"
+    earlier = [other for other in chain.steps if other.number < step.number]
+    if not earlier:
+        return f"before {_step(step)}"
+    runs = _NEXT.search(earlier[-1].file)
+    if runs is None or runs[1] in ("pipeline-end", step.pipeline):
+        return f"between steps {earlier[-1].number} and {step.number}"
+    return f"in the pass {runs[1]} (between steps {earlier[-1].number} and {step.number})"
 
 
 def _step(step: Step) -> str:

@@ -213,13 +213,24 @@ def test_the_start_of_a_pipeline_is_no_pass() -> None:
     found = chain(P, R)
     steps = found.steps[0], replace(found.steps[1], after="pipeline-start")
     text = render([replace(found, steps=steps)], Style(), several=True)
-    assert (
-        "The value was changed first between m.0.txt and m.1.txt: m.1.txt computes something else than m.0.txt\n"
-        in text
-    )
+    assert "The value was changed first between steps 0 and 1: m.1.txt computes something else than m.0.txt\n" in text
 
 
 def test_after_what_is_unknown_no_pass_is_the_first() -> None:
     text = render([chain(P, U, R)], Style(), several=True)
     assert "The thread is lost in the pass simplification: pass-1 (step 1): lost\n" in text
     assert "The value was changed since the last dump that is proved, at the latest in the pass simplification" in text
+
+
+def test_what_a_pipeline_starts_with_was_made_by_the_pass_that_was_next() -> None:
+    from hlo_verify.render.text import changed_in
+    from hlo_verify.report import ChainReport, Step
+
+    names = (
+        "m.0003.spmd.after_shardy.before_spmd-partitioning.txt",
+        "m.0004.cleanup.after_pipeline-start.before_dce.txt",
+    )
+    steps = [Step(n + 3, "cleanup", "pipeline-start", file, R, "", "", "", "", 0.0) for n, file in enumerate(names)]
+    chain = ChainReport("m", tuple(steps), (), 2, 0.0)
+    assert changed_in(chain, steps[1]) == "in the pass spmd-partitioning (between steps 3 and 4)"
+    assert changed_in(chain, steps[0]) == "before cleanup: pipeline-start (step 3)"

@@ -174,6 +174,11 @@ class ReportView:
         return sorted(self.report.results, key=lambda result: order.index(result.verdict))[: self.rows]
 
     @property
+    def has_names_alone(self) -> bool:
+        """Whether there is nothing to say of the results but that they are proved."""
+        return all(r.verdict is Verdict.PROVED and not (r.reason or r.by_device) for r in self.report.results)
+
+    @property
     def more_results(self) -> int:
         return max(len(self.report.results) - self.rows, 0)
 

@@ -1,0 +1,17 @@
+#loc1 = loc("weights")
+module @jit_shifted attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["sequence"=4]> {stablehlo.mesh = {axes = [{name = "sequence", size = 4 : i64}]}} loc(#loc)
+  func.func public @main(%arg0: tensor<2x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>} loc("weights")) -> (tensor<2x16xf32> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{}, {"sequence"}]>}) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32> loc(#loc6)
+    %0 = stablehlo.pad %arg0, %cst, low = [0, 1], high = [0, -1], interior = [0, 0] : (tensor<2x16xf32>, tensor<f32>) -> tensor<2x16xf32> loc(#loc8)
+    return %0 : tensor<2x16xf32> loc(#loc6)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("<string>":12:18 to :83)
+#loc3 = loc("docs/gallery/dropped-pad/program.py":15:11 to :68)
+#loc4 = loc("<module>"(#loc2))
+#loc5 = loc("shifted"(#loc3))
+#loc6 = loc("jit(shifted)"(#loc4))
+#loc7 = loc(callsite(#loc5 at #loc4))
+#loc8 = loc("jit(shifted)/pad"(#loc7))
