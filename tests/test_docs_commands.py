@@ -18,7 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 NOT_RUN = {
     r"^(python|docker|(venv/bin/)?pip|pytest)\b": "a tool with tests of its own, or installs something",
     r"\[--|…|\|": "a pattern of a command, or a pipe",
-    r"^hlo-verify (lint )?(DUMP_DIR|DIR|.*tp[12]|.*rank\d|.*rank[ab])": "on folders of a reader; tests/sources has such",
+    r"^hlo-verify (lint )?(DUMP_DIR|DIR|.*tp[12]|.*rank\d|.*rank[ab])": "on folders of a reader, as tests/sources has",
     r"--assume|--approximation": "about arguments of a reader's program; tests/test_preconditions.py has such",
     r"--replay|--witness|mended": "needs what another command saved; tests/test_cli.py replays one",
     r"--open|--watch": "opens a browser, or waits",
