@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from hlo_verify.report import ChainReport, Report
     from hlo_verify.sources.dump_chains import Chain
 
-
 Verify = Callable[..., "Report"]
 
 
@@ -140,7 +139,14 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     if arguments.watch:
         check_watch(arguments)
     with _as_the_project_says():
-        return _watch(arguments, verify) if arguments.watch else _answer(arguments, verify, several)
+        if arguments.watch:
+            return _watch(arguments, verify)
+        try:
+            return _answer(arguments, verify, several)
+        except InputError as error:
+            from hlo_verify.render.failed import told
+
+            raise told(error, _printing(arguments, several), arguments.output) from error
 
 
 def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool) -> int:
@@ -201,9 +207,8 @@ def _printing(arguments: argparse.Namespace, several: bool) -> Printing:
     from hlo_verify.render.text import Style
 
     color = use_color(arguments.color, arguments.output)
-    frames = arguments.frames == "all"
     return Printing(
-        Style(bool(arguments.verbose), color, frames, arguments.quiet, width(arguments.output)),
+        Style(bool(arguments.verbose), color, arguments.frames == "all", arguments.quiet, width(arguments.output)),
         several,
         arguments.junit_unknown,
         arguments.issue,

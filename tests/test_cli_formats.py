@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from hlo_verify import cli
+from hlo_verify.diagnostics import CODES
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.render.origin import SMALL, of_command
-from hlo_verify.report import Verdict
+from hlo_verify.report import Report, Verdict
 from tests.linter.test_cli import WRONG
 from tests.programs import FINDING, report
 from tests.render.test_junit import parsed, stopped
@@ -171,3 +173,40 @@ def test_what_programs_read_is_the_same_in_every_encoding(
     text = Path("out").read_bytes().decode()
     read = "".join(parsed(text).itertext()) if format_ == "junit" else json.dumps(json.loads(text), ensure_ascii=False)
     assert said in read
+
+
+ABORTED = (
+    "a.mlir: XLA was ended by SIGABRT while it partitioned the module: F1 gather.cc:240] Unsupported indices type: S16"
+)
+WRONG_SHAPE = (
+    "result r: the partitioned module returns [1], but its sharding into (2,) tiles makes [2] of the logical [4]"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "number", "title"),
+    [(ABORTED, "HV415", "Unsupported indices type: S16"), (WRONG_SHAPE, "HV106", "a module of a wrong shape")],
+)
+def test_what_xla_does_wrong_before_there_is_a_verdict_is_said_and_reported(
+    message: str, number: str, title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **__: object) -> Report:
+        raise InputError(message, CODES[number])
+
+    Path("a.mlir").write_text("module @m {}")
+    assert cli.main(["a.mlir"], verify=fails) == 2
+    assert "this is a defect of XLA, not of the module: with --issue xla a report" in capsys.readouterr().err
+    assert cli.main(["a.mlir", "--issue", "xla", "-o", "bug.md"], verify=fails) == 2
+    text = Path("bug.md").read_text()
+    assert text.startswith(f"**Title:** SPMD partitioner: {title}\n") and "module @m {}" in text and message in text
+    assert cli.main(["a.mlir", "--shardings", "s.json"], verify=fails) == 2
+    assert "defect of XLA" not in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_errors_of_input_are_nobody_elses(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(*_: object, **__: object) -> Report:
+        raise InputError("XLA was ended by SIGKILL while it partitioned the module", CODES["HV415"])
+
+    Path("a.mlir").write_text("module @m {}")
+    assert cli.main(["a.mlir", "--issue", "xla", "-o", "bug.md"], verify=fails) == 2
+    assert "defect of XLA" not in capsys.readouterr().err and not Path("bug.md").exists()

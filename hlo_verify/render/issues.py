@@ -45,7 +45,7 @@ def _parts(report: Report, step: Step | None, by: str, origin: Origin) -> Iterat
     )
     yield from terms(said)
     yield "### Minimal reproduction"
-    yield from _modules(origin)
+    yield from modules(origin)
     yield from reproduction(Origin(origin.command, (), origin.witness), refuted=True)
     if step is not None and not origin.witness:
         pair = f"hlo-verify {step.compared_with} {step.file} --witness FILE.zip"
@@ -76,7 +76,8 @@ def _description(report: Report, step: Step | None, by: str, origin: Origin) -> 
     )
 
 
-def _modules(origin: Origin) -> Iterator[str]:
+def modules(origin: Origin) -> Iterator[str]:
+    """The modules that are short, whole."""
     if not origin.modules:
         yield "*The smallest program that shows it goes here (a function of JAX with its shardings, or a module).*"
     for name, text in origin.modules:
