@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from hlo_verify.render.wrapping import wrapped
 from tools.gallery.cases import CASES, Case
 from tools.gallery.make import FILES, GRAPH, ISSUE, SCHEDULE
 
@@ -19,6 +20,9 @@ _SAID = {
     SCHEDULE: "the schedule as a picture (`--svg`)",
     GRAPH: "the graphs for Model Explorer, with what is known of their nodes beside it (`graph.*.json`)",
 }
+
+COLUMNS = 96
+"""Of the terminal whose text a page shows."""
 
 _FRAME = "width: 100%; height: 44rem; border: 1px solid #8888; border-radius: 6px"
 
@@ -57,7 +61,15 @@ def _parts(case: Case) -> Iterator[str]:
         "",
     )
     yield f'<iframe src="report.html" title="The page: {case.title}" loading="lazy" style="{_FRAME}"></iframe>'
-    yield from ("", "## In a terminal", "", "```text", (case.folder / FILES["text"]).read_text().rstrip(), "```", "")
+    yield from (
+        "",
+        "## In a terminal",
+        "",
+        "```text",
+        wrapped((case.folder / FILES["text"]).read_text().rstrip(), COLUMNS),
+        "```",
+        "",
+    )
     yield from ("## Files", "")
     kept = [case.folder / name for name in _SAID if (case.folder / name).is_file()]
     yield from (f"- [{file.name}]({file.name}): {_SAID[file.name]}" for file in kept)
