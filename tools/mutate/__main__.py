@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from hlo_verify.own_process import settle
+from tools import records as records_of
 from tools.mutate import cases
 from tools.mutate.campaign import REFUTED_OF, WITH_ALL_OF, Campaign, Options, Record, identity, read_records, surprise
 from tools.mutate.mutant import mutate
@@ -28,7 +29,9 @@ def main() -> int:
     cases.require_proofs(arguments.cache, names)
     where = arguments.cache, arguments.out
     shares = arguments.refuted_of, arguments.with_all_of
-    options = Options(names, *where, arguments.seed, arguments.limit, arguments.keep_unknown, *shares)
+    before = records_of.mend(arguments.out / "records.jsonl")
+    seed = records_of.seed_of(before, arguments.seed, arguments.out) or 0
+    options = Options(names, *where, seed, arguments.limit, arguments.keep_unknown, *shares)
     return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
 
 
@@ -41,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (run, show):
         command.add_argument("--fixtures", nargs="+", metavar="NAME", help="all whose small build is proved")
         command.add_argument("--cache", type=Path, default=cases.CACHE, help="where captured fixtures are kept")
-        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--seed", type=int, help="0 if there is none, or that of the results in OUT")
     for command in (run, show, table):
         command.add_argument("--out", type=Path, default=Path("mutants"), help="results, and surprises as cases")
     run.add_argument("--mutants", type=int, default=3000)
@@ -61,8 +64,6 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
     records = read_records(options.out)
     if records and not resume:
         sys.exit(f"there are results in {options.out}: --resume goes on with them, --out puts new ones elsewhere")
-    if any(record["seed"] != options.seed for record in records):
-        sys.exit(f"the results in {options.out} are of another seed")
     done = {record["number"] for record in records}
     started = time.monotonic()
 
@@ -88,7 +89,7 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
 def _show(arguments: argparse.Namespace, names: tuple[str, ...]) -> int:
     order = cases.in_turn(names)
     case = cases.read_case(arguments.cache, order[arguments.number % len(order)])
-    mutant = mutate(case, (arguments.seed, arguments.number))
+    mutant = mutate(case, (arguments.seed or 0, arguments.number))
     if mutant is None:
         sys.exit("no operator fits")
     arguments.out.mkdir(parents=True, exist_ok=True)

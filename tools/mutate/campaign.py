@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hlo_verify.xla.execute import Executor
+from tools import records as records_of
 from tools.mutate.cases import Case, as_text, in_turn, read_case
 from tools.mutate.mutant import Mutant
 from tools.mutate.truth import Judge, Outcome, Truth
@@ -175,12 +175,7 @@ def save(options: Options, record: Record, case: Case, mutant: Mutant, kind: str
 
 def read_records(out: Path) -> list[Record]:
     """What earlier runs found; a last line that was cut short is left out."""
-    path = out / "records.jsonl"
-    records = []
-    for line in path.read_text().splitlines() if path.is_file() else []:
-        with contextlib.suppress(json.JSONDecodeError):
-            records.append(json.loads(line))
-    return records
+    return records_of.read(out / "records.jsonl")
 
 
 @dataclass(slots=True)

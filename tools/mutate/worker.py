@@ -63,6 +63,14 @@ class Worker:
         return Judgement(kind, reason=answer, seconds=time.monotonic() - started)
 
     def _ask(self, request: Any, limit: float) -> Any:
+        """The answer. A child that ends meanwhile may have been killed for no fault of the request's: it is asked once
+        more."""
+        answer, is_lost = self._once(request, limit)
+        return self._once(request, limit)[0] if is_lost else answer
+
+    def _once(self, request: Any, limit: float) -> tuple[Any, bool]:
+        """The answer, or what came instead; and whether the child ended."""
+        is_lost = False
         if self._process is None or self._answered >= _AGE:
             self.close()
             self._start()
@@ -70,13 +78,13 @@ class Worker:
             self._connection.send(request)
             if self._connection.poll(limit):
                 self._answered += 1
-                return self._connection.recv()
+                return self._connection.recv(), False
             why = f"timeout: no answer within {limit:g} s"
         except (EOFError, ConnectionError):
             self._process.join(5)
-            why = f"crash: the worker ended with status {self._process.exitcode}"
+            why, is_lost = f"crash: the worker ended with status {self._process.exitcode}", True
         self.close()
-        return why
+        return why, is_lost
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")

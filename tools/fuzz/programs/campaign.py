@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import collections
 import json
-import multiprocessing
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tools.fuzz.programs.children import ABORT, judged
 from tools.fuzz.programs.elementwise import DTYPES
 from tools.fuzz.programs.machine import ENDLESS
 from tools.fuzz.programs.pair import Pair, make_pair, with_result
@@ -20,9 +21,6 @@ from tools.fuzz.programs.truth import Outcome, Truth, compare, judge
 from tools.fuzz.programs.verdict import Judgement, verify
 
 Record = dict[str, Any]
-
-CHUNK = 1000
-"""Pairs that a process judges before another one takes its place, so that what it keeps does not add up."""
 
 REFUTED_OF = 10
 """One pair of so many is also refuted where it is not proved: that takes some five times as long as a small proof."""
@@ -42,16 +40,14 @@ class Options:
     out: Path
     refuted_of: int = REFUTED_OF
 
-
-def work_on(options: Options, numbers: Sequence[int]) -> list[Record]:
-    """The records of those pairs, in this process."""
-    return [run(options, number) for number in numbers]
+    def family(self, number: int) -> str:
+        """What kind of pair a number is of."""
+        return self.families[number % len(self.families)]
 
 
 def run(options: Options, number: int) -> Record:
     """The record of a pair; a defect of the fuzzer's own is one, and ends nothing."""
-    family = options.families[number % len(options.families)]
-    record: Record = {"number": number, "family": family}
+    record: Record = {"number": number, "family": options.family(number), "seed": options.seed}
     try:
         return _run(options, number, record)
     except Exception as error:
@@ -127,24 +123,12 @@ def save(out: Path, pair: Pair, record: Record) -> Path:
 
 def campaign(options: Options, numbers: Sequence[int], jobs: int) -> Iterator[Record]:
     """The records of all those pairs, as they come."""
-    chunks = [(options, numbers[k : k + CHUNK]) for k in range(0, len(numbers), CHUNK)]
+    work = partial(run, options)
     if jobs == 0:
-        for _, part in chunks:
-            for number in part:
-                yield run(options, number)
+        yield from map(work, numbers)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=1) as pool:
-        for records in pool.imap_unordered(_chunk, chunks):
-            yield from records
-
-
-def _chunk(given: tuple[Options, Sequence[int]]) -> list[Record]:
-    return work_on(*given)
-
-
-def read_records(out: Path) -> list[Record]:
-    path = out / "records.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    for record in judged(work, numbers, jobs):
+        yield {"family": options.family(record["number"]), "seed": options.seed} | record
 
 
 def table(records: Iterable[Record], seconds: float | None = None) -> str:
@@ -172,4 +156,4 @@ def table(records: Iterable[Record], seconds: float | None = None) -> str:
 
 
 def wrong(records: Iterable[Record]) -> bool:
-    return any(record.get("surprise") in (*FALSE, "crash", DEFECT) for record in records)
+    return any(record.get("surprise") in (*FALSE, "crash", ABORT, DEFECT) for record in records)

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from tools.fuzz.programs.campaign import REFUTED_OF, Options, campaign, examine, read_records, save, table, wrong
+from tools import records as records_of
+from tools.fuzz.programs.campaign import REFUTED_OF, Options, campaign, examine, save, table, wrong
 from tools.fuzz.programs.families import FAMILIES
 from tools.fuzz.programs.pair import Pair, make_pair
 from tools.fuzz.programs.shrink import shrink
@@ -19,9 +20,14 @@ def main(argv: list[str]) -> int:
     given = _parser().parse_args(argv)
     if given.show is not None:
         return _show(given)
-    seed = random.SystemRandom().randrange(2**31) if given.seed is None else given.seed
+    before = records_of.mend(given.out / "records.jsonl") if given.resume else []
+    seed = records_of.seed_of(before, given.seed, given.out)
+    if seed is None and before:
+        sys.exit(f"the results in {given.out} do not say which seed they are of: --seed does")
+    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     options = Options(tuple(given.only or FAMILIES), seed, given.out, given.refuted_of)
-    before = read_records(given.out) if given.resume else []
+    if any(record["family"] != options.family(record["number"]) for record in before):
+        sys.exit(f"the results in {given.out} are of other families: --only names those")
     done = {record["number"] for record in before}
     numbers = [number for number in range(given.count) if number not in done]
     given.out.mkdir(parents=True, exist_ok=True)
@@ -48,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes; with 0, all is done in this one")
     parser.add_argument("--only", nargs="+", choices=sorted(FAMILIES), metavar="FAMILY", help=", ".join(FAMILIES))
     parser.add_argument("--out", type=Path, default=Path("fuzzed"), help="results, and surprises as files")
-    parser.add_argument("--resume", action="store_true", help="go on with the results in OUT, of the same seed")
+    parser.add_argument("--resume", action="store_true", help="go on with the results in OUT, and with their seed")
     parser.add_argument(
         "--refuted-of", type=int, default=REFUTED_OF, help="of so many pairs, one is refuted too; 0: none"
     )
