@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from tools.fuzz.programs.replicas import choices
 from tools.fuzz.programs.shrink import shrink
 from tools.fuzz.programs.text import literal, module
 from tools.fuzz.programs.truth import Truth, draw, judge
-from tools.fuzz.programs.verdict import verify
+from tools.fuzz.programs.verdict import Slow, limited, verify
 
 ELSEWHERE = ("effects", "state", "calls", "narrow")
 """Of what these compute, evaluation tells nothing twice, or the interpreter rounds too much to be compared with."""
@@ -209,3 +210,17 @@ def test_padding_may_leave_nothing_of_the_operand(low: int, high: int) -> None:
     found = padded(operand[None, None], np.zeros((1, 1)), [low], [high], [0])
     around = np.concatenate([np.zeros(9), operand, np.zeros(9)])
     assert found[0, 0].tolist() == around[9 - low : 11 + high].tolist()
+
+
+def test_time_that_ends_inside_of_a_call_into_c_is_no_crash() -> None:
+    def turned_into_another_error() -> None:
+        try:
+            while True:
+                pass
+        except Slow as slow:
+            raise ctypes.ArgumentError(str(slow)) from None
+
+    with pytest.raises(Slow), limited(0.01):
+        turned_into_another_error()
+    with pytest.raises(ctypes.ArgumentError), limited(60):
+        raise ctypes.ArgumentError

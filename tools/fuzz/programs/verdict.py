@@ -72,13 +72,22 @@ def limited(seconds: float) -> Iterator[None]:
         yield
         return
 
+    rang = False
+
     def stop(*_: Any) -> None:
+        nonlocal rang
+        rang = True
         raise Slow
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
+    except Exception as error:
+        # Where it is raised while arguments of a call into C are converted, ctypes makes an ArgumentError of it.
+        if rang:
+            raise Slow from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
