@@ -58,6 +58,8 @@ from hlo_verify.terms.root_laws import (
     LOG_OF_INVERSE,
     LOG_OF_MULTIPLE,
     LOG_OF_PRODUCT,
+    ROOT_OF_MAXIMUM,
+    ROOT_OF_MINIMUM,
     ROOT_OF_PRODUCT,
     ROOT_OF_SQUARE,
     is_half,
@@ -66,9 +68,11 @@ from hlo_verify.terms.root_laws import (
     negative_power,
     power_of_literal,
     root_as_power,
+    root_of_extremum,
     root_of_number,
     root_of_product,
 )
+from hlo_verify.terms.rounding_laws import ROUNDED, is_coarse, rounded_number
 from hlo_verify.terms.sign_laws import (
     POSITIVE_MAXIMUM,
     POSITIVE_MINIMUM,
@@ -151,11 +155,13 @@ CONDITIONS: dict[str, Predicate] = {
     "is_decided": is_decided,
     "is_told": is_told,
     "is_half": is_half,
+    "is_coarse": is_coarse,
 }
 
 REAL_EVEN = tuple(real(name) for name, of in PROPERTIES.items() if of.even)
 REAL_ODD = tuple(real(name) for name, of in PROPERTIES.items() if of.odd)
 EITHER = (MAXIMUM, MINIMUM)
+ROUNDING = tuple(map(real, ROUNDED))
 MACHINE = tuple(map(wrap, INTEGER_RANGES))
 
 TABLE = (
@@ -179,6 +185,20 @@ TABLE = (
     Law("square root of a number", "sqrt(k)", "k**(1/2)", by=root_of_number),
     Law(ROOT_OF_PRODUCT, "sqrt(k * a * b)", "sqrt(k) * sqrt(a) * sqrt(b)", "a > 0", by=root_of_product),
     Law(ROOT_OF_SQUARE, "sqrt(a * a)", "abs(a)", by=root_of_product),
+    Law(
+        ROOT_OF_MAXIMUM,
+        "sqrt(maximum(a, b))",
+        "maximum(sqrt(a), sqrt(b))",
+        "a >= 0",
+        by=root_of_extremum,
+    ),
+    Law(
+        ROOT_OF_MINIMUM,
+        "sqrt(minimum(a, b))",
+        "minimum(sqrt(a), sqrt(b))",
+        "a >= 0",
+        by=root_of_extremum,
+    ),
     Law("logarithm of one more", "log_plus_one(a)", "log(1 + a)"),
     Law("exponential less one", "exponential_minus_one(a)", "exp(a) + -1"),
     Law("logistic function", "logistic(a)", "inverse(1 + exp(-a))"),
@@ -211,6 +231,7 @@ TABLE = (
     Law("even function", "f(-a)", "f(a)", functions=REAL_EVEN),
     Law("odd function of 0", "f(0)", "0", functions=REAL_ODD),
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
+    Law("rounding of a number", "f(k)", "f(k)", "is_coarse(k)", functions=ROUNDING, by=rounded_number),
     Law("even power", "power(-a, n)", "power(a, n)", "n % 2 == 0"),
     Law("odd power", "power(-a, n)", "-power(a, n)", "n % 2 == 1"),
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),

@@ -14,7 +14,7 @@ from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import Factors, apart, is_exponential, is_never_negative
-from hlo_verify.terms.functions import ABS, EXPONENTIAL, INVERSE, LOG, SQRT, Function
+from hlo_verify.terms.functions import ABS, EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, SQRT, Function
 from hlo_verify.terms.patterns import leading
 from hlo_verify.terms.products import add, expanded, multiply, power, times
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
@@ -24,6 +24,8 @@ Arguments = tuple[Poly, ...]
 
 ROOT_OF_PRODUCT = "square root of a product"
 ROOT_OF_SQUARE = "square root of a square"
+ROOT_OF_MAXIMUM = "square root of a maximum"
+ROOT_OF_MINIMUM = "square root of a minimum"
 LOG_OF_EXPONENTIAL = "logarithm of an exponential"
 LOG_OF_PRODUCT = "logarithm of a product"
 LOG_OF_MULTIPLE = "logarithm of a multiple"
@@ -67,6 +69,19 @@ def root_of_product(function: Function, args: Arguments) -> Poly | None:
     return times(outside, of_atom(make_apply(SQRT, (rest,))) if left is None else number(left))
 
 
+def root_of_extremum(function: Function, args: Arguments) -> Poly | None:
+    """`sqrt(maximum(a, b))` as `maximum(sqrt(a), sqrt(b))`, where neither is negative; and of a minimum."""
+    from hlo_verify.terms.laws import apply
+
+    atom = args[0].atom
+    if not isinstance(atom, Apply) or atom.function not in (MAXIMUM, MINIMUM):
+        return None
+    if any(p.doubt & INFINITE or signs.of(p) & (signs.NEGATIVE | signs.BEYOND) for p in atom.args):
+        return None
+    used(ROOT_OF_MAXIMUM if atom.function == MAXIMUM else ROOT_OF_MINIMUM)
+    return apply(atom.function, tuple(apply(SQRT, (p,)) for p in atom.args))
+
+
 def _squares(p: Poly) -> tuple[Factors, Poly]:
     """The factors of one product whose roots are taken one by one: none is negative, or all powers are even."""
     if len(p.items) != 1 or p.constant is not None or p.items[0][1] < 0:
@@ -90,7 +105,8 @@ def _root_of_power(atom: Atom, n: Number) -> Poly:
         return whole
     if isinstance(atom, Apply) and atom.function == INVERSE:
         return times(whole, apply(INVERSE, (apply(SQRT, atom.args),)))
-    return times(whole, of_atom(make_apply(SQRT, (of_atom(atom),))))
+    root = root_of_extremum(SQRT, (of_atom(atom),))
+    return times(whole, of_atom(make_apply(SQRT, (of_atom(atom),))) if root is None else root)
 
 
 def logarithm_of_number(function: Function, args: Arguments) -> Poly | None:

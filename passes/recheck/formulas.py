@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from math import ceil, gcd, lcm, trunc
+from math import ceil, copysign, floor, gcd, lcm, trunc
 
 from hlo_verify.limits import allows
 from hlo_verify.passes.recheck.graph import Node, Nodes
@@ -218,6 +218,8 @@ class Graph(Nodes):
             number = self.value(args[0])
             if number is not None and low <= number <= high:
                 return self.number(trunc(number))
+        if function.is_real and function.name in WHOLE and (number := self.value(args[0])) is not None:
+            return self.number(WHOLE[function.name](Fraction(number)))
         if function.is_real and function.name in MADE_OF_OTHERS and not function.attributes:
             return MADE_OF_OTHERS[function.name](self, args[0])
         if function.name in COMMUTATIVE:
@@ -318,6 +320,15 @@ MADE_OF_OTHERS: dict[str, Callable[[Graph, Node], Node]] = {
     "erfc": _complement,
 }
 """Functions of a real number by what they are made of."""
+
+
+WHOLE: dict[str, Callable[[Fraction], int]] = {
+    "floor": floor,
+    "ceil": ceil,
+    "round_nearest_even": round,
+    "round_nearest_afz": lambda k: trunc(k + Fraction(copysign(1, k)) / 2),
+}
+"""The whole numbers that a number is rounded to."""
 
 
 def common_measure(values: Iterable[Fraction]) -> Fraction:

@@ -97,6 +97,18 @@ SAME: dict[str, tuple[Function, Function]] = {
     "greater by relu": (lambda x, y: jnp.maximum(x, y), lambda x, y: x + relu(y - x)),
     "bounds in any order": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jnp.maximum(jnp.minimum(x, 1), -1)),
     "bounds by relu": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: relu(x + 1) - relu(x - 1) - 1),
+    "root of a maximum": (
+        lambda x, y: x / jnp.maximum(jnp.sqrt(y * y), 0.5),
+        lambda x, y: x * jax.lax.rsqrt(jnp.maximum(y * y, 0.25)),
+    ),
+    "root of a minimum": (
+        lambda x, y: x * jnp.minimum(jnp.abs(y), 3),
+        lambda x, y: x * jnp.sqrt(jnp.minimum(y * y, 9)),
+    ),
+    "median of few": (
+        lambda x, y: jnp.median(jnp.stack([x, y, x + y]), 0),
+        lambda x, y: jnp.sort(jnp.stack([x, y, x + y]), 0)[1],
+    ),
     "bounds by choice": (lambda x, y: jnp.clip(x, -1, 1), lambda x, y: jax.nn.hard_tanh(x)),
 }
 
@@ -129,6 +141,14 @@ OTHER: dict[str, tuple[Function, Function]] = {
     "slope of tanh, half": (
         lambda x, y: jnp.log(1 - jnp.tanh(x) ** 2),
         lambda x, y: jnp.log(2.0) - 2 * x - 2 * softplus(-2 * x),
+    ),
+    "root of a maximum with another": (
+        lambda x, y: x / jnp.maximum(jnp.sqrt(y * y), 0.5),
+        lambda x, y: x * jax.lax.rsqrt(jnp.maximum(y * y, 0.5)),
+    ),
+    "root of the lesser": (
+        lambda x, y: x / jnp.minimum(1 + jnp.abs(y), 2),
+        lambda x, y: x * jax.lax.rsqrt(jnp.maximum((1 + jnp.abs(y)) ** 2, 4)),
     ),
     "a small part": (lambda x, y: jnp.tanh(x), lambda x, y: 2 * sigmoid(2 * x) - 1 + 1e-7 * y),
 }

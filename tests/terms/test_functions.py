@@ -17,7 +17,7 @@ import pytest
 from hlo_verify.evaluate import enclosures
 from hlo_verify.evaluate.balls import UNDEFINED, precision
 from hlo_verify.passes.recheck import formulas
-from hlo_verify.terms import functions
+from hlo_verify.terms import functions, rounding_laws
 from hlo_verify.terms.functions import (
     EQUAL_IN_TOTAL,
     EXPONENTIAL,
@@ -179,3 +179,12 @@ def test_what_the_second_check_says_is_true_of_numbers(claim: str, names: frozen
     """It has a table of its own, so that a wrong row of one is not believed by the other."""
     with precision(200):
         assert not [name for name in names if REFUTES[claim](name)]
+
+
+@pytest.mark.parametrize("name", rounding_laws.ROUNDED)
+def test_both_checks_round_numbers_as_the_evaluator_does(name: str) -> None:
+    assert formulas.WHOLE.keys() == rounding_laws.ROUNDED.keys()
+    with precision(200):
+        for k in (Fraction(n, 4) for n in range(-15, 16)):
+            wanted = Balls().call(name, [ball(k)])
+            assert wanted == rounding_laws.ROUNDED[name](k) == formulas.WHOLE[name](k), k

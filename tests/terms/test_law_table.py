@@ -69,6 +69,7 @@ FACTORS = {
 
 TRUE_ANYWAY = {
     "inverse of a number": "1/0 is undefined on both sides: there is no such number to write",
+    "rounding of a number": "it is true of all numbers; near a jump, what a machine makes of them is another",
     "exponential of a choice": "it is true of any truth value; numbers have better laws",
     "exponential known by name": "another name for the same function",
     "exponential no more known by name": "another name for the same function",

@@ -1,0 +1,44 @@
+"""Numbers rounded to whole ones: `floor(31/2)` is 15. A law of the table in `laws`.
+
+Near to where the rounded number jumps, what a machine computes may lie on the other side: `0.7 * 10`, of floats, is 7 or
+a little less. So only numbers are rounded here that are no closer to a jump than a machine comes, or lie on one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from hlo_verify.terms.functions import Function
+from hlo_verify.terms.term import Number, Poly, number
+
+FINEST = 256
+"""The greatest denominator of a number that is rounded."""
+GREATEST = 1 << 12
+"""What it stays below."""
+
+
+def _away_from_zero(k: Fraction) -> int:
+    whole = math.floor(abs(k) + Fraction(1, 2))
+    return whole if k > 0 else -whole
+
+
+ROUNDED: dict[str, Callable[[Fraction], int]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round_nearest_even": round,
+    "round_nearest_afz": _away_from_zero,
+}
+
+
+def is_coarse(p: Poly) -> bool:
+    """Whether a term is a number on a jump, or far from all of them."""
+    k = p.constant
+    return k is not None and Fraction(k).denominator <= FINEST and abs(k) < GREATEST
+
+
+def rounded_number(function: Function, args: tuple[Poly, ...]) -> Poly | None:
+    """The whole number that a number is rounded to."""
+    k: Number | None = args[0].constant
+    return None if k is None else number(ROUNDED[function.name](Fraction(k)))
