@@ -1,7 +1,7 @@
 """Numbers rounded to whole ones: `floor(31/2)` is 15. A law of the table in `laws`.
 
-Near to where the rounded number jumps, what a machine computes may lie on the other side: `0.7 * 10`, of floats, is 7 or
-a little less. So only numbers are rounded here that are no closer to a jump than a machine comes, or lie on one.
+Near to where the rounded number jumps, what a machine computes may lie on the other side: `0.7 * 10`, of floats, is 7
+or a little less. So only numbers are rounded here that are no closer to a jump than a machine comes, or lie on one.
 """
 
 from __future__ import annotations
