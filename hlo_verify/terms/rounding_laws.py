@@ -35,7 +35,7 @@ ROUNDED: dict[str, Callable[[Fraction], int]] = {
 def is_coarse(p: Poly) -> bool:
     """Whether a term is a number on a jump, or far from all of them."""
     k = p.constant
-    return k is not None and Fraction(k).denominator <= FINEST and abs(k) < GREATEST
+    return k is not None and Fraction(k).denominator <= FINEST and -GREATEST < k < GREATEST
 
 
 def rounded_number(function: Function, args: tuple[Poly, ...]) -> Poly | None:
