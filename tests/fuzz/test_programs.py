@@ -224,3 +224,11 @@ def test_time_that_ends_inside_of_a_call_into_c_is_no_crash() -> None:
         turned_into_another_error()
     with pytest.raises(ctypes.ArgumentError), limited(60):
         raise ctypes.ArgumentError
+
+
+def test_a_reduction_to_the_greatest_starts_from_the_least_at_0() -> None:
+    """Of bytes that are all -128 the number is 0, wherever they are from: a mutant of this pair is refuted by that."""
+    pair = make_pair("order", 20261124, 20525)
+    assert pair is not None and pair.is_mutated
+    found, outcome, judgement = examine(pair, refute=True)
+    assert found is None and outcome.truth is Truth.DIFFERS and judgement.verdict == "REFUTED"

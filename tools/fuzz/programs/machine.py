@@ -227,6 +227,9 @@ def _argmax(machine: Machine, node: Node, args: list[Array], results: list[Kind]
         numbers = np.where(a == best, index, np.iinfo(index.dtype).max).min(axis)
     else:
         numbers = np.where(a == best, index, np.iinfo(index.dtype).min).max(axis)
+    # What a reduction starts from is one of the operands: the least value there is, at 0.
+    from_start = best.squeeze(axis) == identity("maximum", results[0].dtype)
+    numbers = np.where(from_start, (np.minimum if node.attributes["ties"] == "LT" else np.maximum)(numbers, 0), numbers)
     return [best.squeeze(axis), numbers.astype(index.dtype)]
 
 
