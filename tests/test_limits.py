@@ -109,6 +109,8 @@ NO_LIMITS = {
     "refute.RUNNING": "seconds of a child process",
     "repairs.ROUNDING": "what may be noise",
     "roles.DEEP": "what a role is",
+    "rounding_laws.FINEST": "which numbers are far enough from where rounding jumps",
+    "rounding_laws.GREATEST": "which numbers are far enough from where rounding jumps",
     "scalar_values.FAR": "what may be noise",
     "scalar_values.POINTS": "where a term is looked at, to refuse it at once",
     "search.CLEARER": "which inputs are better than others",
