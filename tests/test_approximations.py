@@ -76,6 +76,7 @@ def test_without_it_the_statistics_differ() -> None:
     assert one.verdict is Verdict.REFUTED and one.headline.startswith("REFUTED with 1 declared approximation: ")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_mistakes_are_refuted_all_the_same(mistake: str) -> None:
     report = check(network, distributed(WRONG[mistake]), X, W, approximations=DECLARED)

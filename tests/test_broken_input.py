@@ -84,7 +84,7 @@ def test_truncated_gzip(refused: Refused) -> None:
     assert "input_1: the gzip file is damaged or cut short" in message
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -251,7 +251,7 @@ def test_a_single_module_without_shardings(refused: Refused) -> None:
     assert "nothing to partition" in refused(GSPMD.replace("mhlo.sharding", "mhlo.unrelated"))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("module", "shardings", "said"),
     [

@@ -91,6 +91,7 @@ def test_functions_by_hand_are_proved() -> None:
         assert "manual regions leave nothing to XLA" in report.compared
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", PARTITIONED)
 def test_functions_that_xla_distributes_are_proved(form: str) -> None:
     report = PARTITIONED[form]()
@@ -98,6 +99,7 @@ def test_functions_that_xla_distributes_are_proved(form: str) -> None:
     assert report.compared.startswith("the reference with the partitioned one")
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("wrong", [lax.pmean, lax.pmax, lambda y, axis: lax.psum(2 * y, axis)])
 def test_a_wrong_function_is_refuted(wrong: Callable[..., Any]) -> None:
     report = check(plain, on_devices(wrong), X, W)

@@ -24,7 +24,7 @@ def test_ring_attention_of_maxtext() -> None:
     assert any("tpu_custom_call" in assumption for assumption in report.assumptions)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "name",
     [

@@ -314,6 +314,7 @@ def options_that_there_are_not(jit: Jit) -> Any:
     return said(lambda: jit(lambda x: x, such_an_option=1)).replace("_jit", "jit")
 
 
+@pytest.mark.drawn(14)
 @pytest.mark.parametrize("name", PROMISES)
 def test_both_answer_alike(name: str) -> None:
     check_alike(PROMISES[name])

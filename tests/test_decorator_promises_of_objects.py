@@ -186,6 +186,7 @@ def the_same_function_with_other_options(jit: Jit) -> Any:
     return g(X, 2), h(X, 2), g.lower(X, 2).as_text().count("%arg"), h.lower(X, 2).as_text().count("%arg")
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", PROMISES)
 def test_both_answer_alike(name: str) -> None:
     check_alike(PROMISES[name])

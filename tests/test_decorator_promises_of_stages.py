@@ -249,6 +249,7 @@ def an_error_in_a_callback(jit: Jit) -> Any:
     return "in the callback" in said(lambda: f(X).block_until_ready())
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("name", PROMISES)
 def test_both_answer_alike(name: str) -> None:
     check_alike(PROMISES[name])

@@ -29,6 +29,7 @@ def test_a_verdict_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [report.verdict for report in found[2]] == [Verdict.UNKNOWN] * 2, "nothing decides any more"
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "other",
     [

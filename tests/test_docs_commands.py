@@ -90,6 +90,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize(("page", "command"), RUN, ids=lambda text: re.sub(r"\W+", "-", text)[:60])
 def test_a_command_runs(page: str, command: str) -> None:

@@ -44,7 +44,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_example_succeeds(name: str, tmp_path: Path) -> None:
     environment = os.environ | {

@@ -19,6 +19,7 @@ def name(case: Case) -> str:
     return case.name
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_a_case_is_what_is_written_today(case: Case, tmp_path: Path) -> None:
     make(case, tmp_path)

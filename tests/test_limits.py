@@ -180,6 +180,7 @@ def test_no_spelling_of_a_number_is_overlooked(text: str) -> None:
     assert "MOST" in _numbers(text)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["partitioned.hlo.gz", "broken_dropped_psum.hlo.gz", "broken_swapped_operands.hlo.gz"])
 def test_a_report_is_the_same_on_a_slow_machine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = []
@@ -249,6 +250,7 @@ SUM = all_reduce("%s", "%a0", matrix(4, 6))
 SUMMED = module([matrix(4, 6)], [("%y", matrix(4, 6))], f"{SUM}%y = stablehlo.tanh %s : {matrix(4, 6)}", 2)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "logical", "partitioned"),
     [

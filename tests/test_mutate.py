@@ -24,8 +24,8 @@ from tools.mutate.truth import Judge, Outcome, Truth, cut, distance
 from tools.mutate.worker import Worker
 
 FIXTURES = ("mlp_tp", "embedding_gather_scatter", "shardmap_fsdp")
-PROVING, REFUTING = 15, 6
-"""Mutants of the sample that are only tried to be proved, and those that are refuted too."""
+SAMPLES = {"small": (4, 1), "large": (15, 6)}
+"""Mutants of a sample that are only tried to be proved, and those that are refuted too."""
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +129,7 @@ def everything() -> Case:
     return Case("everything", b"", cases.prepare(EVERYTHING, 4), (2, 2), 4)
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_every_operator_makes_well_formed_mutants(everything: Case, operator: Operator) -> None:
     mutants = [mutate(everything, (seed,), [operator]) for seed in range(3)]
@@ -209,17 +210,19 @@ def test_distances_are_of_the_worst_device() -> None:
 # The campaign
 
 
-def test_no_verdict_on_a_sample_is_wrong(cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sample", ["small", pytest.param("large", marks=pytest.mark.slow)])
+def test_no_verdict_on_a_sample_is_wrong(sample: str, cache: Path, tmp_path: Path) -> None:
     """Stopped in the middle, and gone on with."""
+    proving, refuting = SAMPLES[sample]
     options = Options(FIXTURES, cache, tmp_path, seed=3, refuted_of=0)
-    Campaign(options, lambda record: None).run(range(PROVING))
+    Campaign(options, lambda record: None).run(range(proving))
     with (tmp_path / "records.jsonl").open("a") as file:
         file.write('{"number": 1')  # as a kill leaves it
     records = read_records(tmp_path)
-    assert sorted(record["number"] for record in records) == list(range(PROVING))
+    assert sorted(record["number"] for record in records) == list(range(proving))
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    Campaign(replace(options, refuted_of=1), records.append).run(range(PROVING, PROVING + REFUTING))
-    assert sorted(record["number"] for record in read_records(tmp_path)) == list(range(PROVING + REFUTING))
+    Campaign(replace(options, refuted_of=1), records.append).run(range(proving, proving + refuting))
+    assert sorted(record["number"] for record in read_records(tmp_path)) == list(range(proving + refuting))
     wrong = [r for r in records if surprise(r) not in (None, "unknown")]
     assert not wrong, [(r["fixture"], r["number"], r["what"], r["truth"], r["verdict"]) for r in wrong]
     assert sum(record["truth"] == Truth.DIFFERS for record in records) > len(records) // 2

@@ -14,6 +14,7 @@ import hlo_verify
 PAIRS = sorted((Path(__file__).parent / "pairs").iterdir())
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("folder", PAIRS, ids=lambda folder: folder.name)
 def test_verdict(folder: Path) -> None:
     expected = (folder / "expected.txt").read_text().split(":")[0]

@@ -134,6 +134,7 @@ PLACES: dict[str, tuple[Callable[[], tuple[str, str]], str, tuple[int, int], tup
 proved, and one that is wider at each end where there is more."""
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_range_enters(place: str) -> None:
     pair, name, (low, high), (lower, higher) = PLACES[place]
@@ -145,7 +146,7 @@ def test_a_range_enters(place: str) -> None:
         assert verify(*modules, assume={name: wider}, refute=False).verdict is Verdict.UNKNOWN, wider
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("place", ["lookup", "scatter", "dynamic_slice", "remainder"])
 def test_what_differs_beyond_a_range_is_found_there_alone(place: str) -> None:
     pair, name, within, (lower, higher) = PLACES[place]
@@ -155,6 +156,7 @@ def test_what_differs_beyond_a_range_is_found_there_alone(place: str) -> None:
     assert verify(*modules, assume={name: within}).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("place", ["lookup", "clamp", "dynamic_slice", "quotient", "wrap"])
 def test_the_second_check_knows_of_it(place: str) -> None:
     pair, name, within, _ = PLACES[place]
@@ -177,6 +179,7 @@ def _wrong(change: str) -> tuple[str, str]:
     return placed.pair(lambda table, tokens: table[tokens], local)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("change", ["offset", "bound", "filled", "dropped"])
 @pytest.mark.parametrize("within", [(0, 32), (3, 30)])
 def test_a_range_saves_no_wrong_program(change: str, within: tuple[int, int]) -> None:
@@ -190,6 +193,7 @@ def test_what_is_wrong_for_tokens_inside_is_not_put_down_to_tokens_outside() -> 
     assert report.suggestion is None
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("devices", [2, 4, 8])
 @pytest.mark.parametrize("dtype", [jnp.int32, jnp.uint32, jnp.int16, jnp.uint8])
 def test_lookups_of_all_types(dtype: Any, devices: int) -> None:

@@ -40,6 +40,7 @@ def test_ranges_of_floats(what: str) -> None:
     assert verify(*modules, assume={"x": beyond}, refute=False).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("what", ["relu", "clip", "difference"])
 def test_floats_of_a_witness_are_such_as_are_allowed(what: str) -> None:
     whole, local, within, beyond = FLOATS[what]

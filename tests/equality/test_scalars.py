@@ -161,6 +161,7 @@ def values(f: Function) -> np.ndarray:
         return np.asarray(f(jnp.asarray(x), jnp.asarray(y)))
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("name", SAME)
 def test_another_spelling_is_proved(name: str) -> None:
     reference, local = SAME[name]

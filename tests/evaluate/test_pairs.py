@@ -63,6 +63,7 @@ def differs(found: Difference | None) -> bool:
     return found is not None and found.relative > NOISE
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_pair_agrees_and_no_twin_does(name: str) -> None:
     folder = ROOT / "testdata" / name

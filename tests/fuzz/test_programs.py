@@ -79,6 +79,7 @@ def _numpy(kind: Kind) -> np.dtype:
     return np.dtype(np.float32) if kind.dtype == "f32" else DTYPES[kind.dtype]
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_verdicts_on_random_pairs(family: str, seed: int, tmp_path: Path) -> None:
     options = Options((family,), seed, tmp_path, refuted_of=4)

@@ -66,6 +66,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return _run([str(folder / "run.py"), *map(str, paths)]).split("----\n")[:-1]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("number", range(len(_programs())), ids=lambda n: f"{_programs()[n][0]}-{n}")
 def test_a_program_prints_what_its_page_says(number: int, printed: list[str]) -> None:
     page, text = _programs()[number]

@@ -78,6 +78,7 @@ def _has(op: str) -> Callable[[Case], bool]:
     return lambda case: any(step.op == op for step in case.steps)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("number", range(4))
 def test_the_minimiser_keeps_what_it_is_asked_to(number: int, seed: int) -> None:
     """A made-up defect: any convolution on a mesh of two axes of which one splits an argument."""

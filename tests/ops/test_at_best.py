@@ -94,13 +94,14 @@ FORMS = (
 )
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize(("dtype", "least"), [("float32", False), ("int32", True), ("bfloat16", True)])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_best_of_the_whole(form: str, dtype: str, least: bool) -> None:
     assert verdict(partial(best, least=least), partial(picked, form, least=least), dtype) is Verdict.PROVED
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_other_extremum_or_other_numbers_are_not(form: str) -> None:
     for dtype in ("float32", "int32"):
@@ -113,6 +114,7 @@ def last(x: jax.Array) -> jax.Array:
     return WHOLE - 1 - jnp.argmax(x[:, ::-1], axis=1)
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_last_of_equal_ones_is_another(form: str, dtype: str) -> None:
@@ -164,6 +166,7 @@ def wrongly(change: str, x: jax.Array) -> jax.Array:
     return jnp.take_along_axis(indices, jnp.argmax(everywhere, axis=0)[None], axis=0)[0]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize(
     "change",

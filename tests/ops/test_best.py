@@ -115,6 +115,7 @@ def wrongly(change: str, x: jax.Array) -> jax.Array:
             raise AssertionError(change)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     "change",
     [

@@ -221,6 +221,7 @@ def _each_its_own(form: Form) -> tuple[str, str]:
     return ours + theirs + chosen, one + other
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("called", [False, True], ids=["in place", "in a function"])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_ranks_agree_on_who_communicates(form: Form, called: bool) -> None:
@@ -369,6 +370,7 @@ def test_devices_that_count_alike_stay_together() -> None:
     assert verdict(whole(COPY, 4), local(summed, 4)) is Verdict.PROVED
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("end", UNUSED.values(), ids=UNUSED)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_nothing_is_proved_of_a_program_that_may_hang(form: Form, end: str) -> None:

@@ -71,7 +71,7 @@ def concatenated(key: jax.Array, x: jax.Array) -> jax.Array:
     return x + jnp.concatenate([random.uniform(random.fold_in(key, n), (2, 6)) for n in range(4)])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_keys_are_folded_with_the_number_of_a_device(draw: Program) -> None:
     right = verdict(folded(draw), lambda key, x: x + draw(random.fold_in(key, device()), x.shape))
@@ -79,6 +79,7 @@ def test_keys_are_folded_with_the_number_of_a_device(draw: Program) -> None:
     assert (right, wrong) == (Verdict.PROVED, Verdict.UNKNOWN)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.usefixtures("_counters")
 @pytest.mark.parametrize("name", ["uniform", "categorical"])
 def test_keys_are_split_like_the_data(name: str) -> None:
@@ -92,6 +93,7 @@ def test_keys_are_split_like_the_data(name: str) -> None:
     assert verdict(whole, wrong, KEYS, ROWS) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.usefixtures("_counters")
 def test_one_key_for_each_device_of_those_that_all_split() -> None:
     def whole(key: jax.Array, x: jax.Array) -> jax.Array:
@@ -105,6 +107,7 @@ def test_one_key_for_each_device_of_those_that_all_split() -> None:
     assert verdict(whole, local(lambda: 0)) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.usefixtures("_counters")
 def test_written_out_for_each_device() -> None:
     right = verdict(concatenated, lambda key, x: x + random.uniform(random.fold_in(key, device()), x.shape))
@@ -117,6 +120,7 @@ def masked(key: jax.Array, x: jax.Array, mask: Program | None = None, rate: floa
     return jnp.where(kept if mask is None else mask(kept), x / rate, 0)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.usefixtures("_counters")
 def test_a_mask_is_drawn_whole_and_cut() -> None:
     def cut(step: int, rate: float = 0.8) -> Program:
@@ -192,6 +196,7 @@ def test_loops_of_another_length() -> None:
     assert of_loops(rounds(5, xors), rounds(6, xors)) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("turn", WRONG_TURNS.values(), ids=WRONG_TURNS)
 def test_loops_that_do_something_else(turn: Program) -> None:
     assert of_loops(rounds(5, xors), rounds(5, turn)) is Verdict.UNKNOWN

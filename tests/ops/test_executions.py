@@ -29,7 +29,7 @@ from tests.support.executions import (
 from tests.support.pairs import module, on
 
 
-@pytest.mark.drawn(100)
+@pytest.mark.drawn(50)
 @pytest.mark.parametrize("drawn_by_whole", [False, True], ids=["partitioned", "logical"])
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
@@ -79,6 +79,7 @@ OUTSIDE = {"infeed", "recv", "side effect"}
 """What takes something from the world outside, which the logical module does not."""
 
 
+@pytest.mark.drawn(50)
 @pytest.mark.parametrize("name", [name for name in PLACES if name not in OPEN])
 @pytest.mark.parametrize("draw", DRAWS)
 def test_one_execution_is_one(draw: str, name: str) -> None:

@@ -109,6 +109,7 @@ NOT_BEST: dict[str, tuple[Body, Body]] = {
 }
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("argument", [FLOATS, INTEGERS], ids=["floats", "integers"])
 @pytest.mark.parametrize("name", BEST)
 def test_the_best_of_the_best_are_the_best(name: str, argument: jax.ShapeDtypeStruct) -> None:
@@ -195,6 +196,7 @@ def merged(x: jax.Array, rounds: int = 4) -> jax.Array:
     return x
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("count", "local", "found"),
     [

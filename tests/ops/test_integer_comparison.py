@@ -56,6 +56,7 @@ def verdict(one: Any, other: Any) -> Verdict:
     return hlo_verify.verify(*texts, refute=False).verdict
 
 
+@pytest.mark.drawn(20)
 @pytest.mark.parametrize(("less", "wanted"), [(5, 3), (100, 20), (100, 100), (-100, -100), (-128, 127), (-128, -128)])
 @pytest.mark.parametrize("guess", [-128, -56, -1, 0, 8, 9, 56, 120, 127])
 def test_equal_after_a_subtraction(less: int, wanted: int, guess: int) -> None:

@@ -48,6 +48,7 @@ OF_MATRICES: dict[str, Program] = {
 }
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", OF_MATRICES)
 def test_a_batch_is_shared_out(name: str) -> None:
     found = report(OF_MATRICES[name], OF_MATRICES[name], *BATCHED)
@@ -75,6 +76,7 @@ OTHERS: dict[str, tuple[Program, Program]] = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_call_is_not_the_same(name: str) -> None:
     assert report(*OTHERS[name], *BATCHED).verdict is Verdict.UNKNOWN

@@ -77,6 +77,7 @@ def exchanged(x: jax.Array) -> jax.Array:
     return lax.ppermute(x, "x", [(0, 1), (1, 0)])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("start", "turn"),
     [
@@ -138,6 +139,7 @@ LOOP = """
   return %r : tensor<4xi32>"""
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("logical", "partitioned", "expected"),
     [

@@ -92,13 +92,13 @@ def _verdict(*modules: Any, **options: Any) -> Verdict:
     return hlo_verify.verify(*modules, **options, refute=False).verdict
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_xla_makes_of_a_region_is_proved(name: str) -> None:
     assert _verdict(_lowered(name)) is Verdict.PROVED
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [

@@ -55,6 +55,7 @@ def recurrence(multiply: Function, scanned: bool = True) -> Function:
     return scan if scanned else loop
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("scanned", [True, False])
 def test_columns_go_through_a_loop(scanned: bool) -> None:
     reference, given, shapes = recurrence(jnp.matmul), (COLUMNS, COLUMNS), ((2, 8), (8, 8))

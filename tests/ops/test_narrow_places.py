@@ -105,6 +105,7 @@ DIFFERENT: dict[str, tuple[Function, Function, Any]] = {
 """Pairs that differ, under what is said of `q`."""
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_wrapped_is_not_what_it_was(name: str) -> None:
     first, second, said = DIFFERENT[name]

@@ -73,6 +73,7 @@ def test_what_is_put_back_is_where_it_was(form: str, split: bool) -> None:
     assert verdict(layer, lambda *args: put_back(form, *args), split=split) is Verdict.PROVED
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "form",
     [
@@ -171,6 +172,7 @@ def _beside(f: Callable[[jax.Array], jax.Array], places: Callable[[jax.Array], j
     return there
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", ROWWISE)
 @pytest.mark.parametrize("split", (False, True))
 def test_functions_of_rows_are_put_back(name: str, split: bool) -> None:
@@ -178,6 +180,7 @@ def test_functions_of_rows_are_put_back(name: str, split: bool) -> None:
     assert verdict(lambda x, *_: f(x), _beside(f, jnp.argsort), split=split) is Verdict.PROVED
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", ROWWISE)
 @pytest.mark.parametrize(
     "places",

@@ -62,6 +62,7 @@ def padded(way: str, size: int) -> Callable[..., Any]:
     return lambda x: pool(jnp.pad(x, ((0, size - 1), (0, 0)), constant_values=nothing), size, 1, way)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("way", ["max", "min", "sum"])
 def test_windows_that_reach_into_the_next_shard(way: str, size: int) -> None:

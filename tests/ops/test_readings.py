@@ -97,6 +97,7 @@ def listed(start: Function, before: bool) -> Function:
     return function
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("before", [False, True])
 def test_running_sums(before: bool) -> None:
     """Devices hold columns; in the reference sums are taken of all places before."""
@@ -170,6 +171,7 @@ SPLIT = (P(None, None, "x"), P(None, "x"))
 SPLIT_RESULTS = (P(None, "x"), P(None, None, "x"))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("reference", ["scanned", "written out"])
 @pytest.mark.parametrize("local", FORMS)
 def test_forms_of_one_recurrence(reference: str, local: str) -> None:
@@ -188,7 +190,7 @@ def combine(a: tuple[jax.Array, ...], b: tuple[jax.Array, ...]) -> tuple[jax.Arr
     return a[0] * b[0], b[0] * a[1] + b[1]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("length", [5, 8, 12])
 @pytest.mark.parametrize("is_right", [True, False])
 def test_an_associative_scan(length: int, is_right: bool) -> None:
@@ -240,6 +242,7 @@ APART = [(1, 0, 1), (0, 1, 1), (1, 1, 1), (2, 1, 1), (0, 0, 2), (0, 0, 3), (1, 1
 """Turns before a long loop, turns after it, and turns at once."""
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("asked", APART)
 def test_long_loops_with_turns_apart(asked: tuple[int, int, int]) -> None:
     before, after, at_once = asked

@@ -65,6 +65,7 @@ def test_what_goes_round_a_ring_is_all_there_is() -> None:
     assert ring_verdict(linear, ring_of_sums(4, BACKWARD, BACKWARD)) is Verdict.PROVED
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("turns", "of_keys", "of_values"),
     [
@@ -117,6 +118,7 @@ def test_the_block_of_a_turn_may_be_written_in_many_ways(block: Block) -> None:
     assert ring_of_blocks(block, BACKWARD) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "block",
     [
@@ -180,7 +182,7 @@ def test_online_softmax_round_a_ring_is_softmax() -> None:
     assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.PROVED
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -305,6 +307,7 @@ def causal_softmax(q: jax.Array, k: jax.Array, v: jax.Array, masked: float = -ma
     return jnp.einsum("hqk,hkd->hqd", weights, v)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("masked", [-math.inf, -1e30])
 def test_scores_may_be_masked(masked: float) -> None:
     assert ring_verdict(partial(causal_softmax, masked=masked), ring_of_causal(masked=masked)) is Verdict.PROVED

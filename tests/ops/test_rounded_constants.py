@@ -42,6 +42,7 @@ def report(one: Body, other: Body, **how: Any) -> hlo_verify.Report:
     return hlo_verify.verify(*Placed(MESH, P("x"), P("x"), [FLOATS]).pair(one, other), **how)
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", ROUNDED)
 def test_a_rounding_is_said(name: str, turned: bool) -> None:
@@ -112,7 +113,7 @@ WRONG |= {
 }
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_rounding_is_not_proved(name: str, turned: bool) -> None:

@@ -84,6 +84,7 @@ def test_the_sum_goes_on_from_where_it_starts() -> None:
     assert verdict(lambda x: whole(x) + 2 * jnp.cos(x[0]), local) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("steps", "step"),
     [

@@ -125,6 +125,7 @@ BITS: dict[str, tuple[Body, Body]] = {
 }
 
 
+@pytest.mark.drawn(25)
 @pytest.mark.parametrize("name", [*ROOTS, *EXPONENTIALS, *CHOICES])
 def test_another_spelling_is_proved(name: str) -> None:
     found = report(*{**ROOTS, **EXPONENTIALS, **CHOICES}[name], FLOATS, refute=False)
@@ -136,6 +137,7 @@ def test_bits_are_digits(name: str) -> None:
     assert report(*BITS[name], INTEGERS, refute=False).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["quotient by a root", "root of a square", "deviation", "inverse of a power", "relu"])
 def test_the_second_check_does_not_disagree(name: str) -> None:
     found = report(*{**ROOTS, **EXPONENTIALS, **CHOICES}[name], FLOATS, refute=False, recheck=True)
@@ -155,7 +157,7 @@ WRONG: dict[str, tuple[Body, Body]] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_law_is_not_proved(name: str) -> None:
     assert report(*WRONG[name], FLOATS, refute=name != "fewer bits").verdict is not Verdict.PROVED

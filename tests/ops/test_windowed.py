@@ -20,12 +20,14 @@ from tests.support.lowering import Placed, floats
 FORMS = [contracting, filling, scattering]
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("n", [4, 8, 64])
 @pytest.mark.parametrize("form", FORMS)
 def test_proved(form: Callable[..., Any], n: int) -> None:
     assert hlo_verify.verify(*texts(form, n), refute=False).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("function", [jnp.tanh, jnp.log, lambda x: jnp.log(x) / x], ids=["tanh", "log", "log x / x"])
 @pytest.mark.parametrize("form", FORMS)
 def test_what_goes_round_may_be_no_number(form: Callable[..., Any], function: Any) -> None:
@@ -39,6 +41,7 @@ def long(x: jax.Array) -> jax.Array:
     return x * jnp.sin(x) * jnp.cos(x) + x * jnp.tanh(x)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_windows_are_seen_in_what_has_a_name(form: Callable[..., Any]) -> None:
     assert hlo_verify.verify(*texts(form, 8, of=(long, long)), refute=False).verdict is Verdict.PROVED
@@ -62,7 +65,7 @@ def test_what_a_device_makes_no_number_before_it_goes_round_stays_none(form: Cal
     assert report.verdict is Verdict.UNKNOWN
 
 
-@pytest.mark.drawn(2, each=lambda form, wrong, n: form)
+@pytest.mark.drawn(1, each=lambda form, wrong, n: form)
 @pytest.mark.parametrize("n", [4, 8])
 @pytest.mark.parametrize("wrong", [{"off": 1}, {"off": 2}, {"turns": -1}, {"turns": 1}, {"unpassed": True}], ids=str)
 @pytest.mark.parametrize("form", FORMS)

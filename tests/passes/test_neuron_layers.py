@@ -100,7 +100,7 @@ def test_biases_are_proved_with_the_placement_that_was_found(bias: tuple[Layer, 
         assert f"{', '.join(sums)} {SUM}" in report.headline
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("second", [_added, _after])
 @pytest.mark.parametrize("first", [_shared_too_much, _twice, _never, _not_summed])
 def test_wrong_biases_are_never_proved(first: Layer, second: Layer) -> None:
@@ -154,7 +154,7 @@ def test_fewer_keys_than_ranks_are_copied_to_neighbours() -> None:
     )
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("scale", "turned"), [(0.25, False), (2.0, False), (1.0, True), (0.5, True)])
 @pytest.mark.parametrize("queries", [HEADS, RANKS])
 def test_wrong_attention_is_never_proved(queries: int, scale: float, turned: bool) -> None:

@@ -141,7 +141,7 @@ def test_what_is_right_is_proved_and_says_how_it_is_placed(case: Case) -> None:
 WRONG = [(name, n) for name, case in CASES.items() for n in range(len(case.wrong))]
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("name", "n"), WRONG)
 def test_what_is_wrong_is_never_proved(name: str, n: int) -> None:
     case = CASES[name]

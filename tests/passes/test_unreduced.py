@@ -71,7 +71,7 @@ def _completed(text: str) -> str:
     return %all : {kind}{rest}"""
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_forgotten_all_reduce_is_never_proved(name: str) -> None:
     whole, part = _texts(name)

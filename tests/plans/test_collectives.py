@@ -48,6 +48,7 @@ COLLECTIVES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_a_collective_means_what_jax_says(name: str) -> None:
     function = COLLECTIVES[name]

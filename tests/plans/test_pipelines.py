@@ -53,6 +53,7 @@ SCHEDULES = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules_train_as_one_device_does(name: str) -> None:
     plan = training(schedule=SCHEDULES[name], microbatches=4 if name == "interleaved" else 3)

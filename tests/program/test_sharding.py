@@ -60,6 +60,7 @@ print(json.dumps(cases))
 """
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("partitioner", ["shardy", "gspmd"])
 def test_lowered_shardings_are_where_jax_says(partitioner: str) -> None:
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}

@@ -34,6 +34,7 @@ def _read(values: Values | None) -> Poly:
     return algebra.read(tensor("argument", "x", "f32", (), assumed=values), ())
 
 
+@pytest.mark.drawn(30)
 @pytest.mark.parametrize(("one", "other"), [*product(RANGES, RANGES)])
 @pytest.mark.parametrize(("a", "b", "c"), [(1, 1, 0), (2, -3, 1), (-1, Fraction(1, 2), Fraction(-1, 2))])
 def test_all_sums_lie_within(one: Values, other: Values, a: int, b: int | Fraction, c: int | Fraction) -> None:

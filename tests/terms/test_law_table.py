@@ -177,6 +177,7 @@ def _of_balls(law: Law, function: str, with_condition: bool) -> bool:
     return False
 
 
+@pytest.mark.drawn(30)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_law_is_true_of_numbers(name: str) -> None:
     for function in functions(BY_NAME[name]):
@@ -320,6 +321,7 @@ def instances(law: Law, text: str, function: str, drawn: Mapping[str, str]) -> I
             yield is_used, agree(values.poly(found), wanted), found
 
 
+@pytest.mark.drawn(30)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_law_is_used_and_keeps_the_value(name: str) -> None:
     law = BY_NAME[name]

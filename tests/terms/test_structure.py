@@ -55,6 +55,7 @@ def outcomes(name: str) -> tuple[bool, bool]:
     return is_used, True
 
 
+@pytest.mark.drawn(25)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_law_is_used_and_keeps_the_value(name: str) -> None:
     assert outcomes(name) == (True, True)

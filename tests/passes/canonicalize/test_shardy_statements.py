@@ -81,6 +81,7 @@ FORMS = {
 }
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 @pytest.mark.parametrize("shardy", PLACES)
 def test_two_statements_of_one_placement_must_agree(form, shardy: str) -> None:  # type: ignore[no-untyped-def]

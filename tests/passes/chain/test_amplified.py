@@ -263,6 +263,7 @@ def evaluated(seed: int, third: Fraction, x: Fraction, y: Fraction) -> tuple[Fra
     return sum(parts, Fraction(0)), sum(map(abs, parts), Fraction(0))
 
 
+@pytest.mark.drawn(40)
 @pytest.mark.parametrize("seed", range(100))
 def test_no_difference_is_covered_that_is_more_than_so_many_roundings(seed: int) -> None:
     """Truth is exact arithmetic: how far the program as it stands is from the one with 1/3, relative to its terms."""

@@ -229,6 +229,7 @@ CASES = {
 }
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", CASES)
 def test_the_line_and_the_kind_of_a_mistake(name: str) -> None:
     case = CASES[name]

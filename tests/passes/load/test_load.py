@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import re
 from pathlib import Path
 
@@ -343,11 +344,18 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 CORPORA = Path(__file__).resolve().parents[4] / "shared" / "corpora"
 
 
+SAMPLE = 4
+"""Files of a folder, drawn by the seed of the run, for every run."""
+
+
+@pytest.mark.parametrize("count", [SAMPLE, pytest.param(None, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("corpus", ["live", "maxtext", "neuron", "xla_spmd"])
-def test_corpora(corpus: str) -> None:
+def test_corpora(corpus: str, count: int | None, seed: int) -> None:
     paths = sorted((CORPORA / corpus).rglob("*.gz"))
     if not paths:
         pytest.skip(f"{CORPORA / corpus} is not here")
+    if count is not None:
+        paths = random.Random(seed).sample(paths, min(count, len(paths)))
     for path in paths:
         module = load(path)
         defined = {*module.main.arguments, *(v for op in module.main.ops for v in op.results)}

@@ -37,6 +37,7 @@ def test_every_rank_has_rows_of_its_own() -> None:
     assert hlo_verify.verify(LOGICAL, [halves(0), halves(2)]).verdict is PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "ranks",
     [[halves(0), halves(0)], [halves(1), halves(2)], [halves(0), halves(2, 2.0)]],

@@ -46,7 +46,7 @@ WRONG_EVERYWHERE = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("part", WRONG_EVERYWHERE.values(), ids=WRONG_EVERYWHERE.keys())
 def test_what_is_wrong_under_every_placement_is_refuted(part: str) -> None:
     report = hlo_verify.verify(WHOLE, part)
@@ -119,6 +119,7 @@ def test_no_witness_is_saved_of_what_is_not_refuted(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("kind", "right", "wrong"),
     [
@@ -162,6 +163,7 @@ RIGHT_SOMEWHERE = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("part", RIGHT_SOMEWHERE.values(), ids=RIGHT_SOMEWHERE.keys())
 def test_what_is_right_where_devices_hold_copies_is_not_refuted(part: str) -> None:
     """Fewer addends, or shards, than devices."""
@@ -183,6 +185,7 @@ def added(kind: str, function: str) -> str:
     )
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("function", "verdict"), [("tanh", PROVED), ("sine", REFUTED)])
 def test_an_argument_without_elements_is_split_too(function: str, verdict: Verdict) -> None:
     kinds = [[f"tensor<{rows}x0xf32>", "tensor<f32>"] for rows in (8, 4)]

@@ -189,6 +189,7 @@ def test_nobody_communicates() -> None:
     assert "zeros beside them" in found.under
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("groups", ["[[0, 1], [2, 3]]", "[[0, 2], [1, 3]]"])
 def test_what_is_made_of_addends_may_be_one(groups: str, tmp_path: Path) -> None:
     """The columns of each addend are gathered; then every device holds one of two addends of the result."""

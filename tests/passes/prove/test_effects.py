@@ -114,7 +114,7 @@ def ways(kind: str) -> dict[str, tuple[str, str]]:
     }
 
 
-@pytest.mark.drawn(25)
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("way", ways("outfeed"))
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_done_otherwise_is_never_proved(kind: str, way: str) -> None:

@@ -104,7 +104,7 @@ def test_equal_layers_are_derived_once() -> None:
     assert sum(stage.shared for stage in report.stages) > len(report.stages) / 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("at", [0, 1, 3, LAYERS - 1])
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -325,7 +325,7 @@ def test_loops_of_equal_layers_are_derived_once() -> None:
     assert sum(stage.shared for stage in loops) >= LAYERS / 2
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 4])
 def test_a_loop_that_differs_is_not_taken_for_the_others(at: int) -> None:
     short = _looped(lambda n: BLOCKS - (n == at), lambda n: n)

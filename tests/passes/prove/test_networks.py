@@ -267,12 +267,14 @@ def verdict(form: Form, local: Function, devices: int) -> Verdict:
     return verify(*placed.pair(whole, local), refute=False).verdict
 
 
+@pytest.mark.drawn(25)
 @pytest.mark.parametrize("devices", (2, 4))
 @pytest.mark.parametrize("name", FORMS)
 def test_right(name: str, devices: int) -> None:
     assert verdict(FORMS[name], FORMS[name][4], devices) is Verdict.PROVED
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("name", FORMS)
 def test_wrong(name: str) -> None:
     assert verdict(FORMS[name], FORMS[name][5], 2) is Verdict.UNKNOWN
@@ -297,7 +299,7 @@ NOTHING: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("nothing", NOTHING)
 @pytest.mark.parametrize("hiding", HIDING)
 def test_truth_values_do_not_hide_what_may_be_none(hiding: str, nothing: str) -> None:

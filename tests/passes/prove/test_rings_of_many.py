@@ -102,6 +102,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_ring_that_goes_wrong_is_not_proved(name: str) -> None:
     placed, local = WRONG[name]

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 
-STAGES, BATCHES = 3, 4
+STAGES, BATCHES = 2, 3
 MESH = AbstractMesh((STAGES,), ("x",), axis_types=(AxisType.Auto,))
 SHAPES = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((STAGES, 2, 2), (BATCHES, 2, 2), (BATCHES, 2, 2))]
 

@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Program] = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_xla_partitions(name: str) -> None:
     report = hlo_verify.verify(PLACED.lowered(FUNCTIONS[name]), refute=False)

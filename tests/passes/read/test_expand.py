@@ -199,6 +199,7 @@ F = [each.astype(np.float32) for each in (X, W, W + 1, W / 4, W * W + 1, Y)]
 NUMBERS = "{epsilon = 0.25 : f32, feature_index = 1 : i64}"
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("name", "arguments", "results"),
     [

@@ -74,7 +74,7 @@ def before_optimizations(function: Callable[..., Any], folder: Path) -> tuple[Pa
     return pair.logical, pair.partitioned
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_calls_become_regions(function: Callable[..., Any], tmp_path: Path) -> None:
     given, partitioned = before_optimizations(function, tmp_path)

@@ -244,6 +244,7 @@ SEEDS: dict[str, tuple[Seed, str]] = {
 }
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("name", SEEDS)
 def test_finds_a_mistake_of_the_prover(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed, operation = SEEDS[name]

@@ -167,6 +167,7 @@ EQUAL = {
 EXTREME = [-40.0, -17.5, -1.5, -1e-3, 2e-7, 0.75, 18.25, 36.0]
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_is_equal_never_differs(name: str) -> None:
     """Not for inputs at which floating point loses all digits, nor for those of the search."""

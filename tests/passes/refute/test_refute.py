@@ -62,7 +62,7 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_subtle_differences(name: str) -> None:
     kind, body, (old, new) = DIFFERENT[name]

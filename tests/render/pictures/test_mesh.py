@@ -89,6 +89,7 @@ def devices_in(text: str) -> list[int]:
     return [n for run in runs for n in range(int(run.split("–")[0]), int(run.split("–")[-1]) + 1)]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("axes", [(8192,), (64, 128), (16, 32, 16), (2, 2, 2, 1024)], ids=len)
 def test_large_meshes_are_drawn_in_part(axes: tuple[int, ...]) -> None:
     mesh = Mesh(tuple((f"axis{n}", size) for n, size in enumerate(axes)))

@@ -54,6 +54,7 @@ def test_without_the_walk_for_all_devices(name: str) -> None:
         assert all(found.proves(n) for n in range(len(found.wanted)))
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_wrong_programs_without_it(name: str, wrong: str) -> None:
     logical, partitioned = map(load, PROGRAMS[name].pair(wrong))

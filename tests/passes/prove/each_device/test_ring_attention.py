@@ -17,13 +17,13 @@ def verdict(ring: Ring) -> Verdict:
     return hlo_verify.verify(*ring.pair(), refute=False).verdict
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", RINGS)
 def test_rings(name: str) -> None:
     assert verdict(RINGS[name]) is Verdict.PROVED
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("ring", WRONG, ids=str)
 def test_wrong_rings(ring: Ring) -> None:
     assert verdict(ring) is Verdict.UNKNOWN

@@ -36,6 +36,7 @@ def _one_context() -> Iterator[None]:
 FREE = {name for name, meaning in MEANINGS.items() if meaning is free_function}
 
 
+@pytest.mark.drawn(25)
 @pytest.mark.parametrize("name", sorted({*MEANINGS, "case", "if"} & set(CASES) - FREE))
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
