@@ -316,6 +316,7 @@ def test_no_project(tmp_path: Path) -> None:
     assert read_custom_calls(tmp_path) == {}
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (0, 0), (0,)])
 def test_results_without_elements(known: bool, sizes: tuple[int, ...]) -> None:

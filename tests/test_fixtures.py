@@ -118,6 +118,7 @@ def test_every_fixture_of_the_catalogue_is_there() -> None:
     assert sorted(names.split()) == NAMES
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["mlp_dp", "shardmap_fsdp"])
 def test_remaking_gives_the_same_text(name: str, tmp_path: Path) -> None:
     versions = manifest(name)["versions"]

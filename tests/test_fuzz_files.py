@@ -21,6 +21,7 @@ def test_damaged_files_do_no_harm(seed: int) -> None:
     assert sum(ends.values()) == SAMPLE
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("form", FORMATS)
 def test_formats_are_read_undamaged_and_differ_when_damaged(form: str, seed: int) -> None:
     original = contents(originals(SMALL)[0].path, form)

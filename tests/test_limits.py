@@ -198,6 +198,7 @@ def test_a_report_is_the_same_on_a_slow_machine(name: str, monkeypatch: pytest.M
     assert reports[0] == reports[1]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["partitioned.hlo.gz", "broken_dropped_psum.hlo.gz"])
 def test_time_that_is_up_leaves_what_is_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = TESTDATA / "logical.hlo.gz", TESTDATA / name
@@ -228,6 +229,7 @@ PHASES = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("phase", PHASES)
 def test_time_is_up_in_every_phase(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that stands still until a phase begins, and then says that the time is up."""

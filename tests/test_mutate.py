@@ -181,15 +181,16 @@ def test_what_a_finding_names(locations: tuple[str, ...], expected: str) -> None
 # Truth
 
 
-def test_the_truth_of_a_good_module_and_a_bad_one(cache: Path, many: Executor) -> None:
-    for name in FIXTURES:
-        case = cases.read_case(cache, name)
-        judge = Judge(case, many)
-        assert judge.judge(case.partitioned).truth is Truth.EQUAL
-        wrong = mutate(case, (0,), [o for o in OPERATORS if o.name == "drop collective"])
-        assert wrong is not None
-        assert judge.judge(wrong.module).truth is Truth.DIFFERS
-        assert judge.judge(b"no module").truth is Truth.INVALID
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("name", FIXTURES)
+def test_the_truth_of_a_good_module_and_a_bad_one(name: str, cache: Path, many: Executor) -> None:
+    case = cases.read_case(cache, name)
+    judge = Judge(case, many)
+    assert judge.judge(case.partitioned).truth is Truth.EQUAL
+    wrong = mutate(case, (0,), [o for o in OPERATORS if o.name == "drop collective"])
+    assert wrong is not None
+    assert judge.judge(wrong.module).truth is Truth.DIFFERS
+    assert judge.judge(b"no module").truth is Truth.INVALID
 
 
 def test_distances_are_of_the_worst_device() -> None:

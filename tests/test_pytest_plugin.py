@@ -9,6 +9,8 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 TESTS = """
@@ -81,9 +83,13 @@ def test_a_failure_prints_the_report(tmp_path: Path) -> None:
 def test_a_time_limit(tmp_path: Path) -> None:
     done = run(tmp_path, "--hlo-verify-time-limit", "0.000000001", "-k", "right")
     assert "1 failed" in done.stdout and "the time was up" in done.stdout
-    assert run(tmp_path, "--hlo-verify-time-limit", "0", "-k", "right").returncode == 0
     done = run(tmp_path, "--hlo-verify-time-limit", "-1")
     assert done.returncode == 4 and "-1 is no number of seconds" in done.stderr
+
+
+@pytest.mark.slow
+def test_no_time_limit(tmp_path: Path) -> None:
+    assert run(tmp_path, "--hlo-verify-time-limit", "0", "-k", "right").returncode == 0
 
 
 def test_it_is_an_entry_point() -> None:

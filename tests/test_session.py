@@ -69,6 +69,7 @@ def test_threads_find_what_each_finds_alone(alone: dict[str, str]) -> None:
     assert reports == alone
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("order", [PAIRS, PAIRS[::-1]])
 def test_findings_are_the_same_in_any_order(order: list[str], alone: dict[str, str]) -> None:
     for pair in order:
@@ -125,6 +126,7 @@ print(growth(40, 10, threads=2))
 """
 
 
+@pytest.mark.slow
 def test_a_process_does_not_grow() -> None:
     """Each of 30 more pairs of modules leaves fewer than seven objects; `benchmarks.growth` verifies a thousand."""
     done = subprocess.run([sys.executable, "-c", _GROWS_BY_NOTHING], capture_output=True, text=True, check=False)

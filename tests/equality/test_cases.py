@@ -167,6 +167,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs(name: str) -> None:
     """Here it is known what should be found, too."""

@@ -39,6 +39,7 @@ def _pairs(family: str, seed: int, count: int) -> list[Pair]:
     return [pair for pair in found if pair is not None]
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ELSEWHERE])
 def test_evaluation_agrees_with_the_reference_interpreter(family: str, seed: int) -> None:
     """Elements of tensors that are nowhere undefined; floats are those of the type, so up to its rounding."""

@@ -36,6 +36,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.drawn(40)
 @pytest.mark.parametrize(("name", "attribute"), CHANGES)
 def test_another_value_is_another_operation(name: str, attribute: str) -> None:
     example = EXAMPLES[name]

@@ -76,6 +76,7 @@ def waits_in_vain(case: Case) -> bool:
     return re.search(r"source_target_pairs = dense<.*\[(\d+), \1\]", case.program.text) is not None
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.skipif(CORES < 2 or sys.platform == "win32", reason="needs a core for each of two processes")
 @pytest.mark.parametrize("name", [name for name in collectives.CASES if not name.startswith("mhlo.")])
 def test_transcription_agrees_with_interpreter(name: str, child: Child) -> None:

@@ -268,6 +268,7 @@ def _open(body: str) -> str:
     %y = stablehlo.select %p, %open, %x : tensor<i1>, {TYPE}"""
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_no_branch_of_some_devices_hides_communication(form: Form) -> None:
     body = form(range(4))
@@ -298,6 +299,7 @@ def _looped(body: str, trips: str) -> str:
     %y = stablehlo.reshape %w#1 : ({TYPE}) -> {TYPE}"""
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_no_loop_that_ends_earlier_on_some_devices_communicates(form: Form) -> None:
     body = form(range(4))

@@ -143,6 +143,7 @@ def test_counters_in_another_order() -> None:
     assert (verdict(whole, flat), verdict(whole, turned)) == (Verdict.PROVED, Verdict.UNKNOWN)
 
 
+@pytest.mark.slow
 def test_a_wrong_key_is_refuted() -> None:
     same = verdict(concatenated, lambda key, x: x + random.uniform(random.fold_in(key, 0), x.shape), refute=True)
     assert same is Verdict.REFUTED

@@ -26,6 +26,7 @@ def report(reference: Body, local: Body, dtype: Any = jnp.float32) -> hlo_verify
     return hlo_verify.verify(*placed.pair(reference, local), refute=False, recheck=True)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("one", "other"),
     [

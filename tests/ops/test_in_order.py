@@ -118,6 +118,7 @@ def test_the_best_of_the_best_are_the_best(name: str, argument: jax.ShapeDtypeSt
     assert verdict(*BEST[name], argument) is Verdict.PROVED
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", NOT_BEST)
 def test_others_are_not(name: str) -> None:
     assert verdict(*NOT_BEST[name]) is not Verdict.PROVED

@@ -94,6 +94,7 @@ def test_rows_of_another_device_are_not_the_same(
     assert verdict(REFERENCE, walk(jnp.matmul, start, turn), (ROWS, P()), ROWS) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("other", "steps", "start", "expected"),
     [

@@ -83,6 +83,7 @@ def test_of_other_parts(devices: int) -> None:
     assert verdict(devices, written, local) is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "wrong",
     [

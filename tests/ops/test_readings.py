@@ -49,12 +49,20 @@ def test_a_gradient_is_summed_up_after_the_loop() -> None:
     assert verdict(lambda w, xs: accumulated(w, xs) / MANY, lambda w, xs: right(w, xs) / MANY, *ACCUMULATE) is (
         Verdict.PROVED
     )
-    forgotten = regional(accumulated, BATCH, P())
-    assert verdict(accumulated, forgotten, *ACCUMULATE) is Verdict.UNKNOWN
-    mean = regional(lambda w, xs: lax.pmean(accumulated(w, xs), "x"), BATCH, P())
-    assert verdict(accumulated, mean, *ACCUMULATE) is Verdict.UNKNOWN
-    too_short = regional(lambda w, xs: lax.psum(accumulated(w, xs[:-1]), "x"), BATCH, P())
-    assert verdict(accumulated, too_short, *ACCUMULATE) is Verdict.UNKNOWN
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        accumulated,
+        lambda w, xs: lax.pmean(accumulated(w, xs), "x"),
+        lambda w, xs: lax.psum(accumulated(w, xs[:-1]), "x"),
+    ],
+    ids=["forgotten", "mean", "too short"],
+)
+def test_a_gradient_that_is_summed_up_otherwise(wrong: Function) -> None:
+    assert verdict(accumulated, regional(wrong, BATCH, P()), *ACCUMULATE) is Verdict.UNKNOWN
 
 
 def test_a_sum_that_hangs_on_a_recurrence() -> None:
@@ -180,6 +188,7 @@ def test_forms_of_one_recurrence(reference: str, local: str) -> None:
     assert verdict(whole, right, *RECURRENCE) is Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("form", ["scanned", "written out"])
 def test_a_recurrence_that_loses_its_last_input(form: str) -> None:
     wrong = regional(written(gathered, last=TURNS - 1), SPLIT, SPLIT_RESULTS)
@@ -250,6 +259,7 @@ def test_long_loops_with_turns_apart(asked: tuple[int, int, int]) -> None:
     assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("asked", [(1, 0, 1), (0, 1, 1), (1, 1, 1)])
 def test_long_loops_that_lose_a_turn(asked: tuple[int, int, int]) -> None:
     before, after, at_once = asked
@@ -257,6 +267,7 @@ def test_long_loops_that_lose_a_turn(asked: tuple[int, int, int]) -> None:
     assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("wrong", ["first", "last", "order"])
 def test_a_turn_apart_that_is_another(wrong: str) -> None:
     """The first turn starts from ones; the last one takes the input before; two turns change places."""

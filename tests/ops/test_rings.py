@@ -104,6 +104,7 @@ def ring_of_blocks(block: Block, pairs: Pairs = FORWARD) -> Verdict:
     return hlo_verify.verify(*placed.pair(jnp.matmul, local), refute=False).verdict
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "block",
     [
@@ -322,6 +323,7 @@ def test_a_first_turn_may_not_be_masked_by_infinities_only() -> None:
     assert ring_verdict(partial(causal_softmax, masked=-1e30), ring_of_causal(1, masked=-1e30)) is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("unit", "expected"),
     [

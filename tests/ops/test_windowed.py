@@ -95,6 +95,7 @@ def but_the_last(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(ROWS)[:, None] < ROWS - 1, x[:ROWS], 0)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("function", SPOILED.values(), ids=SPOILED.keys())
 def test_what_a_turn_makes_no_number_stays_none(function: Any) -> None:
     def spoiled(x: jax.Array) -> jax.Array:
@@ -108,6 +109,7 @@ def test_what_a_turn_makes_no_number_stays_none(function: Any) -> None:
     assert hlo_verify.verify(*placed.pair(lambda x: x[:ROWS], spoiled), refute=False).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("loop", "whole", "expected"),
     [

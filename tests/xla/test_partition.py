@@ -97,7 +97,7 @@ def test_waiting_is_called_meanwhile() -> None:
     assert calls
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -186,6 +186,7 @@ def test_what_a_wrong_module_was_partitioned_into_is_wrong(dumps: Path, tmp_path
     assert all(step.verdict is not Verdict.PROVED for step in chain.steps[whole.partitioned :])
 
 
+@pytest.mark.slow
 def test_on_the_command_line(dumps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = edited(dumps, tmp_path, LAST, other_constant)
     assert cli.main(["--each-pass", str(folder), "--color", "never"]) == 1

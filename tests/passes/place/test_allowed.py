@@ -90,6 +90,7 @@ def shifted(groups: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_an_order_of_devices_is_a_guess_too(tmp_path: Path) -> None:
     """Shards that are exchanged are in order if the arguments' were not, or if the results' need not be."""
     part = shifted("[[0, 1], [1, 0]]")

@@ -164,6 +164,7 @@ def test_weights_that_are_several_in_one() -> None:
     assert "arguments arg1[:, 0:8], arg1[:, 8:12], arg1[:, 12:16]: dimension 1 in 2" in found.inferred
 
 
+@pytest.mark.slow
 def test_a_witness_of_weights_in_parts_is_one_of_the_modules_that_take_parts(tmp_path: Path) -> None:
     whole, part = fused_pair((4, 2, 2))
     path = tmp_path / "witness"

@@ -131,6 +131,7 @@ def test_layer_that_uses_an_earlier_one_is_not_proved() -> None:
     assert hlo_verify.verify(LOGICAL, broken, refute=False).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_layers_exchanged_are_not_proved() -> None:
     def layer(n: int) -> list[str]:
         weights = {2: 3, 3: 2}.get(n, n)

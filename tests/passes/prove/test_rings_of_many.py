@@ -80,6 +80,7 @@ PLACES: dict[str, Function] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("is_loop", [False, True])
 @pytest.mark.parametrize(("placed", "local"), [(GATHERED, gathered), (SCATTERED, scattered)])
 def test_a_ring_of_many_is_proved(placed: Any, local: Function, is_loop: bool) -> None:

@@ -52,6 +52,7 @@ def cases() -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tup
     return [(a, chosen.choice(orders[a]), b, chosen.choice(orders[b])) for a, b in pairs for _ in range(2)]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("fused", [False, True])
 def test_it_reads_memory(fused: bool) -> None:
     array = np.arange(24, dtype=np.float64)

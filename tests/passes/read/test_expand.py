@@ -156,6 +156,7 @@ def test_other_products_of_ranks_stay(text: str) -> None:
     assert [op.name for op in load(text).main.ops] == ["custom_call"]
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("target", CASES)
 def test_a_custom_call_of_neurons(target: str) -> None:
     config, arguments, wanted = CASES[target]

@@ -46,14 +46,14 @@ def test_what_a_function_of_a_constant_is_folded_to_is_not_refuted(name: str, dt
             assert hlo_verify.verify(*pair).verdict is not Verdict.REFUTED, (name, point, folded)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", NARROW)
 def test_what_it_is_not_is_refuted(dtype: str) -> None:
     computed = plus(dtype, constant("a", 6.0, dtype) + "\n%b = stablehlo.tanh %a : TYPE")
     assert hlo_verify.verify(computed, plus(dtype, constant("b", 2.0, dtype))).verdict is Verdict.REFUTED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["f32", *NARROW])
 def test_where_nothing_is_computed_of_constants_a_plain_one_is_meant_as_it_is_written(dtype: str) -> None:
     one, other = (plus(dtype, constant("b", value, dtype)) for value in (1.0, 0.0))

@@ -26,13 +26,14 @@ def verified(pair: tuple[str, str], **options: Any) -> Report:
     return hlo_verify.verify(*pair, refute=False, **options)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_right_programs(name: str) -> None:
     report = verified(PROGRAMS[name].pair())
     assert report.verdict is Verdict.PROVED, [result.reason for result in report.results]
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_wrong_programs(name: str, wrong: str) -> None:
     assert verified(PROGRAMS[name].pair(wrong)).verdict is Verdict.UNKNOWN
