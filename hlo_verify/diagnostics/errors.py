@@ -8,12 +8,14 @@ from hlo_verify.diagnostics import Code, Diagnostic, Severity
 class InputError(ValueError):
     """The input cannot be verified as it stands: what is wrong, where, and what to do.
 
-    `code` says which kind of error it is. The command line prints it as one message and exits with 2.
+    `code` says which kind of error it is, and so does the last line of a traceback. The command line prints it as one
+    message and exits with 2.
     """
 
     def __init__(self, message: str, code: Code) -> None:
         super().__init__(message, code)
         self.code = code
+        self.add_note(f"{code}: `hlo-verify --explain {code}` says more")
 
     def __str__(self) -> str:
         return str(self.args[0])

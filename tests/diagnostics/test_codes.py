@@ -7,6 +7,7 @@ import ast
 import copy
 import pickle
 import re
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 import hlo_verify
 from hlo_verify.diagnostics import CODES, FAMILIES, Code, Diagnostic, Mismatch, Severity, Solver, near
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.limits import Limits
 
 PACKAGE = Path(hlo_verify.__file__).parent
@@ -120,6 +122,15 @@ def test_every_input_error_has_a_code() -> None:
                 assert len(node.args) == 2, f"{path}:{node.lineno}"
     with pytest.raises(TypeError):
         InputError("no code")  # type: ignore[call-arg]
+
+
+def test_a_traceback_says_where_there_is_more_about_an_input_error() -> None:
+    """Once, wherever the error has been, and not in what the command line prints."""
+    error = pickle.loads(pickle.dumps(InputError("is empty", Input.USAGE).within("m.hlo")))
+    assert str(error) == "m.hlo: is empty" and error.code is Input.USAGE
+    last = "".join(traceback.format_exception(error)).splitlines()[-1]
+    assert last == f"{error.code}: `hlo-verify --explain {error.code}` says more"
+    assert error.__notes__ == [last]
 
 
 @pytest.mark.parametrize(
