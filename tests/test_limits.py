@@ -252,7 +252,7 @@ SUM = all_reduce("%s", "%a0", matrix(4, 6))
 SUMMED = module([matrix(4, 6)], [("%y", matrix(4, 6))], f"{SUM}%y = stablehlo.tanh %s : {matrix(4, 6)}", 2)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("name", "logical", "partitioned"),
     [

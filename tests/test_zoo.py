@@ -14,7 +14,7 @@ ELSEWHERE = {
 """Cases whose report names another line and kind, and why."""
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", names())
 def test_right_is_proved_and_wrong_is_refuted_at_its_line(name: str) -> None:
     judged = judge(load(name))

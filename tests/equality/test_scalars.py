@@ -169,6 +169,7 @@ def test_another_spelling_is_proved(name: str) -> None:
     assert verdict(reference, local) is Verdict.PROVED
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", OTHER)
 def test_another_function_is_not(name: str) -> None:
     reference, local = OTHER[name]
@@ -214,6 +215,7 @@ DECIDED: dict[str, Callable[[jax.Array, jax.Array], jax.Array]] = {
 }
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", MAY_BE_NONE)
 @pytest.mark.parametrize("decided", DECIDED)
 def test_a_comparison_of_what_may_be_no_number_is_not_told_by_cases(name: str, decided: str) -> None:

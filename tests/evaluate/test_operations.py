@@ -107,7 +107,7 @@ def assert_enclosed(values: Array, balls: Array, name: str, text: str) -> None:
             assert abs(ball.rad()) <= 1e-9 * (1 + abs(near)), f"{ball}\n{text}"
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn(45)
 @pytest.mark.parametrize("name", sorted(set(CASES) - OTHERWISE))
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())

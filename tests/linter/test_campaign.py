@@ -29,7 +29,7 @@ def test_what_xla_made_is_right(path: Path) -> None:
         assert list(buffers.check(given.module, given.allocations, lifetimes)) == []
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("derive", [False, True])
 @pytest.mark.parametrize("kind", [*OF_BYTES, *OF_ORDER])
 def test_what_is_said_of_mutants(kind: str, derive: bool, seed: int) -> None:

@@ -101,7 +101,7 @@ def test_the_best_of_the_whole(form: str, dtype: str, least: bool) -> None:
     assert verdict(partial(best, least=least), partial(picked, form, least=least), dtype) is Verdict.PROVED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_other_extremum_or_other_numbers_are_not(form: str) -> None:
     for dtype in ("float32", "int32"):

@@ -94,7 +94,7 @@ def test_rows_of_another_device_are_not_the_same(
     assert verdict(REFERENCE, walk(jnp.matmul, start, turn), (ROWS, P()), ROWS) is Verdict.UNKNOWN
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("other", "steps", "start", "expected"),
     [
@@ -140,7 +140,7 @@ LOOP = """
   return %r : tensor<4xi32>"""
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("logical", "partitioned", "expected"),
     [

@@ -199,7 +199,7 @@ def combine(a: tuple[jax.Array, ...], b: tuple[jax.Array, ...]) -> tuple[jax.Arr
     return a[0] * b[0], b[0] * a[1] + b[1]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("length", [5, 8, 12])
 @pytest.mark.parametrize("is_right", [True, False])
 def test_an_associative_scan(length: int, is_right: bool) -> None:

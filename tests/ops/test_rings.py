@@ -183,7 +183,7 @@ def test_online_softmax_round_a_ring_is_softmax() -> None:
     assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.PROVED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -113,7 +113,7 @@ WRONG |= {
 }
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_rounding_is_not_proved(name: str, turned: bool) -> None:

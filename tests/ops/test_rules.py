@@ -18,7 +18,7 @@ def test_every_rule_has_a_case() -> None:
     assert set(RULES) == set(CASES)
 
 
-@pytest.mark.drawn(60)
+@pytest.mark.drawn(45)
 @pytest.mark.parametrize("name", sorted(CASES))
 @given(data=st.data())
 def test_rule_agrees_with_reference(name: str, data: st.DataObject) -> None:

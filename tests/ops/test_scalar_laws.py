@@ -157,7 +157,7 @@ WRONG: dict[str, tuple[Body, Body]] = {
 }
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_law_is_not_proved(name: str) -> None:
     assert report(*WRONG[name], FLOATS, refute=name != "fewer bits").verdict is not Verdict.PROVED

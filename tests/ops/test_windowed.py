@@ -57,7 +57,7 @@ SPOILED = {
 """What is x for positive numbers and none for some others."""
 
 
-@pytest.mark.drawn(1, each=lambda form, function: form)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("function", SPOILED.values(), ids=SPOILED.keys())
 @pytest.mark.parametrize("form", FORMS)
 def test_what_a_device_makes_no_number_before_it_goes_round_stays_none(form: Callable[..., Any], function: Any) -> None:
@@ -65,7 +65,7 @@ def test_what_a_device_makes_no_number_before_it_goes_round_stays_none(form: Cal
     assert report.verdict is Verdict.UNKNOWN
 
 
-@pytest.mark.drawn(1, each=lambda form, wrong, n: form)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("n", [4, 8])
 @pytest.mark.parametrize("wrong", [{"off": 1}, {"off": 2}, {"turns": -1}, {"turns": 1}, {"unpassed": True}], ids=str)
 @pytest.mark.parametrize("form", FORMS)

@@ -91,7 +91,7 @@ class Shown:
         self.page.goto(path.as_uri())
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", ["wrong", "everything", "chain", "several", "lint"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_page_loads(browser: Any, folder: Path, name: str, width: int) -> None:

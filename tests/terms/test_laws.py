@@ -98,7 +98,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
     return args if draw(st.integers(0, 4)) else [args[0]] * count
 
 
-@pytest.mark.drawn(25)
+@pytest.mark.drawn(20)
 @pytest.mark.parametrize("name", sorted(map(str, LAWS)))
 @many
 @given(draws=st.data())

@@ -42,6 +42,7 @@ def _plain() -> str:
     return str(jax.jit(layer).trace(x, w).lower(lowering_platforms=("cpu",)).as_text(debug_info=True))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("text", [SPECS, TEXTS, "device_ids = [4, 5, 6, 7, 0, 1, 2, 3]" + SPECS])
 def test_a_module_without_shardings_is_partitioned_by_those_of_a_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s.toml"

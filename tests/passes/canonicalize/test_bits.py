@@ -78,7 +78,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("way", COMPUTED)
 def test_bits_of_what_is_made_in_another_way_are_never_proved(way: str, look: str) -> None:

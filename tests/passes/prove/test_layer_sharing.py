@@ -104,7 +104,7 @@ def test_equal_layers_are_derived_once() -> None:
     assert sum(stage.shared for stage in report.stages) > len(report.stages) / 2
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("at", [0, 1, 3, LAYERS - 1])
 @pytest.mark.parametrize(
     ("old", "new"),

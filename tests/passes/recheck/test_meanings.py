@@ -47,7 +47,7 @@ def _wrong(text: str) -> tuple[Disagreement, ...]:
     return tuple(each for each in found.disagreements if not (is_open and each.operation.startswith("result ")))
 
 
-@pytest.mark.drawn(30)
+@pytest.mark.drawn(20)
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=4)
 @given(data=st.data())

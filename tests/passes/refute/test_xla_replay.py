@@ -40,7 +40,7 @@ def wrong_on(device: int, dimensions: str, shard: str, given: str) -> str:
 """
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize(
     ("dimensions", "shard"),
