@@ -16,10 +16,12 @@ class Solver(Code):
         distinction of cases makes them one. Either the modules differ, and then the finding says where and how it looks
         (its code is a suspicion); or they are equal for a reason that hlo-verify has no law for.
 
-        In practice: mostly a real difference. Of equal modules: overlapping windows, sorts along a split dimension, and
+        In practice: mostly a real difference. Of equal modules: overlapping windows, sorts along a split dimension, a
+        binary search (`jnp.searchsorted`) in a table that is split, which is a loop that goes where its data say, and
         what else docs/limits.md lists.
 
-        What to do: read the finding. Where you find the module right, report the pair: a law is missing.
+        What to do: read the finding. A search is a count where both functions say `method="compare_all"`, and a count
+        may be split. Where you find the module right, report the pair: a law is missing.
         """,
     )
 
