@@ -210,7 +210,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], Input, str]] = {
     "specs under a mesh without devices": (
         lambda: check(plain, jax.jit(plain, in_shardings=(P("d"), P())), X, W, mesh={"d": 4}),
         Input.NOT_TRACED,
-        r"the second function \(plain\) cannot be traced: .*or NamedShardings$",
+        r"(?m)the second function \(plain\) cannot be traced: .*or NamedShardings$",
     ),
     "a mesh that is none": (
         lambda: check(plain, on_devices(mesh=None), X, W, mesh=4),
