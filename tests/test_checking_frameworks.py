@@ -145,9 +145,22 @@ def test_a_step_of_nnx_with_optax() -> None:
     assert report.verdict is Verdict.PROVED, str(report)
 
 
-@pytest.mark.parametrize("optimizer", [optax.adamw(1e-3), optax.lion(1e-3), optax.sgd(1e-2, momentum=0.9)])
-def test_a_step_of_linen_with_optax(optimizer: Any) -> None:
-    dense = linen.Dense(4)
+OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "adamw": lambda: optax.adamw(1e-3),
+    "lion": lambda: optax.lion(1e-3),
+    "momentum": lambda: optax.sgd(1e-2, momentum=0.9),
+    "muon": lambda: optax.contrib.muon(1e-3, ns_steps=2),
+    "adafactor": lambda: optax.adafactor(1e-3, min_dim_size_to_factor=2),
+    "schedule": lambda: optax.sgd(optax.warmup_cosine_decay_schedule(0, 1e-2, 10, 100)),
+    "clipping": lambda: optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3)),
+    "MultiSteps": lambda: optax.MultiSteps(optax.sgd(1e-2), 4),
+    "EMA": lambda: optax.chain(optax.sgd(1e-2), optax.ema(0.9)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_step_of_linen_with_optax(name: str) -> None:
+    optimizer, dense = OPTIMIZERS[name](), linen.Dense(4)
 
     def step(parameters: Any, state: Any, x: Any) -> Any:
         loss, gradients = jax.value_and_grad(lambda p: (dense.apply(p, x) ** 2).mean())(parameters)
@@ -159,3 +172,25 @@ def test_a_step_of_linen_with_optax(optimizer: Any) -> None:
     report = check(step, jax.jit(step, in_shardings=(WHOLE, WHOLE, SPLIT)), parameters, state, X)
     assert report.verdict is Verdict.PROVED, str(report)
     assert report.results["1/params/kernel"].verdict is Verdict.PROVED
+
+
+def test_a_norm_of_each_device_s_own_gradients_clips_otherwise() -> None:
+    """Gradients are clipped before they are brought together, so that every device has a norm of its own."""
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(1e-2))
+    parameters = jax.ShapeDtypeStruct((6, 4), jnp.float32)
+
+    def step(w: Any, x: Any, clipped_early: bool = False, reduce: Any = lambda g: g) -> Any:
+        gradient = jax.grad(lambda w: ((x @ w) ** 2).mean())(w)
+        if clipped_early:
+            update, _ = optimizer.update(gradient, optimizer.init(w), w)
+            return optax.apply_updates(w, reduce(update))
+        update, _ = optimizer.update(reduce(gradient), optimizer.init(w), w)
+        return optax.apply_updates(w, update)
+
+    for early, expected in ((False, Verdict.PROVED), (True, Verdict.REFUTED)):
+
+        def local(w: Any, x: Any, early: bool = early) -> Any:
+            return step(w, x, early, lambda g: lax.pmean(g, "d"))
+
+        distributed = jax.shard_map(local, mesh=MESH, in_specs=(P(), P("d")), out_specs=P(), check_vma=False)
+        assert check(lambda w, x: step(w, x), distributed, parameters, X).verdict is expected
