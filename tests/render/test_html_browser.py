@@ -126,7 +126,7 @@ def test_search_and_folding(browser: Any, folder: Path) -> None:
     assert all(row.is_visible() for row in rows.all())
     assert not stages.is_visible()
     page.locator("nav a", has_text="Stages").click()  # opens what it leads to
-    assert stages.is_visible()
+    stages.wait_for(state="visible")
     stages.fill("nothing is called so")
     assert not any(row.is_visible() for row in page.locator("[data-search=stages] li").all())
     page.locator("#stages > details > summary").focus()
