@@ -22,6 +22,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.keys import Keys, Placed, oriented, split
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import (
+    Apply,
     Atom,
     Guard,
     Ix,
@@ -72,6 +73,8 @@ class _Rebuild:
         self.slots: dict[Index, Index] = {}
         self.least: dict[Index, int] = {}
         """The least constant beside each free index expression, outside of guards."""
+        self.reformed = False
+        """Whether laws make something else of a function's instance than it was."""
         self._guarding = False
         self._rebuilt: dict[tuple[int, bool], Poly] = {}
         """What was rebuilt, by its number and whether that was for a guard: a cipher's rounds read each value twice."""
@@ -99,6 +102,11 @@ class _Rebuild:
         """What the parameters stand for."""
         return [expr.shift(base, self.starts.get(base, 0)) for base in self.slots]
 
+    def undone(self, p: Poly) -> Poly:
+        """What was rebuilt, where it was before."""
+        back = {var: expr.of_var(v) for v, image in self.rename.items() for var in image.free}
+        return algebra.substitute(p, back | {slot(n): place for n, place in enumerate(self.places)})
+
     def index(self, e: Index) -> Index:
         free, other = split(e, self.rename)
         if not other:
@@ -124,7 +132,9 @@ class _Rebuild:
         args = list(a.args)
         if a.function.properties.commutative:
             args = self._in_order(args, lambda keys, p: (keys.poly(p),), lambda p: p.uid)
-        return apply(a.function, tuple(self.poly(p) for p in args))
+        made = apply(a.function, tuple(self.poly(p) for p in args))
+        self.reformed |= not isinstance(made.atom, Apply) or made.atom.function != a.function
+        return made
 
     def _guard(self, a: Guard) -> Poly:
         form, lo, hi = oriented(a)
@@ -195,11 +205,15 @@ def define(
     at: tuple[Index, ...] = (),
     ordered: bool = False,
     dtype: str = "",
+    is_reformed: bool = False,
 ) -> Poly:
     """A read of the tensor `kind over bound of bodies`, at the bodies' own free indices, then at `at`.
 
     `ordered` says that the bound variables are distinguishable (a sort's dimension, an argument's
     position); otherwise the operation is the same for every order of them.
+
+    A product may hold what a law would write in another way: inverse(sqrt(2*x))**2 holds inverse(2*x), for which the law
+    has 1/2*inverse(x). Parameters are numbered by what the laws make of it (`is_reformed`): both get one name.
     """
     keys = Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
     if len(bound) > 1 and not ordered:
@@ -209,6 +223,12 @@ def define(
     order = list(bound) if ordered else _ordered(bound, bodies, keys)
     rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
     rebuild, canonical = _rebuilt(keys, rename, bodies)
+    if rebuild.reformed:
+        reformed = tuple(rebuild.undone(body) for body in canonical)
+        if reformed != bodies and not is_reformed:
+            return define(
+                kind, bound, reformed, attributes=attributes, at=at, ordered=ordered, dtype=dtype, is_reformed=True
+            )
     sizes = tuple(v.size for v in order)
     key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
     known = _definitions()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from hlo_verify.index import expr
@@ -21,14 +22,14 @@ def needless(held: list[Guard]) -> Guard | Literal[False] | None:
         for guard in held:
             if guard is other or guard.free.isdisjoint(other.free):
                 continue
-            for sign in (1, -1):  # guard.form = sign * other.form + rest
-                rest = expr.add(guard.form, expr.scale(other.form, -sign))
-                least, most = (other.lo, other.hi) if sign == 1 else (_negate(other.hi), _negate(other.lo))
-                least = None if least is None else rest.lo + least
-                most = None if most is None else rest.hi + most
+            for n, m in _multiples(guard.form, other.form):  # m * guard.form = n * other.form + rest
+                rest = expr.add(expr.scale(guard.form, m), expr.scale(other.form, -n))
+                least, most = (other.lo, other.hi) if n > 0 else (other.hi, other.lo)
+                least = None if least is None else -((-rest.lo - n * least) // m)
+                most = None if most is None else (rest.hi + n * most) // m
                 if _is_below(most, guard.lo) or _is_below(guard.hi, least):
                     return False
-                if _only(guard) and _only(other) and _never_is(rest, (guard.lo or 0) - sign * (other.lo or 0)):
+                if m == abs(n) == 1 and _meets_never(guard, other, rest, n):
                     return False
                 above = guard.lo is None or (least is not None and least >= guard.lo)
                 if above and (guard.hi is None or (most is not None and most <= guard.hi)):
@@ -36,9 +37,34 @@ def needless(held: list[Guard]) -> Guard | Literal[False] | None:
     return None
 
 
+def _multiples(e: Index, f: Index) -> Iterator[tuple[int, int]]:
+    """Multiples (n, m) for which m*e - n*f is worth a look, m above 0: those that differ by a sign alone, then those
+    with which an atom of both cancels.
+
+    Of d and 16*d - p that is (1, 16): where 16*d - p is above 0, for a p of no less than 0, d is too.
+    """
+    yield 1, 1
+    yield -1, 1
+    of_other = dict(f.items)
+    seen = {(1, 1), (-1, 1)}
+    for atom, c in e.items:
+        k = of_other.get(atom)
+        if k is not None:
+            shared = math.gcd(c, k) * (1 if k > 0 else -1)
+            n, m = c // shared, k // shared
+            if (n, m) not in seen:
+                seen.add((n, m))
+                yield n, m
+
+
 def _only(g: Guard) -> bool:
     """Whether a guard holds for one value of its form."""
     return g.lo is not None and g.lo == g.hi
+
+
+def _meets_never(guard: Guard, other: Guard, rest: Index, n: int) -> bool:
+    """Whether both hold for one value, and `rest`, by which the forms differ, is never what these differ by."""
+    return _only(guard) and _only(other) and _never_is(rest, (guard.lo or 0) - n * (other.lo or 0))
 
 
 def _is_below(a: int | None, b: int | None) -> bool:
