@@ -63,3 +63,28 @@ def test_slots_filled_turn_by_turn_are_as_many_products() -> None:
         value = algebra.read(tensor("argument", f"x{n}", "f32", (6,)), (d,))
         written = guarded_select(guards.interval(expr.subtract(p, place), 0, 0), value, written)
         assert len(written.items) == n + 1
+
+
+@many
+@given(draws=st.data())
+def test_a_condition_on_a_part_of_a_sum_follows_from_that_on_the_sum(draws: st.DataObject) -> None:
+    """With multiples of either, of any sign: what remains is true where both were, and nowhere else."""
+    row, column = expr.var("d", "", 5), expr.var("p", "", 7)
+    whole, factors = Space((row, column)), st.integers(-16, 16).filter(bool)
+    d, p = expr.of_var(row), expr.of_var(column)
+    mixed = expr.add(expr.scale(d, draws.draw(factors)), expr.scale(p, draws.draw(factors)))
+    first = guards.interval(expr.scale(d, draws.draw(factors)), draws.draw(BOUND), draws.draw(BOUND))
+    second = guards.interval(mixed, draws.draw(BOUND), draws.draw(BOUND))
+    product = algebra.multiply(first, second)
+    assert_equal(evaluated(product, whole), evaluated(first, whole) * evaluated(second, whole), product)
+
+
+def test_a_halo_that_reaches_past_the_first_shard_is_what_it_reads() -> None:
+    """[1 <= d] [1 <= 16*d - p] x + [16*d - p <= 0] x, of 576 columns on four devices of which 512 are cut, is x."""
+    d, p = (expr.of_var(expr.var(name, "", size)) for name, size in (("d", 4), ("p", 128)))
+    across = expr.subtract(expr.scale(d, 16), p)
+    left = guards.interval(across, 1, None)
+    assert algebra.multiply(guards.interval(d, 1, None), left) is left
+    x = algebra.read(tensor("argument", "x", "f32", (512,)), [expr.add(expr.scale(d, 128), p)])
+    halo = algebra.multiply(algebra.multiply(guards.interval(d, 1, None), left), x)
+    assert algebra.add(halo, algebra.multiply(guards.interval(across, None, 0), x)) is x
