@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
-from hlo_verify.terms.functions import real
+from hlo_verify.terms.functions import INVERSE, SQRT, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, Read, tensor
 from tests.support.expressions import Space, assert_equal, data, evaluated, many, poly, renaming, space
@@ -99,3 +101,25 @@ def test_parts_that_differ_in_place_alone_are_numbered_by_what_is_at_the_places(
     assert isinstance(found[0], Read) and isinstance(found[1], Read)
     assert found[0].tensor is found[1].tensor
     assert found[0].indices == found[1].indices[::-1]
+
+
+def test_a_product_that_laws_write_otherwise_has_one_name() -> None:
+    """sqrt-inverses that were joined to one inverse hold what a law would scale: the name is that of the scaled one."""
+    n = expr.var("i", "", 8), expr.var("j", "", 8)
+    i, j = (expr.of_var(v) for v in n)
+    x, y, z = (tensor("argument", name, "f32", (8, 8)) for name in "xyz")
+
+    def value(a: Index, b: Index) -> tuple[Poly, Poly]:
+        square = algebra.multiply(algebra.read(x, [a, b]), algebra.read(x, [a, b]))
+        under = algebra.add(algebra.scale(square, Fraction(1, 8192)), algebra.scale(ONE, Fraction(1, 100000)))
+        root = apply(INVERSE, (apply(SQRT, (under,)),))
+        factor = algebra.read(y, [b, a])
+        joined = algebra.multiply(algebra.multiply(root, factor), root)
+        scaled = algebra.multiply(apply(INVERSE, (under,)), factor)
+        return algebra.add(joined, algebra.read(z, [b, a])), algebra.add(scaled, algebra.read(z, [b, a]))
+
+    for a, b in ((i, j), (j, i)):
+        names = [named(p).atom for p in value(a, b)]
+        first, second = names
+        assert isinstance(first, Read) and isinstance(second, Read)
+        assert first is second
