@@ -230,17 +230,31 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         k = rest.lo // m
         if k == rest.hi // m:
             return shift(above, k), shift(rest, -k * m)
+    quotient = _quotient_of_multiples(e, m)
     g = gcd(m, *(c for _, c in r.items))
     if g > 1:
         small, low = divmod(r.const, g)
         above, rem = floor_divmod(intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
-        return add(high, above), shift(scale(rem, g), low)
+        return add(high, above) if quotient is None else quotient, shift(scale(rem, g), low)
     unwound = _without_remainders(r, m)
     remainder = modulo(unwound, m) if unwound is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
+    if quotient is not None:
+        return quotient, remainder
     q, c = divmod(e.const, m)
     whole = intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
     div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)
     return build(q, [(div, 1)]), remainder
+
+
+def _quotient_of_multiples(e: Index, m: int) -> Index | None:
+    """`e div m`, where what stands beside multiples of m lies between two of them; None elsewhere.
+
+    64*h + a - 32*b + 32 of a below 32 and b below 2 has h in 64. With coefficients that are not negative, a + 32*b + 32,
+    that does not show.
+    """
+    rest = build(e.const, [(a, c) for a, c in e.items if c % m])
+    k = rest.lo // m
+    return build(k, [(a, c // m) for a, c in e.items if not c % m]) if k == rest.hi // m else None
 
 
 def balanced(high: Index, low: Index, m: int, halves: bool = False) -> tuple[Index, Index]:

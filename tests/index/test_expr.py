@@ -112,3 +112,17 @@ def test_functions_of_a_digit_with_two_values() -> None:
     other = expr.subtract(expr.constant(1), a)
     assert expr.modulo(expr.shift(a, 1), 2) is other
     assert expr.floor_divmod(expr.add(expr.scale(b, 2), other), 2) == (b, other)
+
+
+def test_a_quotient_shows_where_parts_of_digits_are_taken_away() -> None:
+    """Of which device a permutation reads: 64*h + a - 32*b + 32, of a below 32 and b below 2, has h in 64."""
+    v = expr.var("d", "", 512)
+    d = expr.of_var(v)
+    high, low, middle = expr.floor_div(d, 64), expr.modulo(d, 32), expr.modulo(expr.floor_div(d, 32), 2)
+    e = expr.shift(expr.add(expr.scale(high, 64), low, expr.scale(middle, -32)), 32)
+    for factor in (1, 4):
+        assert expr.floor_div(expr.scale(e, factor), 64 * factor) is high
+    for n in range(512):
+        at = {v: expr.constant(n)}
+        whole, rest = (expr.substitute(part, at).const for part in expr.floor_divmod(e, 64))
+        assert (whole, rest) == divmod(expr.substitute(e, at).const, 64)
