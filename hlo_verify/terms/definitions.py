@@ -212,8 +212,8 @@ def define(
     `ordered` says that the bound variables are distinguishable (a sort's dimension, an argument's
     position); otherwise the operation is the same for every order of them.
 
-    A product may hold what a law would write in another way: inverse(sqrt(2*x))**2 holds inverse(2*x), for which a
-    law has 1/2*inverse(x). Parameters are numbered by what the laws make of it (`is_reformed`): both get one name.
+    A product may hold what a law would write in another way: inverse(sqrt(2*x))**2 holds inverse(2*x), of which the law
+    makes 1/2*inverse(x). Parameters are numbered by what laws make of it (`is_reformed`): both get one name.
     """
     keys = Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
     if len(bound) > 1 and not ordered:
