@@ -249,8 +249,8 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
 def _quotient_of_multiples(e: Index, m: int) -> Index | None:
     """`e div m`, where what stands beside multiples of m lies between two of them; None elsewhere.
 
-    64*h + a - 32*b + 32 of a below 32 and b below 2 has h in 64. With coefficients that are not negative, a + 32*b + 32,
-    that does not show.
+    64*h + a - 32*b + 32 of a below 32 and b below 2 has h in 64, which a + 32*b + 32, without negative coefficients,
+    does not show.
     """
     rest = build(e.const, [(a, c) for a, c in e.items if c % m])
     k = rest.lo // m
