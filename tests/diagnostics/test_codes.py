@@ -83,20 +83,26 @@ GUARDS = """module @m attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_repli
 func.func public @main(%a: tensor<8xi32> {{mhlo.sharding = "{{replicated}}"}}, %b: tensor<8xi32> {{mhlo.sharding = "{{replicated}}"}}, %x: tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}}) -> (tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}}) {{
   %zero = stablehlo.constant dense<0.0> : tensor<8xf32>
   %0 = stablehlo.constant dense<0> : tensor<8xi32>
-  %1 = stablehlo.constant dense<1> : tensor<8xi32>
+  %2 = stablehlo.constant dense<2> : tensor<8xi32>
   %3 = stablehlo.constant dense<3> : tensor<8xi32>
+  %5 = stablehlo.constant dense<5> : tensor<8xi32>
   %7 = stablehlo.constant dense<7> : tensor<8xi32>
   %low = stablehlo.clamp %0, %a, %7 : tensor<8xi32>
   %high = stablehlo.clamp %0, %b, %7 : tensor<8xi32>
-  %weighed = stablehlo.multiply %low, %3 : tensor<8xi32>
-  %sum = stablehlo.add %weighed, %high : tensor<8xi32>
-  %few = stablehlo.compare LT, %sum, %3 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
-  %none = stablehlo.compare LT, %low, %1 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+  %lows = stablehlo.multiply %low, %3 : tensor<8xi32>
+  %highs = stablehlo.multiply %high, %3 : tensor<8xi32>
+  %more_low = stablehlo.add %lows, %high : tensor<8xi32>
+  %more_high = stablehlo.add %low, %highs : tensor<8xi32>
+  %sum = stablehlo.add %low, %high : tensor<8xi32>
+  %few_low = stablehlo.compare LE, %more_low, %5 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+  %few_high = stablehlo.compare LE, %more_high, %5 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
+  %few = stablehlo.and %few_low, %few_high : tensor<8xi1>
+  %small = stablehlo.compare LE, %sum, %2 : (tensor<8xi32>, tensor<8xi32>) -> tensor<8xi1>
   %both = stablehlo.and %few, %{second} : tensor<8xi1>
   %y = stablehlo.select %both, %x, %zero : tensor<8xi1>, tensor<8xf32>
   return %y : tensor<8xf32>
 }} }}"""
-"""3*low + high < 3 says that low is 0."""
+"""3*low + high <= 5 and low + 3*high <= 5 together say that low + high <= 2, and neither does alone."""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ func.func public @main(%a: tensor<8xi32> {{mhlo.sharding = "{{replicated}}"}}, %
     ],
 )
 def test_a_result_says_which_limit_of_the_solver_it_met(limits: Limits, code: Code | None, tmp_path: Path) -> None:
-    paths = [tmp_path / f"{second}.mlir" for second in ("none", "few")]
+    paths = [tmp_path / f"{second}.mlir" for second in ("small", "few")]
     for path in paths:
         path.write_text(GUARDS.format(second=path.stem))
     [result] = hlo_verify.verify(*paths, refute=False, limits=limits).results
