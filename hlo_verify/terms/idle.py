@@ -13,7 +13,7 @@ from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.machine import as_index, is_sum, split_value
-from hlo_verify.terms.term import Guard, Monomial, Number, value_of
+from hlo_verify.terms.term import Guard, Monomial, Number, Poly, value_of
 
 
 def needless(held: list[Guard]) -> Guard | Literal[False] | None:
@@ -149,7 +149,26 @@ def _decided(atom: Opaque, forms: Mapping[Index, Guard]) -> Index | None:
             rest = tuple((a, n) for a, n in mono if not isinstance(a, Guard) or truths[a] is None)
             kept[rest] = kept.get(rest, 0) + c
     found = build(kept)
-    return None if found is atom.term else as_index(found, atom.lo, atom.hi)
+    # What is left may be told by cases anew, the decided one among them: with no fewer of them it grows for ever.
+    if found is atom.term or _cases(found) >= _cases(value_of(atom)):
+        return None
+    return as_index(found, atom.lo, atom.hi)
+
+
+@once_a_session
+def _cases(p: Poly) -> int:
+    """How many guards a machine value is written with, and how many are inside of their forms."""
+    guards = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)]
+    return len(guards) + sum(_cases_inside(guard.form) for guard in guards)
+
+
+@once_a_session
+def _cases_inside(e: Index) -> int:
+    count = 0
+    for atom, _ in e.items:
+        if isinstance(atom, Opaque):
+            count += _cases(value_of(atom)) if atom.operator == "value" else sum(map(_cases_inside, atom.exprs))
+    return count
 
 
 def _truth(guard: Guard, forms: Mapping[Index, Guard]) -> bool | None:

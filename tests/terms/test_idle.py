@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.movement import guarded_select
-from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ZERO, Poly, tensor
+from hlo_verify.terms import algebra, guards, idle
+from hlo_verify.terms.machine import as_index
+from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
 from tests.support.expressions import Space, assert_equal, data, evaluated, index, many, poly, space, truth
 
 BOUND = st.none() | st.integers(-12, 24)
@@ -88,3 +90,43 @@ def test_a_halo_that_reaches_past_the_first_shard_is_what_it_reads() -> None:
     x = algebra.read(tensor("argument", "x", "f32", (512,)), [expr.add(expr.scale(d, 128), p)])
     halo = algebra.multiply(algebra.multiply(guards.interval(d, 1, None), left), x)
     assert algebra.add(halo, algebra.multiply(guards.interval(across, None, 0), x)) is x
+
+
+WIDE = 2**31
+"""Nothing here wraps in a type of so many values."""
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_a_number_that_is_told_by_cases_is_freed_of_them_once(size: int) -> None:
+    """Where a case is known to hold, what is left may be told by cases anew, with the known one among them."""
+    d = expr.of_var(expr.var("d", "", size))
+    number, high = algebra.of_index(d), expr.digit_of(d, size // 2, 2)
+    cases = [guards.interval(high, 1, None), guards.interval(d, 0, 0), guards.interval(d, 1, 1)]
+    for known in (high, d):
+        for k, case in enumerate(cases):
+            others = algebra.add(*(algebra.scale(algebra.multiply(number, c), 2) for c in cases[:k] + cases[k + 1 :]))
+            told = as_index(algebra.add(algebra.multiply(number, case), others), -WIDE, WIDE - 1)
+            for lo, hi in ((0, 0), (1, 1), (1, None), (0, size // 2 - 1)):
+                held = guards.interval(known, lo, hi)
+                _is_the_same_where(held, told, Space(tuple(d.free)))
+
+
+@many
+@given(draws=st.data())
+def test_conditions_that_hold_free_a_number_that_is_told_by_cases(draws: st.DataObject) -> None:
+    where = space(draws.draw, 2)
+    told: Poly = ZERO
+    for _ in range(draws.draw(st.integers(1, 4))):
+        case = guards.interval(index(draws.draw, where, 1).it, draws.draw(BOUND), draws.draw(BOUND))
+        number = algebra.of_index(index(draws.draw, where, 1).it)
+        told = algebra.add(told, algebra.multiply(number, case))
+    held = guards.interval(index(draws.draw, where, 1).it, draws.draw(BOUND), draws.draw(BOUND))
+    _is_the_same_where(held, as_index(told, -WIDE, WIDE - 1), where)
+
+
+def _is_the_same_where(held: Poly, e: Index, where: Space) -> None:
+    forms = {a.form: a for mono, _ in held.items for a, _ in mono if isinstance(a, Guard)}
+    holds = evaluated(held, where) == 1
+    for old in (e, expr.clamp(e, -3, 3)):
+        new = idle.unlimited(old, forms)
+        assert (evaluated(new, where) == evaluated(old, where))[holds].all(), (held, old, new)
