@@ -135,6 +135,25 @@ NAMES = dict.fromkeys(BEST, "the index of the best of pairs") | {
 """Functions that Z3 knows too little of for a difference that it finds, and numbers do not show."""
 
 
+FOLD = "reduce "
+"""What a fold of its elements is called, of which the prover knows no more either."""
+
+
+def _known_by_name(question: Formulas) -> str | None:
+    """What sides are made of that follows laws which are not written down here: elements in order, and the like."""
+    todo, seen = [n for pair in question.pairs for n in pair], set[Node]()
+    while todo:
+        n = todo.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        node = question.graph.nodes[n]
+        if node[0] == "call" and isinstance(node[1], str) and node[1] not in BEST and not node[1].startswith(FOLD):
+            return node[1].split()[0]
+        todo.extend(operands(question.graph, n))
+    return None
+
+
 def _name(graph: Graph) -> str | None:
     """What is no more than a name to Z3."""
     return next((NAMES[node[1]] for node in graph.nodes if node[0] == "call" and node[1] in NAMES), None)
@@ -223,6 +242,9 @@ def _answer(task: Task) -> Finding:
     name = _name(question.graph)
     if isinstance(found, Different) and not differs and name is not None:
         return Finding(Outcome.UNDECIDED, f"{name} is no more than a name to Z3")
+    made = _known_by_name(question) if differs or isinstance(found, Different) else None
+    if made is not None:
+        return Finding(Outcome.UNDECIDED, f"{made} of other elements, of which only the name is known")
     if isinstance(found, Different):
         return Finding(Outcome.DIFFERENT, f"at {posed.where[found.pair]}: {found.model}")
     if expanded:

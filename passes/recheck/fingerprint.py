@@ -15,6 +15,7 @@ from hlo_verify.passes.recheck.plain import (
     Entry,
     Expr,
     Gate,
+    Made,
     Num,
     Power,
     Reduce,
@@ -64,7 +65,7 @@ class Names:
             return f"[{node.lo} {inside} {node.hi}]"
         if isinstance(node, Reduce):
             return f"({node.reducer} {' '.join(map(self._variable, node.bound))} {inside})"
-        if isinstance(node, Row):
+        if isinstance(node, Row | Made):
             return f"({node.function!r} {' '.join(map(self._variable, node.bound))} {inside})"
         label = str(node.function) if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""
         return f"({type(node).__name__}{label} {inside})"

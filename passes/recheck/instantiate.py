@@ -23,6 +23,7 @@ from hlo_verify.passes.recheck.plain import (
     Expr,
     Gate,
     Integer,
+    Made,
     Num,
     OfIndex,
     Part,
@@ -46,6 +47,7 @@ class Sizes(Protocol):
 
     def number(self, ruler: object, n: int) -> int: ...
     def pieces(self, v: Var) -> list[tuple[int, int, int]]: ...
+    def size(self, v: Var) -> int: ...
     def place(self, node: Expr, k: int) -> object: ...
     def ruler_of(self, part: Part) -> object: ...
 
@@ -85,7 +87,7 @@ class Expansion:
                 variables.update(dict.fromkeys(self.free(child)))
             for e in indices(node):
                 self._variables(e, variables)
-            if isinstance(node, Reduce | Row):
+            if isinstance(node, Reduce | Row | Made):
                 for v in node.bound:
                     variables.pop(v, None)
             found = self._free[id(node)] = tuple(variables)
@@ -132,6 +134,8 @@ class Expansion:
             return self._entry(node, env)
         if isinstance(node, Row):
             return self._row(node, env)
+        if isinstance(node, Made):
+            return self._made(node, env)
         return self._reduce(node, env)
 
     def _read(self, source: Symbol, where: list[Whole]) -> Node:
@@ -223,6 +227,15 @@ class Expansion:
             rows.append(tuple(self.term(body, env) for body in initial))
             return self.graph.best(node.function, [(row[0], row[1]) for row in rows])
         return self.graph.row(node.function, [n for row in rows for n in row])
+
+    def _made(self, node: Made, env: Env) -> Node:
+        given = []
+        for body in node.bodies:
+            bound = [v for v in node.bound if v in self.free(body)]
+            for place in product(*(range(self.sizes.size(v)) for v in bound)):
+                given.append(self.term(body, {**env, **dict(zip(bound, place, strict=True))}))
+        at = [self.index(e, self.sizes.place(node, k), env) for k, e in enumerate(node.at)]
+        return self.graph.row(node.function, [*given, *map(self.graph.of_integer, at)])
 
     def _pieces(self, v: Var) -> list[tuple[int, int, int]]:
         """The digits of a variable from the highest down: their values are in the order of the variable's."""

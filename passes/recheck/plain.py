@@ -174,7 +174,18 @@ class Row:
     bodies: tuple[Expr, ...]
 
 
-Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce | Row
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """What a function that is known by its name makes of terms, each for all values of those of the variables that it
+    depends on, in their order, at some indices: a fold, elements in an order that a region says."""
+
+    function: str
+    bound: tuple[Var, ...]
+    bodies: tuple[Expr, ...]
+    at: tuple[Affine, ...]
+
+
+Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce | Row | Made
 
 ZERO, ONE = Num(0), Num(1)
 
@@ -279,7 +290,7 @@ def children(node: Expr) -> tuple[Expr, ...]:
         return (node.base,)
     if isinstance(node, Choose):
         return node.condition, node.a, node.b
-    if isinstance(node, Row):
+    if isinstance(node, Row | Made):
         return node.bodies
     return (node.body,) if isinstance(node, Reduce) else ()
 
@@ -292,6 +303,8 @@ def indices(node: Expr) -> tuple[Affine, ...]:
         return (node.at,)
     if isinstance(node, OfIndex):
         return (node.index,)
+    if isinstance(node, Made):
+        return node.at
     return (node.form,) if isinstance(node, Gate) else ()
 
 

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from hlo_verify.passes.recheck.claims import Claim
 from hlo_verify.passes.recheck.plain import Expr, tensors_of, within
-from hlo_verify.passes.recheck.transcribe import TRANSPARENT, Opening
+from hlo_verify.passes.recheck.transcribe import TRANSPARENT, Functions, Opening
+from hlo_verify.terms.poles import POLE
 from hlo_verify.terms.term import Tensor, reads
 
 
 class Nesting:
-    """Which definitions are inside which, as sets of bits."""
+    """Which definitions are inside which, as sets of bits, and the names of the functions that some are."""
 
     def __init__(self) -> None:
+        self.functions = Functions()
         self._inside: dict[Tensor, int] = {}
         self._parts: dict[Tensor, set[Tensor]] = {}
 
@@ -74,25 +76,27 @@ def question(claim: Claim, nesting: Nesting, levels: int = 0) -> Question:
     """Both sides of a claim, about the same tensors: what only one side reads is taken apart, unless the other side has
     it inside of what is yet to be taken apart there.
 
-    So many `levels` of the definitions that both sides read are taken apart too.
+    So many `levels` of the definitions that both sides read are taken apart too, but for those that are a function of
+    their elements by name.
     """
     opened: frozenset[Tensor] = frozenset()
     turn = 0
     while True:
         turn += 1
         within("recheck_rounds", turn, "rounds of taking definitions apart")
-        opening = Opening(opened, claim.constants)
+        opening = Opening(opened, claim.constants, nesting.functions)
         sides = claim.meaning(opening), claim.claimed(opening)
         first, second = (_definitions(opening, side) for side in sides)
+        written = {t for t in first if t.kind in TRANSPARENT}
         if first != second:
             opened |= nesting.to_open(first, second)
-        elif levels and first:
+        elif levels and written:
             levels -= 1
-            opened |= first
+            opened |= written
         else:
-            return Question(sides, not first)
+            return Question(sides, not written)
 
 
 def _definitions(opening: Opening, side: Expr) -> set[Tensor]:
     read = tensors_of([side])
-    return {t for t, symbol in opening.symbols.items() if symbol in read and t.bodies and t.kind in TRANSPARENT}
+    return {t for t, symbol in opening.symbols.items() if symbol in read and t.bodies and t.kind != POLE}

@@ -18,6 +18,7 @@ from hlo_verify.passes.recheck.plain import (
     Expr,
     Gate,
     Integer,
+    Made,
     OfIndex,
     Part,
     Reduce,
@@ -51,7 +52,7 @@ def ends_of(values: Values) -> tuple[int, int]:
 
 def place(node: Expr, k: int) -> Ruler:
     """The ruler of a term's k-th index expression."""
-    if isinstance(node, Row):
+    if isinstance(node, Made):
         return (node.function, k)
     return (node.tensor, k) if isinstance(node, Element) else ("form", id(node))
 
@@ -89,8 +90,10 @@ class Survey:
                 if isinstance(node, Gate):
                     ends = (node.lo, None if node.hi is None else node.hi + 1)
                     self.constants.setdefault(where, set()).update(x for x in ends if x is not None)
-            if isinstance(node, Reduce | Row):
+            if isinstance(node, Reduce | Row | Made):
                 self.bound.update(node.bound)
+            if isinstance(node, Made):  # of fewer elements it is another function
+                self.rigid.update(node.bound)
 
     def affine(self, e: Affine, where: Ruler) -> None:
         if (id(e), where) in self._seen:

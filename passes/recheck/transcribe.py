@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -14,6 +15,7 @@ from hlo_verify.passes.recheck.plain import (
     Entry,
     Expr,
     Gate,
+    Made,
     Num,
     OfIndex,
     Power,
@@ -37,14 +39,27 @@ from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, va
 BEST = frozenset({"argmax", "argmin"})
 
 TRANSPARENT = frozenset({"term", "sum", "max", "min", "product"}) | BEST
-"""Kinds of definitions that can be taken apart."""
+"""Kinds of definitions whose meaning is written here."""
+
+
+class Functions:
+    """Names of the functions that definitions of any other kind are, of their elements."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], str] = {}
+
+    def name(self, source: Tensor) -> str:
+        """A name: definitions that differ in nothing but their elements have the same."""
+        key = (source.kind, source.attributes, tuple(v.size for v in source.bound), len(source.bodies), source.own)
+        return self._known.setdefault(key, f"{source.kind} {len(self._known)}")
 
 
 class Opening:
     """Writes the prover's terms plainly; reads of the `opened` definitions are what they are defined to be."""
 
-    def __init__(self, opened: frozenset[Tensor], constants: bool = False) -> None:
+    def __init__(self, opened: frozenset[Tensor], constants: bool = False, functions: Functions | None = None) -> None:
         self.opened = opened
+        self.functions = functions or Functions()
         self.symbols: dict[Tensor, Symbol] = {}
         """The tensors that were read, as they are called in what was written."""
         self._written: dict[tuple[object, ...], tuple[Expr, tuple[Affine, ...]]] = {}
@@ -70,6 +85,8 @@ class Opening:
             bodies = tuple(self.term(body, env) for body in source.bodies)
             if source.kind in BEST:
                 made: Expr = Row(source.kind, bound, bodies)
+            elif source.kind not in TRANSPARENT:
+                made = Made(self.functions.name(source), bound, bodies, where[len(source.params) :])
             else:
                 made = bodies[0] if source.kind == "term" else Reduce(source.kind, bound, bodies[0])
             found = self._written[key] = made, where
