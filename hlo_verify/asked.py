@@ -148,11 +148,10 @@ def _refuted(
 ) -> tuple[Report, Sequence[tuple[Module, Module]]]:
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
     from hlo_verify.passes.chain.between import answer
-    from hlo_verify.passes.chain.precondition_search import suggested
     from hlo_verify.passes.diagnose.scenes import shown
-    from hlo_verify.passes.refute.refute import refuter, save
+    from hlo_verify.passes.refute.when_asked import WhenAsked
 
-    with refuter(question.given, question.partitioned, session) as refutes:
+    with WhenAsked(question.given, question.partitioned, session) as refutes:
         answered = answer(question, progress=progress, differing=refutes.differing, session=session)
         examination = shown(answered.examination, question.given, question.partitioned)
         if examination.report.verdict is Verdict.PROVED:
@@ -161,6 +160,9 @@ def _refuted(
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
             return inferred.judged(_interrupted(examination.report)), ()
+    from hlo_verify.passes.chain.precondition_search import suggested
+    from hlo_verify.passes.refute.refute import save
+
     report = inferred.judged(refutation.report, refutation.counterexamples, session)
     refuted = {result.index for result in report.results if result.verdict is Verdict.REFUTED}
     kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]

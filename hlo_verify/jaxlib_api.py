@@ -1,7 +1,7 @@
-"""The private entry points of jax and jaxlib that this project leans on, in one place.
+"""The private entry points of jaxlib that this project leans on, in one place.
 
-They are looked up when this module is imported, so that an unsuitable jaxlib gives one
-clear error instead of an AttributeError in the middle of a proof.
+They are looked up when this module is imported, so that an unsuitable jaxlib gives one clear error instead of an
+AttributeError in the middle of a proof. jax itself, which takes longer to import than all else together, is not needed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,24 @@ from hlo_verify.jaxlib_hlo import (
 )
 
 try:
-    from jax._src.interpreters.mlir import make_ir_context as _make_ir_context
     from jaxlib._hlo import HloSharding as _HloSharding
     from jaxlib.mlir import ir as _ir
+    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdyMpmd
     from jaxlib.mlir.dialects import sdy as _sdy
     from jaxlib.mlir.dialects import stablehlo as _stablehlo
 
     _named_to_tiled = _HloSharding.v3_to_v2_sharding
     _deserialize_portable_artifact = _stablehlo.deserialize_portable_artifact
     _ = _sdy.TensorShardingAttr, _sdy.MeshAttr, _stablehlo.ReplicaGroupMeshAxesAttr
+    _registers = (
+        _sdy.register_dialect,
+        _sdyMpmd.register_dialect,
+        _mlirHlo.register_mhlo_dialect,
+        _chlo.register_dialect,
+        _stablehlo.register_dialect,
+    )
+    _register_upstream = _jax_mlir_ext.register_dialects
+    _ThreadPool = _ir.ThreadPool
 except (ImportError, AttributeError) as error:
     raise unsuitable(error) from error
 
@@ -58,9 +67,31 @@ __all__ = [
 ]
 
 
+class _Context(_ir.Context):
+    """A context that has no dialects of its own accord, as `ir.Context` has."""
+
+    def __init__(self) -> None:
+        super(_ir.Context, self).__init__()
+
+
+@functools.cache
+def _shared_by_contexts() -> tuple[Any, Any]:
+    """The dialects of MLIR itself, such as func, and the threads that contexts use."""
+    registry = _ir.DialectRegistry()
+    _register_upstream(registry)
+    return registry, _ThreadPool()
+
+
 def make_context() -> Any:
-    """An MLIR context with the dialects func, stablehlo, chlo, mhlo and sdy."""
-    return _make_ir_context()
+    """An MLIR context with the dialects func, stablehlo, chlo, mhlo, sdy and mpmd, as `jax` makes it for itself."""
+    context = _Context()
+    registry, threads = _shared_by_contexts()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    context.set_thread_pool(threads)
+    for register in _registers:
+        register(context)
+    return context
 
 
 _RENEWED = 1000

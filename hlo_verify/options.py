@@ -13,6 +13,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
 from hlo_verify.render import FORMATS, PROJECTS
 from hlo_verify.render.output import format_and_file
+from hlo_verify.version import told
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -47,11 +48,7 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from importlib.metadata import version
-
-        from hlo_verify import __version__
-
-        print(f"hlo-verify {__version__} (jaxlib {version('jaxlib')}, Python {sys.version.split()[0]})")
+        print(told())
         parser.exit(PROVED)
 
 

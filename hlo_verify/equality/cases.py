@@ -16,17 +16,15 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, pairwise, product
 from math import prod
-
-import z3
+from typing import TYPE_CHECKING
 
 from hlo_verify.equality import settling
 from hlo_verify.equality.alignment import alignments, frame_of
-from hlo_verify.equality.integers import Effort, Integers
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.rebuilding import rebuilt
-from hlo_verify.equality.scalars import is_zero
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.equality.zero_one import same_network
@@ -50,6 +48,11 @@ from hlo_verify.terms.term import (
     make_guard,
     make_poly,
 )
+
+if TYPE_CHECKING:
+    import z3
+
+    from hlo_verify.equality.integers import Integers
 
 
 def equal(
@@ -103,6 +106,8 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
         return vanishes(decided, effort, depth)
     if not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)):
         return True
+    from hlo_verify.equality.scalars import is_zero  # imports Z3, which few proofs ask
+
     return is_zero(p, effort)
 
 
@@ -213,10 +218,10 @@ class _Split:
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
     if not is_open(p):
         return False
-    return _split(
-        p,
-        _Split(Integers([e for a in atoms(p) for e in indices(a)], effort), depth, effort.session.limits.cases, [], {}),
-    )
+    from hlo_verify.equality.integers import Integers  # likewise
+
+    integers = Integers([e for a in atoms(p) for e in indices(a)], effort)
+    return _split(p, _Split(integers, depth, effort.session.limits.cases, [], {}))
 
 
 def _split(p: Poly, state: _Split) -> bool:

@@ -7,52 +7,19 @@ of a term, is an integer of which only the range is known: what Z3 proves then h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import z3
 
 from hlo_verify.equality.backend import Answer, Different, Equal, Limit, Limits, Unknown
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
-from hlo_verify.session import Session
-from hlo_verify.terms.term import Guard, Poly, Read
-
-
-@dataclass(slots=True)
-class Effort:
-    """How many more steps (questions to Z3, terms looked at) there may be; past that, nothing more is proved."""
-
-    left: int
-    refused: dict[Hashable, int] = field(default_factory=dict)
-    """Definitions that were not found equal, and to which depth they were looked at."""
-    anew: dict[Read, Poly] = field(default_factory=dict)
-    """Reads of definitions, and what they were made anew as."""
-    unanswered: list[Unknown] = field(default_factory=list)
-    """Questions that had no answer within the limits."""
-    session: Session = field(default_factory=Session)
-    """What each question to Z3 may take."""
-
-    @property
-    def limits(self) -> Limits:
-        """What the next question to Z3 may take. Its steps are what stops a hard one, and the same on every machine;
-        time is there where the user set an end to it."""
-        bounds = self.session.limits
-        return Limits(self.session.milliseconds(), bounds.solver_steps, bounds.solver_megabytes)
-
-    def within(self, most: int, question: Callable[[Effort], bool], limit: str = "comparison_steps") -> bool:
-        """The answer to a question that may take so much of it, and remembers together with the others; `limit` is what
-        `most` is called."""
-        given = min(most, self.left)
-        part = replace(self, left=given)
-        answer = question(part)
-        self.left -= given - part.left
-        if part.left <= 0 and not answer:
-            self.session.reached("total_steps" if given < most else limit)
-        return answer
+from hlo_verify.terms.term import Guard
 
 
 @dataclass(frozen=True, slots=True)

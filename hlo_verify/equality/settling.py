@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hlo_verify.equality import cases
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var

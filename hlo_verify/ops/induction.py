@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of

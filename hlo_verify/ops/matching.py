@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hlo_verify.equality import cases
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of

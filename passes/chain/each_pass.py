@@ -31,7 +31,7 @@ from hlo_verify.passes.place.infer import infer
 from hlo_verify.passes.place.inferred import Inferred
 from hlo_verify.passes.prove.prove import ASSUMPTIONS, glance
 from hlo_verify.passes.prove.same_program import Programs
-from hlo_verify.passes.refute.refute import refuter
+from hlo_verify.passes.refute.when_asked import WhenAsked
 from hlo_verify.program.depth import deeply
 from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.op_families import has_effect
@@ -291,7 +291,7 @@ class _Walk:
         session = self._session
         if not self._refute or self._found.verdict is Verdict.UNKNOWN:
             return pair.judged(shown(examine(*modules, session=session), *modules).report)
-        with refuter(*modules, session) as refutes:
+        with WhenAsked(*modules, session) as refutes:
             examination = shown(examine(*modules, differing=refutes.differing, session=session), *modules)
             if examination.report.verdict is Verdict.PROVED:
                 return pair.judged(examination.report)

@@ -27,7 +27,6 @@ from typing import Any
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.load.front import Writer, as_they_are, is_plain, put_in_front
 from hlo_verify.passes.place.choices import is_summable
-from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.ir import Module, TensorType, used
 from hlo_verify.program.pair import device_count, pair_of
 from hlo_verify.program.preconditions import assumed
@@ -97,6 +96,8 @@ class Guessed:
     def _differing(
         self, ways: Mapping[int, _Way], zeros: Collection[int], ends: Mapping[int, _End], session: Session
     ) -> set[int]:
+        from hlo_verify.passes.refute.search import Search
+
         try:
             pair = [self._one(*each, ways, zeros, ends) for each in ((self.logical, True), (self.partitioned, False))]
             session.meter.begin(session.meter.allowed)  # with other placements it is another question

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +16,14 @@ from hlo_verify.diagnostics import Annotation
 from hlo_verify.passes.place.allowed import Budget, Guessed, Tried
 from hlo_verify.passes.place.choices import Choice
 from hlo_verify.passes.prove.prove import late
-from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, unreduced
 from hlo_verify.report import Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
 from hlo_verify.xla.annotate import hlo_text
+
+if TYPE_CHECKING:
+    from hlo_verify.passes.refute.trial import Counterexample
 
 
 @dataclass(frozen=True, slots=True, eq=False)

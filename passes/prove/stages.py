@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from hlo_verify.equality import cases, opening
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.equality import cases
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.limits import Limits
 from hlo_verify.terms import algebra, guards

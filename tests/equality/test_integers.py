@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hlo_verify import limits
 from hlo_verify.equality.backend import Backend, Different, Equal, Limit, Limits, Unknown
-from hlo_verify.equality.integers import Effort, Integers, Together
+from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.integers import Integers, Together
 from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import guards

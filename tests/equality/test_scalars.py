@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.scalars import is_zero
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra

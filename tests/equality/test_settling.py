@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.settling import settled
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.zero_one import same_network
 from hlo_verify.index import expr
 from hlo_verify.memory import Memory

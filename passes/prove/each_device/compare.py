@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from math import prod
 
 from hlo_verify.equality import cases
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn

@@ -10,7 +10,7 @@ import pytest
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.equality import cases
-from hlo_verify.equality.integers import Effort
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.limits import Limits
 from hlo_verify.passes.prove import prove

@@ -1,0 +1,359 @@
+"""What the command line does once its arguments are known to ask for a comparison.
+
+Everything slow is imported after they are understood, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hlo_verify.cli import Verify
+from hlo_verify.diagnostics import CODES, Input, Internal, near
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.jobs import Job, find_chain_jobs, find_jobs
+from hlo_verify.limits import TIME_LIMIT
+from hlo_verify.options import (
+    INPUT_ERROR,
+    INTERNAL_ERROR,
+    INTERRUPTED,
+    OF_PAIRS,
+    PROVED,
+    REFUTED,
+    UNKNOWN,
+    check_each_pass,
+    check_watch,
+    make_parser,
+)
+
+if TYPE_CHECKING:
+    from hlo_verify.program.preconditions import Precondition
+    from hlo_verify.render import Outcome
+    from hlo_verify.render.formats import Printing
+    from hlo_verify.render.progress import Bar
+    from hlo_verify.report import ChainReport, Report
+    from hlo_verify.sources.dump_chains import Chain
+
+
+def export(argv: Sequence[str], verify: Verify | None) -> int:
+    """`hlo-verify export`, which takes arguments of its own."""
+    from hlo_verify import api
+    from hlo_verify.export import cli as export
+
+    with _as_the_project_says():
+        return export.main(argv, verify or api.verify)
+
+
+def compare(argv: Sequence[str], verify: Verify | None) -> int:
+    """`hlo-verify` with modules, folders, a witness or a code."""
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    arguments.given = argv
+    if not arguments.paths and arguments.explain is None and arguments.replay is None:
+        parser.error("the following arguments are required: PATH")
+    return _run(arguments, verify) if arguments.explain is None else _explain(arguments)
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    """Print what a code means. Raises `InputError` for one that there is not."""
+    from hlo_verify.render.codes import explanation
+    from hlo_verify.render.output import use_color, write
+
+    code = CODES.get(arguments.explain.strip().upper())
+    if code is None:
+        alike = near(arguments.explain)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "docs/codes.md lists them"
+        raise InputError(f"there is no code {arguments.explain!r}; {hint}", Input.USAGE)
+    try:
+        _set_defaults(arguments)
+    except InputError:  # a broken pyproject.toml is no reason to explain nothing
+        arguments.color = arguments.color or "auto"
+    write(explanation(code, color=use_color(arguments.color, arguments.output)), arguments.output)
+    return PROVED
+
+
+def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    if arguments.issue is not None:
+        arguments.format = arguments.format or "markdown"
+    _set_defaults(arguments)
+    if arguments.issue is not None and arguments.approximation:
+        raise InputError("--issue goes with no --approximation: what was meant is no bug of a compiler", Input.USAGE)
+    if arguments.issue is not None and arguments.format != "markdown":
+        raise InputError("--issue is written as Markdown; it goes with no other --format", Input.USAGE)
+    if len(arguments.paths) > 2 and arguments.replay is not None:
+        raise InputError("--replay goes with a logical and a partitioned module at most", Input.USAGE)
+    for path in (arguments.output, *(path for _, path in arguments.report)):
+        if path is not None and not os.path.isdir(path.absolute().parent):
+            raise InputError(f"cannot write {path}: there is no folder {path.parent}", Input.UNWRITABLE)
+    several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
+    if arguments.each_pass:
+        check_each_pass(arguments)
+    for option, what in OF_PAIRS.items():
+        if several and getattr(arguments, option):
+            raise InputError(f"--{option} goes with {what}", Input.USAGE)
+    if arguments.quiet and arguments.verbose:
+        raise InputError("--quiet and --verbose say the opposite", Input.USAGE)
+    if arguments.watch:
+        check_watch(arguments)
+    with _as_the_project_says():
+        if arguments.watch:
+            return _watch(arguments, verify)
+        try:
+            return _answer(arguments, verify, several)
+        except InputError as error:
+            from hlo_verify.render.failed import told
+
+            raise told(error, _printing(arguments, several), arguments.output) from error
+
+
+def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool) -> int:
+    if arguments.replay is not None:
+        return _finish([_replay(arguments)], arguments, several)
+    jobs = find_chain_jobs(arguments.paths[0]) if arguments.each_pass else find_jobs(arguments.paths)
+    outcomes: list[Outcome] = []
+    try:
+        for outcome in _verify_all(jobs, arguments, verify, several):
+            outcomes.append(outcome)  # one by one: an interruption keeps them
+    except KeyboardInterrupt:
+        if not outcomes:
+            raise
+        _finish(outcomes, arguments, several)
+        print(f"hlo-verify: interrupted after {len(outcomes)} of {len(jobs)} modules", file=sys.stderr)
+        return INTERRUPTED
+    return _finish(outcomes, arguments, several)
+
+
+def _watch(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    from hlo_verify.watching import Appeared, watch
+
+    printing, jobs = _printing(arguments, several=True), {}
+    shows = arguments.format == "text" and arguments.output is None
+
+    def find() -> list[Appeared]:
+        try:
+            jobs.update({job.name: job for job in find_jobs(arguments.paths)})
+        except InputError:  # there is no pair yet
+            return []
+        return [Appeared(name, job.files) for name, job in jobs.items()]
+
+    def decide(each: Appeared, waiting: int) -> Outcome:
+        (outcome,) = _verify_all([jobs[each.name]], arguments, verify, True, waiting)
+        return outcome
+
+    def show(outcome: Outcome) -> None:
+        if shows:
+            printing.show(outcome)
+
+    print(f"hlo-verify: watching {arguments.paths[0]} (ctrl-C ends)", file=sys.stderr)
+    watched = watch(find, decide, show)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # the terminal has written ^C
+    outcomes = list(watched.outcomes.values())
+    for name in watched.left:
+        print(f"hlo-verify: {name} was not verified", file=sys.stderr)
+    if shows:
+        printing = replace(printing, style=replace(printing.style, quiet=True))
+    printing.write(outcomes, arguments.format, arguments.output, arguments.report)
+    status = exit_status(outcomes)
+    return UNKNOWN if watched.left and status == PROVED else status
+
+
+def _printing(arguments: argparse.Namespace, several: bool) -> Printing:
+    from hlo_verify.render.formats import Printing
+    from hlo_verify.render.output import use_color, width
+    from hlo_verify.render.text import Style
+
+    color = use_color(arguments.color, arguments.output)
+    return Printing(
+        Style(bool(arguments.verbose), color, arguments.frames == "all", arguments.quiet, width(arguments.output)),
+        several,
+        arguments.junit_unknown,
+        arguments.issue,
+        arguments.given,
+        arguments.paths,
+        arguments.witness or arguments.replay,
+    )
+
+
+def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
+    printing = _printing(arguments, several)
+    printing.write(outcomes, arguments.format, arguments.output, arguments.report)
+    if arguments.open:
+        from hlo_verify.render.browser import show
+
+        show(printing.rendered(outcomes, "html"))
+    return exit_status(outcomes)
+
+
+def _replay(arguments: argparse.Namespace) -> Report:
+    from hlo_verify import api
+
+    ignored = [
+        option
+        for option in ("shardings", "results", "keep", "witness", "recheck", "assume", "approximation")
+        if getattr(arguments, option)
+    ]
+    if ignored:
+        raise InputError(f"--{ignored[0]} does not go with --replay, which runs what was saved", Input.USAGE)
+    if len(arguments.paths) == 1:
+        raise InputError(
+            "--replay takes no modules (its own are meant), or a logical and a partitioned one", Input.USAGE
+        )
+    return api.replay(arguments.replay, *arguments.paths, devices=arguments.devices)
+
+
+def _set_defaults(arguments: argparse.Namespace) -> None:
+    from hlo_verify.sources.project import read_defaults
+
+    built_in = {
+        "color": "auto",
+        "devices": None,
+        "effort": "normal",
+        "format": "text",
+        "junit-unknown": "failure",
+        "progress": True,
+        "refute": True,
+        "time-limit": TIME_LIMIT,
+        "verbose": False,
+    }
+    for key, value in (built_in | read_defaults(Path.cwd())).items():
+        name = key.replace("-", "_")
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
+
+
+def _as_the_project_says() -> AbstractContextManager[None]:
+    """With the meanings of custom calls that pyproject.toml has."""
+    from hlo_verify.sources.project import read_custom_calls
+
+    meanings = read_custom_calls(Path.cwd())
+    if not meanings:
+        return nullcontext()
+    from hlo_verify.custom_calls import register_custom_call
+    from hlo_verify.registered_calls import as_said
+    from hlo_verify.session import Session
+
+    session = Session()
+    for target, meaning in meanings.items():
+        try:
+            if callable(meaning):
+                register_custom_call(target, meaning, session=session)
+            else:
+                register_custom_call(target, trailing=meaning, session=session)
+        except ValueError as error:
+            raise InputError(f"pyproject.toml: custom-calls: {error}", Input.CUSTOM_CALL_MEANING) from error
+    return as_said(session.custom_calls)
+
+
+def _verify_all(
+    jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool, waiting: int = 0
+) -> Iterator[Outcome]:
+    """The outcome of each job. Where there are several, one that fails does not keep the others from being verified.
+    `waiting` is how many more there are than these."""
+    from hlo_verify import defects
+    from hlo_verify.render import Failure
+    from hlo_verify.render.progress import Bar
+
+    with Bar(arguments.progress and sys.stderr.isatty()) as bar:
+        for number, job in enumerate(jobs, 1):
+            try:
+                bar.works_on(Path(job.name).name, len(jobs) - number + waiting)
+                if job.chain is not None:
+                    found = _verify_passes(job.chain, arguments, bar)
+                    yield found
+                    if found.missing:
+                        raise KeyboardInterrupt
+                    continue
+                report = _verify(job, arguments, verify, bar)
+                yield replace(report, name=job.name) if several else report
+            except InputError as error:
+                if not several:
+                    raise
+                yield Failure(job.name, error.diagnostic)
+            except Exception as error:
+                if not several or arguments.traceback:
+                    raise
+                yield Failure(job.name, defects.diagnose(error))
+
+
+def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
+    if job.logical is None:
+        raise InputError(job.problem, Input.NO_PAIR_IN_FOLDER)
+    if verify is None:
+        from hlo_verify import api
+
+        verify = api.verify
+    report = verify(
+        job.logical,
+        job.partitioned,
+        devices=arguments.devices,
+        shardings=arguments.shardings,
+        **_given(results=arguments.results, annotated=job.annotated, assume=_assumed(arguments)),
+        **_given(approximations=arguments.approximation),
+        keep=arguments.keep,
+        refute=arguments.refute,
+        witness=arguments.witness,
+        progress=bar,
+        **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
+        **_limits(arguments),
+    )
+    if not isinstance(job.partitioned, Path) or report.verdict != "UNKNOWN":
+        return report
+    from hlo_verify.linter.hints import with_hints
+
+    return with_hints(report, job.partitioned)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that there is something to say of."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:
+    """Preconditions of the command line and of the project; None where there are none."""
+    from hlo_verify.program import preconditions
+    from hlo_verify.sources.project import read_assumed
+
+    return (*preconditions.read(arguments.assume or ()), *read_assumed(Path.cwd())) or None
+
+
+def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a verification may take, where it is not as usual."""
+    usual: dict[str, Any] = {"effort": "normal", "time_limit": TIME_LIMIT}
+    asked = {"effort": arguments.effort, "time_limit": arguments.time_limit or None}
+    return {name: value for name, value in asked.items() if value != usual[name]}
+
+
+def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> ChainReport:
+    from hlo_verify.passes.chain.each_pass import verify_passes
+    from hlo_verify.sources.shardings_file import read_shardings
+
+    files = (arguments.shardings, arguments.results)
+    shardings = [None if file is None else read_shardings(file) for file in files]
+    if _assumed(arguments) or any(each is not None and each.assumed for each in shardings):
+        raise InputError("preconditions do not go with --each-pass", Input.USAGE)
+    options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
+    return verify_passes(chain, shardings=shardings, **options, **_limits(arguments))
+
+
+def exit_status(outcomes: Sequence[Outcome]) -> int:
+    """The worst: a refutation, then broken input, then a defect of ours, then what is unknown."""
+    from hlo_verify.render import Failure, disagrees, overall
+    from hlo_verify.report import ChainReport, Report, Verdict
+
+    failures = {outcome.internal for outcome in outcomes if isinstance(outcome, Failure)}
+    failures |= {True for outcome in outcomes if isinstance(outcome, Report) and disagrees(outcome)}
+    steps = (step for outcome in outcomes if isinstance(outcome, ChainReport) for step in outcome.steps)
+    failures |= {True for step in steps if isinstance(CODES.get(step.code), Internal)}
+    verdict = overall(outcomes)
+    if verdict is Verdict.REFUTED:
+        return REFUTED
+    if failures:
+        return INPUT_ERROR if False in failures else INTERNAL_ERROR
+    return PROVED if verdict is Verdict.PROVED else UNKNOWN

@@ -1,0 +1,43 @@
+"""How much comparing may still take. Z3 itself, which takes long to import, is not needed to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+
+from hlo_verify.equality.backend import Limits, Unknown
+from hlo_verify.session import Session
+from hlo_verify.terms.term import Poly, Read
+
+
+@dataclass(slots=True)
+class Effort:
+    """How many more steps (questions to Z3, terms looked at) there may be; past that, nothing more is proved."""
+
+    left: int
+    refused: dict[Hashable, int] = field(default_factory=dict)
+    """Definitions that were not found equal, and to which depth they were looked at."""
+    anew: dict[Read, Poly] = field(default_factory=dict)
+    """Reads of definitions, and what they were made anew as."""
+    unanswered: list[Unknown] = field(default_factory=list)
+    """Questions that had no answer within the limits."""
+    session: Session = field(default_factory=Session)
+    """What each question to Z3 may take."""
+
+    @property
+    def limits(self) -> Limits:
+        """What the next question to Z3 may take. Its steps are what stops a hard one, and the same on every machine;
+        time is there where the user set an end to it."""
+        bounds = self.session.limits
+        return Limits(self.session.milliseconds(), bounds.solver_steps, bounds.solver_megabytes)
+
+    def within(self, most: int, question: Callable[[Effort], bool], limit: str = "comparison_steps") -> bool:
+        """The answer to a question that may take so much of it, and remembers together with the others; `limit` is what
+        `most` is called."""
+        given = min(most, self.left)
+        part = replace(self, left=given)
+        answer = question(part)
+        self.left -= given - part.left
+        if part.left <= 0 and not answer:
+            self.session.reached("total_steps" if given < most else limit)
+        return answer

@@ -1,0 +1,52 @@
+"""A refuter that is made when something is first asked of it.
+
+What is equal by construction is proved without any inputs: then nothing of what evaluates modules is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from hlo_verify.program.ir import Module
+from hlo_verify.session import Session
+
+if TYPE_CHECKING:
+    from hlo_verify.passes.diagnose.examine import Examination
+    from hlo_verify.passes.refute.refute import Refutation, Refuter
+
+
+@dataclass(slots=True)
+class WhenAsked:
+    """What `refute.refuter` gives for a pair, and as that a context manager."""
+
+    logical: Module
+    partitioned: Module
+    session: Session
+    _made: Refuter | None = None
+
+    def __enter__(self) -> WhenAsked:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._made is not None:
+            self._made.__exit__(error_type, error, trace)
+
+    def differing(self, results: Collection[int], *, in_earnest: bool = False) -> set[int]:
+        """As `Refuter.differing`."""
+        return self._refuter().differing(results, in_earnest=in_earnest)
+
+    def refute(self, examination: Examination) -> Refutation:
+        """As `Refuter.refute`."""
+        return self._refuter().refute(examination)
+
+    def _refuter(self) -> Refuter:
+        if self._made is None:
+            from hlo_verify.passes.refute.refute import refuter
+
+            self._made = refuter(self.logical, self.partitioned, self.session)
+        return self._made
