@@ -1,10 +1,12 @@
 """Worker processes for questions that may hang, eat memory or die: each loses its own question, nothing else.
 
 A task goes to a worker over a socket and its answer comes back over it; a worker that ends closes its end. A worker's
-memory is limited by the operating system (RLIMIT_AS, above what it has when it starts), its time by the parent, which
-kills it at the deadline. A worker that was killed or that died is replaced, and one that has answered so many tasks is
-too. Why not the standard library's pools: `ProcessPoolExecutor(max_tasks_per_child=...)` deadlocks on Python 3.11, and
-what starts processes afresh there imports the user's main program again.
+memory may be limited by the operating system (RLIMIT_AS, above what it has when it starts), its time by the parent,
+which kills it at the deadline. A worker that was killed or that died is replaced, and one that has answered so many
+tasks is too. One whose parent is no more ends by itself.
+
+Why not the standard library's pools: `ProcessPoolExecutor(max_tasks_per_child=...)` deadlocks on Python 3.11, and what
+starts processes afresh there imports the user's main program again.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -39,6 +42,12 @@ STARTING = 60.0
 _WORDS = 400
 """Characters of last words: XLA prints whole instructions."""
 
+FOREVER = 1e7
+"""Seconds, some months, of what may take as long as it wants."""
+
+ALONE = 2.0
+"""Seconds between two looks of a worker whether its parent is still there."""
+
 STARTS = 3
 """After so many workers in a row that ended before they were ready, no more are started."""
 
@@ -48,6 +57,20 @@ class Lost:
     """A task without an answer: its worker ran out of time or memory, or died."""
 
     reason: str
+
+
+Told = Callable[[int, Any], None]
+"""Hears what workers say of the task of that number before they have an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Died:
+    """How a worker ended that had a task."""
+
+    reason: str
+
+    def lost(self, times: int) -> Lost:
+        return Lost(f"{self.reason}, {times} times" if times > 1 else self.reason)
 
 
 @dataclass(slots=True)
@@ -67,17 +90,22 @@ class _Worker:
 class Pool(Generic[Task, Result]):
     """`jobs` processes that apply a function (of a module, so that it can be imported there) to tasks.
 
-    Each task has `seconds` of wall time and `memory` bytes of address space beyond what a worker starts with. Use it as
-    a context manager: leaving it, by whatever way, ends every process.
+    Each task has `seconds` of wall time and `memory` bytes of address space beyond what a worker starts with, where
+    there are such limits. Use it as a context manager: leaving it, by whatever way, ends every process.
     """
 
-    function: Callable[[Task], Result]
+    function: Callable[..., Result]
+    """Takes a task; where somebody hears, also a function that hands something to them."""
     jobs: int
-    seconds: float
-    memory: int
+    seconds: float = FOREVER
+    memory: int | None = None
     tasks: int = TASKS
     quiet: bool = False
     """Whether what workers write to stderr stays off the terminal; the last words of one that died are its reason."""
+    tries: int = 1
+    """How often a task may be given to a worker that dies of it. One that failed, or ran out of time or memory, would
+    do so again."""
+    hears: Told | None = None
     _workers: list[_Worker] = field(default_factory=list)
     _failed: int = 0
     """How many workers in a row have not started."""
@@ -111,6 +139,7 @@ class Pool(Generic[Task, Result]):
         Each of these tasks has `seconds`, where that is less than what tasks of this pool have.
         """
         waiting = deque(range(len(tasks)))
+        died: Counter[int] = Counter()
         while waiting or self._busy():
             while self._failed < STARTS and len(self._workers) < min(self.jobs, len(waiting) + self._busy()):
                 self._start()
@@ -127,7 +156,14 @@ class Pool(Generic[Task, Result]):
                         self._give(worker, number, contents, min(self.seconds, seconds or self.seconds))
             self._watch()
             for worker in list(self._workers):
-                yield from self._hear(worker)
+                for number, found in self._hear(worker):
+                    if isinstance(found, _Died):
+                        died[number] += 1
+                        if died[number] < self.tries:
+                            waiting.append(number)
+                            continue
+                        found = found.lost(died[number])
+                    yield number, found
         for number in waiting:
             yield number, Lost("did not start")
 
@@ -144,7 +180,8 @@ class Pool(Generic[Task, Result]):
         here, there = socket.socketpair()
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a worker that is stopped does not stop its parent
             here.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", int(self.seconds) + 1, 0))
-        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({there.fileno()})"
+        serves = f"serve({there.fileno()}, {os.getpid()})"
+        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; {serves}"
         errors = tempfile.TemporaryFile() if self.quiet else None  # noqa: SIM115 (as long as the worker lives)
         with here, there:
             process = subprocess.Popen(
@@ -156,7 +193,7 @@ class Pool(Generic[Task, Result]):
             )
             pipe = Connection(here.detach())
         with contextlib.suppress(OSError):
-            pipe.send((self.function, self.seconds, self.memory))
+            pipe.send((self.function, self.seconds, self.memory, self.hears is not None))
         return _Worker(process, pipe, errors, time.monotonic() + STARTING)
 
     def _give(self, worker: _Worker, number: int, contents: bytes, seconds: float) -> None:
@@ -171,7 +208,7 @@ class Pool(Generic[Task, Result]):
             left = min(worker.deadline for worker in active) - time.monotonic()
             wait([worker.pipe for worker in active], timeout=max(0.0, left))
 
-    def _hear(self, worker: _Worker) -> Iterator[tuple[int, Result | Lost]]:
+    def _hear(self, worker: _Worker) -> Iterator[tuple[int, Result | Lost | _Died]]:
         number = worker.task
         if number is None and worker.ready:
             return
@@ -188,19 +225,23 @@ class Pool(Generic[Task, Result]):
                 return
             self._workers.remove(worker)
             self._end(worker)
-            if number is not None:
-                yield number, Lost(reason)
-            else:
+            if number is None:
                 self._failed += 1
+            else:
+                yield number, _Died(reason) if ended else Lost(reason)
             return
         if message[0] == "ready":
             worker.ready, self._failed = True, 0
+            return
+        assert number is not None
+        if message[0] == "told":
+            if self.hears is not None:
+                self.hears(number, message[1])
             return
         worker.task, worker.done = None, worker.done + 1
         if worker.done >= self.tasks or message[0] == "lost":
             self._workers.remove(worker)
             self._end(worker)
-        assert number is not None
         yield number, Lost(message[1]) if message[0] == "lost" else message[1]
 
     def _lost(self, worker: _Worker, ended: bool) -> str | None:
@@ -218,6 +259,8 @@ class Pool(Generic[Task, Result]):
         return None
 
     def _end(self, worker: _Worker) -> None:
+        with contextlib.suppress(OSError):  # with what it has started, XLA that partitions for it
+            os.killpg(worker.process.pid, signal.SIGKILL)
         worker.process.kill()
         worker.process.wait()
         worker.pipe.close()
@@ -238,30 +281,40 @@ def _last_words(errors: IO[bytes] | None) -> str:
     return f": {fatal[:_WORDS]}" if fatal else ""
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, parent: int) -> None:
     """A worker's life, on its end of the socket: what to do, then tasks."""
     pipe = Connection(descriptor)
+    threading.Thread(target=_end_alone, args=(parent,), daemon=True).start()
     try:
-        function, seconds, memory = pipe.recv()
-        _limit(memory)
+        function, seconds, memory, tells = pipe.recv()
+        if memory is not None:
+            _limit(memory)
+        given = ((lambda message: pipe.send(("told", message))),) if tells else ()
         pipe.send(("ready", None))
         while True:
             task = pipe.recv()
-            signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # in case that the parent is no more
-            answer = _answer(function, task, memory)
+            signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # in case that the parent is stopped
+            answer = _answer(function, (task, *given), memory)
             signal.setitimer(signal.ITIMER_REAL, 0)
             pipe.send(answer)
     except (EOFError, OSError):
         os._exit(0)
 
 
-def _answer(function: Callable[[Any], Any], task: Any, memory: int) -> tuple[str, Any]:
+def _end_alone(parent: int) -> None:
+    """End this process, and what it has started, once its parent is another one."""
+    while os.getppid() == parent:
+        time.sleep(ALONE)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _answer(function: Callable[..., Any], given: tuple[Any, ...], memory: int | None) -> tuple[str, Any]:
     try:
-        return "answer", function(task)
+        return "answer", function(*given)
     except Exception as error:
         if not isinstance(error, MemoryError) and "out of memory" not in str(error):
             return "lost", f"failed: {type(error).__name__}: {error}"
-        return "lost", f"needed more than {memory >> 20} MiB"
+        return "lost", "needed more memory than there is" if memory is None else f"needed more than {memory >> 20} MiB"
 
 
 def _limit(memory: int) -> None:

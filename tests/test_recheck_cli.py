@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hlo_verify import api, cli
+from hlo_verify import api, cli, options
 from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.report import Disagreement, Recheck, Report, Result, Verdict
 from hlo_verify.sources.modules import module_of
@@ -22,7 +22,7 @@ def _report(found: Recheck) -> Report:
     return Report("m", (Result(0, "y", Verdict.PROVED),), (), 8, 0.1, recheck=found)
 
 
-@pytest.mark.parametrize(("found", "status"), [(FOUND, cli.PROVED), (WRONG, cli.INTERNAL_ERROR)])
+@pytest.mark.parametrize(("found", "status"), [(FOUND, options.PROVED), (WRONG, options.INTERNAL_ERROR)])
 def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked: dict[str, Any] = {}
 

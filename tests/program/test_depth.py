@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_verify import api, cli
+from hlo_verify import api, cli, options
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program import depth
 from hlo_verify.report import Verdict
@@ -52,7 +52,7 @@ def test_what_is_too_deep_is_an_input_error(
     monkeypatch.setattr(depth, "FRAMES", sys.getrecursionlimit())
     path = tmp_path / "deep.mlir"
     path.write_text(kind(1000))
-    assert cli.main([str(path), str(path), "--devices", "1"]) == cli.INPUT_ERROR
+    assert cli.main([str(path), str(path), "--devices", "1"]) == options.INPUT_ERROR
     said = capsys.readouterr().err
     assert said.startswith("hlo-verify: error[HV406]: a module is nested too deeply")
     assert said.count("\n") == 1

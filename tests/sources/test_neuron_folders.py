@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hlo_verify import cli
+from hlo_verify import cli, options
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.sources.neuron_folders import find, pair_up
@@ -50,10 +50,10 @@ def test_graphs_are_paired_by_their_signatures(folders: tuple[Path, Path]) -> No
 
 def test_both_are_verified(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     one, other = folders
-    assert cli.main([str(one), str(other)]) == cli.PROVED
+    assert cli.main([str(one), str(other)]) == options.PROVED
     assert "2 modules: 2 proved" in capsys.readouterr().out
     (other / "MODULE_2" / "model.mlir").write_text(scaled(3, 2))
-    assert cli.main([str(one), str(other)]) == cli.REFUTED
+    assert cli.main([str(one), str(other)]) == options.REFUTED
 
 
 def test_a_file_and_a_folder(folders: tuple[Path, Path]) -> None:
@@ -86,6 +86,6 @@ def test_the_graphs_of_ranks_on_the_command_line(tmp_path: Path) -> None:
     for name, text in (("whole", scaled(2, 1)), ("rank0", scaled(2, 2)), ("rank1", scaled(2, 2))):
         (tmp_path / name).write_text(text)
         names.append(str(tmp_path / name))
-    assert cli.main(names) == cli.PROVED
+    assert cli.main(names) == options.PROVED
     (tmp_path / "rank1").write_text(scaled(3, 2))
-    assert cli.main(names) == cli.REFUTED
+    assert cli.main(names) == options.REFUTED

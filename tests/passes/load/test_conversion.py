@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hlo_verify
-from hlo_verify import Verdict, cli
+from hlo_verify import Verdict, cli, options
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_hlo import hlo_text_to_proto
@@ -71,7 +71,7 @@ def test_what_ends_jaxlib_is_an_input_error(
 ) -> None:
     path = tmp_path / "damaged"
     path.write_bytes(gzip.compress(make()) if compressed else make())
-    assert cli.main([str(path), str(path), "--devices", "1"]) == cli.INPUT_ERROR
+    assert cli.main([str(path), str(path), "--devices", "1"]) == options.INPUT_ERROR
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith(f"hlo-verify: error[HV404]: {path}: ")

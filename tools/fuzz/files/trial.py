@@ -11,12 +11,20 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlo_verify import cli, defects
+from hlo_verify import cli, defects, options
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
 from tools.fuzz.files.corruption import corrupted
 from tools.fuzz.files.originals import FORMATS, contents, originals
+
+STATUSES = {
+    options.PROVED: "proved",
+    options.REFUTED: "refuted",
+    options.UNKNOWN: "unknown",
+    options.INPUT_ERROR: "input error",
+}
+"""How the command line may end."""
 
 SMALL = 12_000
 """Bytes of a compressed file; nineteen of twenty originals have at most so many."""
@@ -70,5 +78,4 @@ def attempt(trial: Trial) -> str:
             status = cli.main(
                 [*map(str, pair), "--no-refute", "--effort", "low", "--output", str(Path(folder) / "report")]
             )
-    names = {cli.PROVED: "proved", cli.REFUTED: "refuted", cli.UNKNOWN: "unknown", cli.INPUT_ERROR: "input error"}
-    return names.get(status) or f"FAILED with status {status}: {err.getvalue()[:600]}"
+    return STATUSES.get(status) or f"FAILED with status {status}: {err.getvalue()[:600]}"
