@@ -9,10 +9,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlo_verify.cli import Verify
 from hlo_verify.diagnostics import CODES, Input, Internal, near
@@ -31,14 +31,12 @@ from hlo_verify.options import (
     check_watch,
     make_parser,
 )
+from hlo_verify.tasks import Asking, as_the_project_says, outcome_of, report_of
 
 if TYPE_CHECKING:
-    from hlo_verify.program.preconditions import Precondition
     from hlo_verify.render import Outcome
     from hlo_verify.render.formats import Printing
-    from hlo_verify.render.progress import Bar
-    from hlo_verify.report import ChainReport, Report
-    from hlo_verify.sources.dump_chains import Chain
+    from hlo_verify.report import Report
 
 
 def export(argv: Sequence[str], verify: Verify | None) -> int:
@@ -46,7 +44,7 @@ def export(argv: Sequence[str], verify: Verify | None) -> int:
     from hlo_verify import api
     from hlo_verify.export import cli as export
 
-    with _as_the_project_says():
+    with as_the_project_says(Path.cwd()):
         return export.main(argv, verify or api.verify)
 
 
@@ -101,7 +99,7 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError("--quiet and --verbose say the opposite", Input.USAGE)
     if arguments.watch:
         check_watch(arguments)
-    with _as_the_project_says():
+    with as_the_project_says(Path.cwd()):
         if arguments.watch:
             return _watch(arguments, verify)
         try:
@@ -228,118 +226,54 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, value)
 
 
-def _as_the_project_says() -> AbstractContextManager[None]:
-    """With the meanings of custom calls that pyproject.toml has."""
-    from hlo_verify.sources.project import read_custom_calls
-
-    meanings = read_custom_calls(Path.cwd())
-    if not meanings:
-        return nullcontext()
-    from hlo_verify.custom_calls import register_custom_call
-    from hlo_verify.registered_calls import as_said
-    from hlo_verify.session import Session
-
-    session = Session()
-    for target, meaning in meanings.items():
-        try:
-            if callable(meaning):
-                register_custom_call(target, meaning, session=session)
-            else:
-                register_custom_call(target, trailing=meaning, session=session)
-        except ValueError as error:
-            raise InputError(f"pyproject.toml: custom-calls: {error}", Input.CUSTOM_CALL_MEANING) from error
-    return as_said(session.custom_calls)
-
-
 def _verify_all(
     jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool, waiting: int = 0
 ) -> Iterator[Outcome]:
     """The outcome of each job. Where there are several, one that fails does not keep the others from being verified.
     `waiting` is how many more there are than these."""
-    from hlo_verify import defects
-    from hlo_verify.render import Failure
     from hlo_verify.render.progress import Bar
+    from hlo_verify.report import ChainReport
 
+    asking = _asking(arguments, several)
+    count = min(asking.jobs, len(jobs))
     with Bar(arguments.progress and sys.stderr.isatty()) as bar:
+        if count > 1 and verify is None and not arguments.traceback:
+            from hlo_verify.in_parallel import in_parallel
+
+            yield from in_parallel(jobs, asking, count, bar)
+            return
+        decided = partial(outcome_of, traceback=arguments.traceback) if several else report_of
         for number, job in enumerate(jobs, 1):
-            try:
-                bar.works_on(Path(job.name).name, len(jobs) - number + waiting)
-                if job.chain is not None:
-                    found = _verify_passes(job.chain, arguments, bar)
-                    yield found
-                    if found.missing:
-                        raise KeyboardInterrupt
-                    continue
-                report = _verify(job, arguments, verify, bar)
-                yield replace(report, name=job.name) if several else report
-            except InputError as error:
-                if not several:
-                    raise
-                yield Failure(job.name, error.diagnostic)
-            except Exception as error:
-                if not several or arguments.traceback:
-                    raise
-                yield Failure(job.name, defects.diagnose(error))
+            bar.works_on(Path(job.name).name, len(jobs) - number + waiting)
+            found = decided(job, asking, verify, bar)
+            yield found
+            if isinstance(found, ChainReport) and found.missing:
+                raise KeyboardInterrupt
 
 
-def _verify(job: Job, arguments: argparse.Namespace, verify: Verify | None, bar: Bar) -> Report:
-    if job.logical is None:
-        raise InputError(job.problem, Input.NO_PAIR_IN_FOLDER)
-    if verify is None:
-        from hlo_verify import api
-
-        verify = api.verify
-    report = verify(
-        job.logical,
-        job.partitioned,
-        devices=arguments.devices,
-        shardings=arguments.shardings,
-        **_given(results=arguments.results, annotated=job.annotated, assume=_assumed(arguments)),
-        **_given(approximations=arguments.approximation),
-        keep=arguments.keep,
-        refute=arguments.refute,
-        witness=arguments.witness,
-        progress=bar,
-        **({"recheck": True, "jobs": arguments.jobs} if arguments.recheck else {}),
-        **_limits(arguments),
-    )
-    if not isinstance(job.partitioned, Path) or report.verdict != "UNKNOWN":
-        return report
-    from hlo_verify.linter.hints import with_hints
-
-    return with_hints(report, job.partitioned)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Options that there is something to say of."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _assumed(arguments: argparse.Namespace) -> Sequence[Precondition] | None:
-    """Preconditions of the command line and of the project; None where there are none."""
+def _asking(arguments: argparse.Namespace, several: bool) -> Asking:
+    """How jobs are verified. Raises `InputError` for a precondition that cannot be read."""
+    from hlo_verify.in_parallel import cores
     from hlo_verify.program import preconditions
     from hlo_verify.sources.project import read_assumed
 
-    return (*preconditions.read(arguments.assume or ()), *read_assumed(Path.cwd())) or None
-
-
-def _limits(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a verification may take, where it is not as usual."""
-    usual: dict[str, Any] = {"effort": "normal", "time_limit": TIME_LIMIT}
-    asked = {"effort": arguments.effort, "time_limit": arguments.time_limit or None}
-    return {name: value for name, value in asked.items() if value != usual[name]}
-
-
-def _verify_passes(chain: Chain, arguments: argparse.Namespace, bar: Bar) -> ChainReport:
-    from hlo_verify.passes.chain.each_pass import verify_passes
-    from hlo_verify.sources.shardings_file import read_shardings
-
-    files = (arguments.shardings, arguments.results)
-    shardings = [None if file is None else read_shardings(file) for file in files]
-    if _assumed(arguments) or any(each is not None and each.assumed for each in shardings):
-        raise InputError("preconditions do not go with --each-pass", Input.USAGE)
-    options = {"devices": arguments.devices, "refute": arguments.refute, "progress": bar}
-    return verify_passes(chain, shardings=shardings, **options, **_limits(arguments))
+    here = Path.cwd()
+    return Asking(
+        project=here,
+        several=several,
+        devices=arguments.devices,
+        shardings=arguments.shardings,
+        results=arguments.results,
+        assume=(*preconditions.read(arguments.assume or ()), *read_assumed(here)),
+        approximation=tuple(arguments.approximation or ()),
+        keep=arguments.keep,
+        witness=arguments.witness,
+        refute=arguments.refute,
+        recheck=arguments.recheck,
+        jobs=arguments.jobs or cores(),
+        effort=arguments.effort,
+        time_limit=arguments.time_limit or None,
+    )
 
 
 def exit_status(outcomes: Sequence[Outcome]) -> int:

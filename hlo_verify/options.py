@@ -89,7 +89,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
     add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
     add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
-    add("--jobs", type=_positive, metavar="N", default=1, help="processes for --recheck (default: 1)")
+    said = "processes for the modules of a folder, or for --recheck (default: the cores); reports are the same for any"
+    add("--jobs", type=_positive, metavar="N", help=said)
     add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
     add(
         "--time-limit",

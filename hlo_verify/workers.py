@@ -45,6 +45,9 @@ _WORDS = 400
 FOREVER = 1e7
 """Seconds, some months, of what may take as long as it wants."""
 
+LOOK = 3600.0
+"""The most seconds to wait for a word of any worker: the system cannot wait for months."""
+
 ALONE = 2.0
 """Seconds between two looks of a worker whether its parent is still there."""
 
@@ -58,6 +61,9 @@ class Lost:
 
     reason: str
 
+
+Tell = Callable[[Any], None]
+"""What a worker says something with."""
 
 Told = Callable[[int, Any], None]
 """Hears what workers say of the task of that number before they have an answer."""
@@ -94,7 +100,7 @@ class Pool(Generic[Task, Result]):
     there are such limits. Use it as a context manager: leaving it, by whatever way, ends every process.
     """
 
-    function: Callable[..., Result]
+    function: Callable[[Task], Result] | Callable[[Task, Tell], Result]
     """Takes a task; where somebody hears, also a function that hands something to them."""
     jobs: int
     seconds: float = FOREVER
@@ -206,7 +212,7 @@ class Pool(Generic[Task, Result]):
         active = [worker for worker in self._workers if worker.task is not None or not worker.ready]
         if active:
             left = min(worker.deadline for worker in active) - time.monotonic()
-            wait([worker.pipe for worker in active], timeout=max(0.0, left))
+            wait([worker.pipe for worker in active], timeout=min(max(0.0, left), LOOK))
 
     def _hear(self, worker: _Worker) -> Iterator[tuple[int, Result | Lost | _Died]]:
         number = worker.task

@@ -41,6 +41,7 @@ TELLS_THE_TIME = {
     "z3_formulas.py": "a child process of the second check",
     "progress.py": "a progress bar",
     "watching.py": "when a folder is looked at again",
+    "tasks.py": "how often a progress bar hears of a task",
     "executed.py": "what is left of the user's time limit",
     "store.py": "when somebody last asked for a verdict that is kept",
 }

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from hlo_verify.workers import Lost, Pool
 
 MEMORY = 1 << 28
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def work(task: tuple[str, int]) -> int:
@@ -118,3 +122,61 @@ def test_leaving_ends_every_process() -> None:
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+def test_a_worker_ends_whose_parent_was_killed() -> None:
+    program = (
+        "from hlo_verify.workers import Pool\nfrom tests.test_workers import work\n"
+        "pool = Pool(work, jobs=1)\npool.start()\n"
+        "answers = pool.answers([('square', 1), ('hang', 0)])\nnext(answers)\nprint(*pool.processes, flush=True)\n"
+        "next(answers)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    until = time.monotonic() + 60
+    while time.monotonic() < until and _lives(worker):
+        time.sleep(0.1)
+    assert not _lives(worker)
+
+
+def _lives(process: int) -> bool:
+    """Whether it runs: one that nobody waits for is no more either."""
+    try:
+        with open(f"/proc/{process}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def told_first(task: int, tell: Callable[[str], None]) -> int:
+    tell(f"at {task}")
+    return task
+
+
+def test_what_workers_tell_is_heard_before_the_answer() -> None:
+    heard: list[tuple[int, str]] = []
+    with Pool(told_first, jobs=2, hears=lambda *said: heard.append(said)) as pool:
+        for number, answer in pool.answers([7, 8]):
+            assert (number, f"at {answer}") in heard
+    assert sorted(heard) == [(0, "at 7"), (1, "at 8")]
+
+
+def dies_at_first(mark: str) -> str:
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        os._exit(7)
+    return mark
+
+
+def test_a_task_that_a_worker_died_of_is_tried_again(tmp_path: Path) -> None:
+    marks = [str(tmp_path / name) for name in "abc"]
+    with Pool(dies_at_first, jobs=2, tries=2) as pool:
+        assert pool.map(marks) == marks
+    with Pool(work, jobs=1, tries=3) as pool:
+        assert pool.map([("die", 0), ("square", 2), ("fail", 3)]) == [
+            Lost("was ended by signal 9, 3 times"),
+            4,
+            Lost("failed: ValueError: no 3"),
+        ]
