@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import multiprocessing
 import re
 import resource
 import signal
@@ -22,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hlo_verify.workers import Lost, Pool
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 120
@@ -193,17 +194,21 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these pairs alone")
     arguments = parser.parse_args()
     wrong = False
-    with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
+    workers: Pool[Pair, Found] = Pool(verify, jobs=arguments.jobs, tries=2)
+    with workers as pool:
         for corpus in arguments.corpora or CORPORA:
             pairs = list(CORPORA[corpus](arguments.folder / corpus))
             if arguments.only:
                 pairs = [pair for pair in pairs if pair.name in arguments.only]
             if pairs:
-                found = pool.map(verify, pairs, chunksize=1)
+                answers = zip(pairs, pool.map(pairs), strict=True)
+                found = [Found(pair, "error", why=at.reason) if isinstance(at, Lost) else at for pair, at in answers]
                 print(render(corpus, found), end="\n\n", flush=True)
                 wrong = wrong or any(each.is_wrong for each in found)
     return int(wrong)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from tools import corpora  # by the name that workers know it by
+
+    sys.exit(corpora.main())

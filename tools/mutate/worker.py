@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+import functools
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
 from hlo_verify.limits import EFFORT_SETS, Limits
 from hlo_verify.own_process import settle
+from hlo_verify.workers import Lost, Pool
 from hlo_verify.xla.execute import Executor
 from tools.mutate.cases import Case, read_case
 from tools.unread import unread
@@ -46,9 +45,8 @@ class Worker:
     def __init__(self, folder: Path, limit: float) -> None:
         self.folder = folder
         self.limit = limit
-        self._process: Any = None
-        self._connection: Any = None
-        self._answered = 0
+        self._pool: Pool[Request, Any] = Pool(answer, jobs=1, tasks=_AGE, tries=2)
+        """Tries twice: a child that ends may have been killed for no fault of the request's."""
 
     def mutate(self, name: str, seed: tuple[int, ...]) -> Any:
         """A `Mutant` of the case, or None where there is none; a string where making it failed."""
@@ -62,74 +60,43 @@ class Worker:
         kind = "timeout" if answer.startswith("timeout") else "crash"
         return Judgement(kind, reason=answer, seconds=time.monotonic() - started)
 
-    def _ask(self, request: Any, limit: float) -> Any:
-        """The answer. A child that ends meanwhile may have been killed for no fault of the request's: it is asked once
-        more."""
-        answer, is_lost = self._once(request, limit)
-        return self._once(request, limit)[0] if is_lost else answer
-
-    def _once(self, request: Any, limit: float) -> tuple[Any, bool]:
-        """The answer, or what came instead; and whether the child ended."""
-        is_lost = False
-        if self._process is None or self._answered >= _AGE:
-            self.close()
-            self._start()
-        try:
-            self._connection.send(request)
-            if self._connection.poll(limit):
-                self._answered += 1
-                return self._connection.recv(), False
-            why = f"timeout: no answer within {limit:g} s"
-        except (EOFError, ConnectionError):
-            self._process.join(5)
-            why, is_lost = f"crash: the worker ended with status {self._process.exitcode}", True
-        self.close()
-        return why, is_lost
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(there, self.folder), daemon=True)
-        self._process.start()
-        there.close()
-        self._answered = 0
-        self._connection.recv()
+    def _ask(self, what: tuple[str, str, Any], limit: float) -> Any:
+        """The answer, or what came instead."""
+        (found,) = self._pool.map([(self.folder, *what)], limit)
+        if not isinstance(found, Lost):
+            return found
+        return f"{'timeout' if found.reason.startswith('took') else 'crash'}: the worker {found.reason}"
 
     def close(self) -> None:
         """End the child; a later request starts another."""
-        if self._process is not None:
-            self._connection.close()
-            self._process.kill()
-            self._process.join()
-        self._process = self._connection = None
+        self._pool.__exit__()
 
 
-def serve(connection: Connection[Any, Any], folder: Path) -> None:
-    """The child: answer requests until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    settle()
-    keep_devices()
-    with unread():
-        connection.send("ready")
-        _answer(connection, folder)
+Request = tuple[Path, str, str, Any]
+"""The folder of cases, what is to be done, the case's name, and what is given for it."""
 
 
-def _answer(connection: Connection[Any, Any], folder: Path) -> None:
+def answer(request: Request) -> Any:
+    """What the child does."""
     from tools.mutate.mutant import mutate
 
-    cases: dict[str, Case] = {}
-    while True:
-        try:
-            what, name, given = connection.recv()
-        except EOFError:
-            return
-        if name not in cases:
-            cases[name] = read_case(folder, name)
-        try:
-            answer: Any = mutate(cases[name], given) if what == "mutate" else judge(cases[name], *given)
-        except Exception as error:
-            answer = f"crash: {type(error).__name__}: {error}"
-        connection.send(answer)
+    _prepare()
+    folder, what, name, given = request
+    try:
+        case = _case(folder, name)
+        return mutate(case, given) if what == "mutate" else judge(case, *given)
+    except Exception as error:
+        return f"crash: {type(error).__name__}: {error}"
+
+
+_case = functools.cache(read_case)
+
+
+@functools.cache
+def _prepare() -> None:
+    settle()
+    keep_devices()
+    unread().__enter__()
 
 
 def keep_devices() -> None:
