@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+INTERRUPTED = "; interrupted while inputs were searched for that make it differ"
 AS_WRITTEN = "the reference with the module that it is declared to approximate, before anything was partitioned"
 NUMBERS = "values of the reference that others are declared to stand for are numbers, never infinite"
 ANY_VALUE = "what is declared to stand for another value may be any number, unless a precondition says more of it"
@@ -173,8 +174,7 @@ def _refuted(
 
 def _interrupted(report: Report) -> Report:
     """What was known of results when somebody had waited long enough for witnesses."""
-    left = "; interrupted while inputs were searched for that make it differ"
-    results = (r if r.verdict is Verdict.PROVED else replace(r, reason=r.reason + left) for r in report.results)
+    results = (r if r.verdict is Verdict.PROVED else replace(r, reason=r.reason + INTERRUPTED) for r in report.results)
     return replace(report, results=tuple(results))
 
 

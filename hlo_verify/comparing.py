@@ -34,6 +34,7 @@ from hlo_verify.options import (
 from hlo_verify.tasks import Asking, as_the_project_says, outcome_of, report_of
 
 if TYPE_CHECKING:
+    from hlo_verify.kept import Kept
     from hlo_verify.render import Outcome
     from hlo_verify.render.formats import Printing
     from hlo_verify.report import Report
@@ -210,6 +211,7 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
     from hlo_verify.sources.project import read_defaults
 
     built_in = {
+        "cache": False,
         "color": "auto",
         "devices": None,
         "effort": "normal",
@@ -229,12 +231,31 @@ def _set_defaults(arguments: argparse.Namespace) -> None:
 def _verify_all(
     jobs: Sequence[Job], arguments: argparse.Namespace, verify: Verify | None, several: bool, waiting: int = 0
 ) -> Iterator[Outcome]:
-    """The outcome of each job. Where there are several, one that fails does not keep the others from being verified.
-    `waiting` is how many more there are than these."""
+    """The outcome of each job: one that was kept, or what is decided now. Where there are several, one that fails does
+    not keep the others from being verified. `waiting` is how many more there are than these."""
+    asking = _asking(arguments, several)
+    kept = _kept(arguments, asking)
+    known = {} if kept is None else {n: found for n, job in enumerate(jobs) if (found := kept.find(job)) is not None}
+    open_ = [n for n in range(len(jobs)) if n not in known]
+    try:
+        for number, found in _decided([jobs[n] for n in open_], asking, arguments, verify, waiting):
+            if kept is not None:
+                kept.keep(jobs[open_[number]], found)
+            yield from (known.pop(n) for n in sorted(known) if n < open_[number])
+            yield found
+    except KeyboardInterrupt:
+        yield from (known[n] for n in sorted(known))
+        raise
+    yield from (known[n] for n in sorted(known))
+
+
+def _decided(
+    jobs: Sequence[Job], asking: Asking, arguments: argparse.Namespace, verify: Verify | None, waiting: int
+) -> Iterator[tuple[int, Outcome]]:
+    """The number and the outcome of each job that is decided now, in their order."""
     from hlo_verify.render.progress import Bar
     from hlo_verify.report import ChainReport
 
-    asking = _asking(arguments, several)
     count = min(asking.jobs, len(jobs))
     with Bar(arguments.progress and sys.stderr.isatty()) as bar:
         if count > 1 and verify is None and not arguments.traceback:
@@ -242,13 +263,24 @@ def _verify_all(
 
             yield from in_parallel(jobs, asking, count, bar)
             return
-        decided = partial(outcome_of, traceback=arguments.traceback) if several else report_of
-        for number, job in enumerate(jobs, 1):
-            bar.works_on(Path(job.name).name, len(jobs) - number + waiting)
+        decided = partial(outcome_of, traceback=arguments.traceback) if asking.several else report_of
+        for number, job in enumerate(jobs):
+            bar.works_on(Path(job.name).name, len(jobs) - 1 - number + waiting)
             found = decided(job, asking, verify, bar)
-            yield found
+            yield number, found
             if isinstance(found, ChainReport) and found.missing:
                 raise KeyboardInterrupt
+
+
+def _kept(arguments: argparse.Namespace, asking: Asking) -> Kept | None:
+    """The verdicts of earlier runs, where the user or the project wants these."""
+    if not arguments.cache:
+        return None
+    from hlo_verify.cache.store import Store, usual
+    from hlo_verify.kept import Kept
+
+    store = usual() if arguments.cache is True else Store(Path(arguments.cache))
+    return None if store is None else Kept(store, asking)
 
 
 def _asking(arguments: argparse.Namespace, several: bool) -> Asking:

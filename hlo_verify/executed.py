@@ -106,11 +106,11 @@ def decide(asked: Question, settings: Settings) -> Report:
         facts += logical + made.lowered.as_text(debug_info=True)
     as_it_is = key(this_tool(), facts, _signature(logical), asked.plain, made.text)
     found = None if store is None else store.find(as_it_is)
-    if found is not None:
+    if isinstance(found, model.Report):
         return shown(found)
     with_lines = key(as_it_is, logical, proto_to_text(made.proto))
     found = None if store is None else store.find(with_lines)
-    if found is not None:
+    if isinstance(found, model.Report):
         return shown(found)
     decision = _Decision(asked, settings)
     report = decision.report()

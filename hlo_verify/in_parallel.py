@@ -46,9 +46,9 @@ def processes(jobs: int, hears: Told) -> Pool[Task, Outcome]:
 
 def in_parallel(
     jobs: Sequence[Job], asking: Asking, count: int, bar: Bar, start: Starts = processes
-) -> Iterator[Outcome]:
-    """The outcome of each job, in their order. The largest are begun first; an interrupt ends all workers, and those
-    that are done come before it."""
+) -> Iterator[tuple[int, Outcome]]:
+    """The number and the outcome of each job, in their order. The largest are begun first; an interrupt ends all
+    workers, and those that are done come before it."""
     order = sorted(range(len(jobs)), key=lambda n: -_size(jobs[n]))
     share = replace(asking, jobs=max(1, asking.jobs // min(count, len(jobs))))
     tasks = [Task(jobs[n], share) for n in order]
@@ -62,10 +62,10 @@ def in_parallel(
                 job = jobs[order[number]]
                 found[order[number]] = lost(job, answer.reason) if isinstance(answer, Lost) else answer
                 while given in found:
-                    yield found.pop(given)
+                    yield given, found.pop(given)
                     given += 1
     except KeyboardInterrupt:
-        yield from (found[n] for n in sorted(found))
+        yield from sorted(found.items(), key=lambda each: each[0])
         raise
 
 

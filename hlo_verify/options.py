@@ -34,8 +34,8 @@ exit status:
   130          interrupted; what was known is printed
   Of several modules, the first that applies of 1, 2, 70, 3, 0.
 
-Defaults for --color, --devices, --effort, --format, --junit-unknown, --progress, --time-limit and --verbose may stand
-in pyproject.toml under [tool.hlo-verify].
+Defaults for --cache, --color, --devices, --effort, --format, --junit-unknown, --progress, --time-limit and --verbose
+may stand in pyproject.toml under [tool.hlo-verify].
 Meanings of custom calls stand there too, under [tool.hlo-verify.custom-calls], and preconditions under
 [tool.hlo-verify.assume]; what `hlo-verify lint` leaves out, under [tool.hlo-verify.lint].
 """
@@ -91,6 +91,10 @@ def make_parser() -> argparse.ArgumentParser:
     add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
     said = "processes for the modules of a folder, or for --recheck (default: the cores); reports are the same for any"
     add("--jobs", type=_positive, metavar="N", help=said)
+    said = "keep verdicts in DIR, and take those of earlier runs from there (default: none are kept)"
+    add("--cache", type=Path, metavar="DIR", help=said)
+    said = "decide everything anew, whatever pyproject.toml says"
+    add("--no-cache", dest="cache", action="store_const", const=False, help=said)
     add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
     add(
         "--time-limit",

@@ -238,6 +238,8 @@ class Report:
     """Where nothing was decided, defects of the partitioned module that it shows by itself."""
     approximations: tuple[str, ...] = ()
     """The values that the user declared to stand for others, and for which: the question is about what is around."""
+    kept: bool = False
+    """Whether it was decided by an earlier run, and kept; `seconds` are that run's."""
 
     @property
     def verdict(self) -> Verdict:
@@ -309,6 +311,8 @@ class ChainReport:
     seconds: float
     report: Report | None = None
     missing: int = 0
+    kept: bool = False
+    """As of a `Report`."""
 
     @property
     def verdict(self) -> Verdict:

@@ -143,13 +143,22 @@ def test_lines_are_arguments_and_nothing_else(runner: Runner) -> None:
     runner.run(verify="'a b.mlir' $(touch\\ x) ;touch y `z` --assume 't in [0, 8)'", lint="dumps", pytest="-k 'a or b'")
     first, second, third = runner.read("CALLS").splitlines()
     reports = "".join(f"[--report][{each}=hlo-verify-reports/01-verify.{end}]" for each, end in FILES)
-    assert first == f"[a b.mlir][$(touch x)][;touch][y][`z`][--assume][t in [0, 8)]{reports}"
+    kept = f"[--cache][{runner.folder}/HOME/.cache/hlo-verify]"
+    assert first == f"{kept}[a b.mlir][$(touch x)][;touch][y][`z`][--assume][t in [0, 8)]{reports}"
     assert second.startswith("[lint][dumps][--report]")
     assert third == "[-m][pytest][-k][a or b][--junitxml=hlo-verify-reports/03-pytest.xml]"
     assert {path.name for path in runner.folder.iterdir()}.isdisjoint({"x", "y"})
 
 
 FILES = (("markdown", "md"), ("sarif", "sarif"), ("junit", "xml"))
+
+
+@pytest.mark.parametrize("cache", ["true", "false"])
+def test_verdicts_are_kept_where_they_are_to_be(cache: str, runner: Runner) -> None:
+    runner.run(verify="a", lint="b", cache=cache)
+    verified, linted = runner.read("CALLS").splitlines()
+    assert verified.startswith(f"[--cache][{runner.folder}/HOME/.cache/hlo-verify][a]") is (cache == "true")
+    assert "[--cache]" not in linted
 
 
 def test_the_summary_has_all_reports(runner: Runner) -> None:

@@ -109,12 +109,12 @@ def hangs(task: Task, tell: Callable[[object], None]) -> Report:
 def test_a_killed_worker_costs_nothing_where_the_next_one_lives(tmp_path: Path) -> None:
     jobs = [job("one"), job("dies"), job("dies too"), job("two")]
     found = list(in_parallel(jobs, Asking(tmp_path), 2, Bar(False), told_by(killed_once)))
-    assert found == [proved(Task(each, Asking(tmp_path))) for each in jobs]
+    assert found == [(n, proved(Task(each, Asking(tmp_path)))) for n, each in enumerate(jobs)]
 
 
 def test_a_task_that_kills_every_worker_is_lost_alone(tmp_path: Path) -> None:
     jobs = [job("one"), job("dies"), job("two")]
-    one, lost, two = in_parallel(jobs, Asking(tmp_path), 2, Bar(False), told_by(killed))
+    (_, one), (_, lost), (_, two) = in_parallel(jobs, Asking(tmp_path), 2, Bar(False), told_by(killed))
     assert [one, two] == [proved(Task(each, Asking(tmp_path))) for each in (jobs[0], jobs[2])]
     assert isinstance(lost, Failure) and lost.internal and lost.name == "dies"
     assert "was ended by signal 9, 2 times" in lost.diagnostic.message
@@ -136,7 +136,7 @@ def test_an_interrupt_ends_all_and_keeps_what_is_known(tmp_path: Path) -> None:
 
     def outcomes() -> Iterator[Outcome]:
         start = told_by(hangs, started)
-        for each in in_parallel(jobs, Asking(tmp_path), 2, Impatient(False), start):
+        for _, each in in_parallel(jobs, Asking(tmp_path), 2, Impatient(False), start):
             processes.extend(started[0].processes)
             yield each
 

@@ -188,6 +188,7 @@ def test_every_file_has_a_room_or_is_a_face() -> None:
         "executed",
         "in_parallel",
         "jobs",
+        "kept",
         "options",
         "passes",
         "pytest_plugin",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 
 from hlo_verify.cache.store import FOLDER, LARGEST, Store, usual
 from hlo_verify.diagnostics import Input
@@ -15,12 +16,14 @@ def main(argv: Sequence[str]) -> int:
     """Say what is kept, or forget it. Raises `InputError` for a file that cannot be read or removed."""
     parser = argparse.ArgumentParser(
         prog="hlo-verify cache",
-        description="The verdicts that @hlo_verify.jit keeps by the content of what was asked. "
+        description="The verdicts that @hlo_verify.jit, and hlo-verify --cache, keep by the content of what was asked. "
         f"{FOLDER} names another folder for them; where it is empty, none are kept.",
     )
     parser.add_argument("command", choices=("info", "clear"), help="say what is kept, or forget all of it")
-    command = parser.parse_args(argv).command
-    store = usual()
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="of another folder than the user's")
+    given = parser.parse_args(argv)
+    command = given.command
+    store = usual() if given.cache is None else Store(given.cache)
     if store is None:
         print(f"no verdicts are kept: {FOLDER} is empty, or there is no home")
         return 0

@@ -18,6 +18,7 @@ _CLASSES: Mapping[str, type] = {
     each.__name__: each
     for each in (
         Diagnostic,
+        model.ChainReport,
         model.Finding,
         model.LawUse,
         model.Point,
@@ -25,6 +26,7 @@ _CLASSES: Mapping[str, type] = {
         model.Result,
         model.Spent,
         model.Stage,
+        model.Step,
         model.Suggestion,
         model.Witness,
         scene.Around,
@@ -38,18 +40,18 @@ _CLASSES: Mapping[str, type] = {
 _WORDS: Mapping[str, type[model.Verdict] | type[Severity]] = {"Verdict": model.Verdict, "Severity": Severity}
 
 
-def encoded(report: model.Report) -> str:
+def encoded(report: model.Report | model.ChainReport) -> str:
     """A report as text. Raises `TypeError` for one with a second check, which is not kept."""
     return json.dumps(_plain(report), separators=(",", ":"))
 
 
-def decoded(text: str) -> model.Report:
+def decoded(text: str) -> model.Report | model.ChainReport:
     """The report. Raises `ValueError` for anything else."""
     try:
         found = _made(json.loads(text))
     except (TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"no report: {error}") from error
-    if not isinstance(found, model.Report):
+    if not isinstance(found, model.Report | model.ChainReport):
         raise ValueError("no report")
     return found
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-DECIDE = ("jax", "jaxlib", "numpy", "python-flint", "z3-solver")
+DECIDE = ("flatbuffers", "jax", "jaxlib", "ml_dtypes", "numpy", "python-flint", "z3-solver")
 """What hlo-verify leans on when it decides: another version of it is another tool."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]

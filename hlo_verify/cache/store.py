@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hlo_verify.cache.codec import decoded, encoded
 from hlo_verify.cache.keys import key
-from hlo_verify.report import Report
+from hlo_verify.report import ChainReport, Report
 
 FOLDER = "HLO_VERIFY_CACHE_DIR"
 """The variable of the environment that names another folder; where it is empty, nothing is kept."""
@@ -64,7 +64,7 @@ class Store:
     def path(self) -> Path:
         return self.folder / _NAME
 
-    def find(self, wanted: bytes) -> Report | None:
+    def find(self, wanted: bytes) -> Report | ChainReport | None:
         """The report that was kept under a key; None where there is none that is whole."""
         if not self.path.exists():
             return None
@@ -80,7 +80,7 @@ class Store:
             return found
         return None
 
-    def keep(self, wanted: bytes, report: Report) -> None:
+    def keep(self, wanted: bytes, report: Report | ChainReport) -> None:
         """Keep a report, and drop those that were not asked for the longest where there are too many."""
         packed = zlib.compress(encoded(report).encode())
         with suppress(sqlite3.Error, OSError):
@@ -135,7 +135,7 @@ class Store:
         )
 
 
-def _unsealed(wanted: bytes, packed: bytes, seal: bytes) -> Report | None:
+def _unsealed(wanted: bytes, packed: bytes, seal: bytes) -> Report | ChainReport | None:
     """The report of a row, if it is the one that was written under this key."""
     if not isinstance(packed, bytes) or key(wanted, packed) != seal:
         return None

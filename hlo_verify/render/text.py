@@ -170,7 +170,7 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
     proved = sum(step.verdict is Verdict.PROVED for step in chain.steps)
     where = "" if chain.missing else f" on {_plural(chain.devices, 'device')}"
     what = f"{proved} of {_plural(len(chain.steps) + chain.missing, 'dump')} proved{where}"
-    yield f"{style.verdict(chain.verdict)}  {what}, {chain.seconds:.1f} s"
+    yield f"{style.verdict(chain.verdict)}  {what}, {_took(chain)}"
 
 
 def blamed(chain: ChainReport) -> Iterator[str]:
@@ -310,7 +310,11 @@ def summary(report: Report) -> str:
     devices = _plural(report.devices, "device")
     guessed = ", placements inferred" if report.under and report.verdict is Verdict.PROVED else ""
     declared = f", {_plural(len(report.approximations), 'declared approximation')}" if report.approximations else ""
-    return f"{what} on {devices}, {stages}, {report.seconds:.1f} s{guessed}{declared}"
+    return f"{what} on {devices}, {stages}, {_took(report)}{guessed}{declared}"
+
+
+def _took(outcome: Report | ChainReport) -> str:
+    return f"{outcome.seconds:.1f} s" + (" in an earlier run, kept" if outcome.kept else "")
 
 
 def counted(outcomes: Sequence[Outcome], style: Style) -> str:

@@ -19,7 +19,8 @@ from hlo_verify.sources.shardings_file import read_preconditions, read_table
 if TYPE_CHECKING:
     from hlo_verify.program.preconditions import Precondition
 
-_DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
+_DEFAULTS: Mapping[str, type | tuple[str | type, ...]] = {
+    "cache": (bool, str),
     "color": ("auto", "always", "never"),
     "devices": int,
     "effort": ("low", "normal", "high"),
@@ -30,7 +31,7 @@ _DEFAULTS: Mapping[str, type | tuple[str, ...]] = {
     "time-limit": int,
     "verbose": bool,
 }
-"""What each key may hold: a value of a type, or one of a few words."""
+"""What each key may hold: a value of a type, one of a few words, or of a few types."""
 
 _TABLES = ("assume", "custom-calls", "lint")
 """Keys of tables."""
@@ -110,8 +111,9 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
             known = ", ".join((*_DEFAULTS, *_TABLES))
             raise InputError(f"{path}: [tool.hlo-verify] has no key {key!r}; it may have {known}", Input.CONFIGURATION)
         allowed = _DEFAULTS[key]
-        if value not in allowed if isinstance(allowed, tuple) else type(value) is not allowed:
-            wanted = " or ".join(map(repr, allowed)) if isinstance(allowed, tuple) else f"of type {allowed.__name__}"
+        may = allowed if isinstance(allowed, tuple) else (allowed,)
+        if not any(type(value) is each if isinstance(each, type) else value == each for each in may):
+            wanted = " or ".join(f"of type {each.__name__}" if isinstance(each, type) else repr(each) for each in may)
             raise InputError(f"{path}: {key} in [tool.hlo-verify] must be {wanted}, not {value!r}", Input.CONFIGURATION)
     if table.get("time-limit", 0) < 0:
         raise InputError(
@@ -122,7 +124,10 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION
         )
-    return {key: value for key, value in table.items() if key in _DEFAULTS}
+    found = {key: value for key, value in table.items() if key in _DEFAULTS}
+    if isinstance(found.get("cache"), str):
+        found["cache"] = path.parent / found["cache"]
+    return found
 
 
 def read_assumed(start: Path) -> tuple[Precondition, ...]:

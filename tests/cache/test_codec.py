@@ -10,6 +10,7 @@ import pytest
 from hlo_verify.cache.codec import decoded, encoded
 from hlo_verify.diagnostics import Diagnostic, Input, Mismatch, Placement, Severity, Solver
 from hlo_verify.report import (
+    ChainReport,
     Finding,
     LawUse,
     Point,
@@ -18,6 +19,7 @@ from hlo_verify.report import (
     Result,
     Spent,
     Stage,
+    Step,
     Suggestion,
     Verdict,
     Witness,
@@ -55,11 +57,15 @@ FULL = Report(
     Suggestion(("t in [0, 3)",), ("loss",), ("loss",), False),
     (Diagnostic(Placement.MISSING_REDUCTION, Severity.ERROR, "a sum", "a", "b"),),
     ("a stands for b",),
+    True,
 )
+STEP = Step(12, "simplification", "algsimp", "a.txt", Verdict.PROVED, "same operations", "why", "HV301", "b.txt", 0.5)
+CHAIN = ChainReport("step", (STEP,), ("real arithmetic",), 8, 0.5, FULL, 3, True)
 
 
 def test_every_field_comes_back() -> None:
     assert decoded(encoded(FULL)) == FULL
+    assert decoded(encoded(CHAIN)) == CHAIN
     empty = Report("", (), (), 0, 0.0)
     same = [field.name for field in fields(Report) if getattr(FULL, field.name) == getattr(empty, field.name)]
     assert same == ["recheck"], "the report of this test leaves out what it should ask about"
