@@ -82,11 +82,15 @@ def _counts(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
 
     if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
         return None
-    ((mono, c), *others) = atom.tensor.bodies[0].items
-    if others or c != 1 or not mono or not all(factor.boolean for factor, _ in mono):
+    if not _is_product(atom.tensor.bodies[0]):
         return None
     bound, (body,) = unfold(atom)
-    return bound, body
+    return (bound, body) if _is_product(body) else None  # at its place, conditions may be decided
+
+
+def _is_product(p: Poly) -> bool:
+    """Whether a term is a product of truth values."""
+    return len(p.items) == 1 and all(c == 1 and mono and all(atom.boolean for atom, _ in mono) for mono, c in p.items)
 
 
 @once_a_session
