@@ -333,15 +333,24 @@ def operand_of_type(value: Value, dtype: str) -> Poly:
     return value.term if value.type.dtype == dtype or not is_integer(value.type.dtype) else exact_integer(value)
 
 
+def known_integer(value: Value) -> int | None:
+    """The integer that a machine holds, where that is known: a term is equal to it modulo 2^n, whatever it is itself."""
+    constant = value.term.constant
+    if not isinstance(constant, int):
+        return None
+    lo, hi = integer_range(value.type.dtype)
+    return (constant - lo) % (hi - lo + 1) + lo
+
+
 def exact_integer(value: Value) -> Poly:
     """A polynomial whose value is the machine value itself, not merely equal to it modulo 2^n."""
     dtype = value.type.dtype
     lo, hi = integer_range(dtype)
     if within(value.term, lo, hi):
         return value.term
-    constant = value.term.constant
-    if isinstance(constant, int):
-        return number((constant - lo) % (hi - lo + 1) + lo)
+    known = known_integer(value)
+    if known is not None:
+        return number(known)
     return apply(wrap(dtype), (value.term,))
 
 

@@ -303,7 +303,10 @@ def _sums(one: Flat, other: Flat) -> Iterator[Poly]:
 
 
 def _followed(first: Flat, second: Flat) -> Iterator[Poly]:
-    """The sum over a range and over the next one."""
+    """The sum over a range and over the next one.
+
+    What stands in its place is looked at in both ranges: beyond its own a term may say anything, as a table does.
+    """
     (bound, body), (others, other_body) = first, second
     for n, v in enumerate(bound):
         rest = [*bound[:n], *bound[n + 1 :]]
@@ -314,12 +317,14 @@ def _followed(first: Flat, second: Flat) -> Iterator[Poly]:
             whole = expr.fresh("f", v.size + w.size)
             mapping: dict[Var, Index] = {a: expr.of_var(b) for a, b in zip(left, rest, strict=True)}
             here = algebra.substitute(other_body, mapping)
-            if here is algebra.substitute(body, {v: expr.shift(expr.of_var(w), v.size)}):
-                yield reduce_sum([whole, *rest], algebra.substitute(body, {v: expr.of_var(whole)}))
+            both = algebra.substitute(body, {v: expr.of_var(whole)})
+            behind = algebra.substitute(both, {whole: expr.shift(expr.of_var(w), v.size)})
+            if here is behind and algebra.substitute(both, {whole: expr.of_var(v)}) is body:
+                yield reduce_sum([whole, *rest], both)
 
 
 def _with_one_more(first: Flat, second: Flat) -> Iterator[Poly]:
-    """The sum over a range, and a term at the place behind it or before it."""
+    """The sum over a range, and a term at the place behind it or before it; looked at in both, as above."""
     (bound, body), (others, other_body) = first, second
     for n, v in enumerate(bound):
         rest = [*bound[:n], *bound[n + 1 :]]
@@ -327,11 +332,13 @@ def _with_one_more(first: Flat, second: Flat) -> Iterator[Poly]:
             continue
         mapping: dict[Var, Index] = {a: expr.of_var(b) for a, b in zip(others, rest, strict=True)}
         here = at_constants(algebra.substitute(other_body, mapping))
-        for at, start in ((v.size, 0), (-1, -1)):
-            if at_constants(algebra.substitute(body, {v: expr.constant(at)})) is here:
-                whole = expr.fresh("f", v.size + 1)
-                where = expr.shift(expr.of_var(whole), start)
-                yield reduce_sum([whole, *rest], algebra.substitute(body, {v: where}))
+        for at, start in ((v.size, 0), (0, -1)):
+            whole = expr.fresh("f", v.size + 1)
+            all_ = algebra.substitute(body, {v: expr.shift(expr.of_var(whole), start)})
+            if at_constants(algebra.substitute(all_, {whole: expr.constant(at)})) is not here:
+                continue
+            if algebra.substitute(all_, {whole: expr.shift(expr.of_var(v), -start)}) is body:
+                yield reduce_sum([whole, *rest], all_)
 
 
 def _flat(mono: Monomial) -> Flat:

@@ -43,3 +43,20 @@ def test_terms_of_other_structure_are_none() -> None:
         for one, other in pairs:
             assert spread([one, other], place) is None
             assert joined(algebra.add(one, other)) is algebra.add(one, other)
+
+
+def test_what_lies_beyond_a_table() -> None:
+    """Of four entries 4, 0, 1, 2 the one behind is any number: 2 where the last one is held, 3 where five go round."""
+    with Memory().on():
+        x, v, i = made(5), expr.var("v", "", 4), expr.var("i", "", 3)
+        table = (4, 0, 1, 2)
+        entry = expr.lookup(table, expr.of_var(v))
+        four = reduce_sum([v], algebra.read(x, (entry,)))
+        for n in range(5):
+            whole = algebra.add(four, algebra.read(x, (expr.constant(n),)))
+            assert joined(whole) is whole
+        y = made(7)
+        more = reduce_sum([i], algebra.read(y, (expr.lookup(table, expr.shift(expr.of_var(i), 4)),)))
+        assert joined(algebra.add(four, more)) is algebra.add(four, more)
+        below = algebra.read(x, (expr.lookup(table, expr.constant(-1)),))
+        assert joined(algebra.add(four, below)) is algebra.add(four, below)

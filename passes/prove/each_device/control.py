@@ -8,7 +8,7 @@ from dataclasses import replace
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.control import selected
-from hlo_verify.ops.values import Context, UnsupportedError, Value, lighten
+from hlo_verify.ops.values import Context, UnsupportedError, Value, known_integer, lighten
 from hlo_verify.passes.prove.each_device.machine import Handler, Machine, Values, same
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.program.op_families import communicates
@@ -70,8 +70,8 @@ def _case(machine: Machine, op: Op, args: list[Values], context: Context) -> lis
 
 def _taken(index: Value, count: int) -> int | None:
     """Which branch is taken; the last one for an index out of range. None where that is not known."""
-    found = index.term.constant
-    if not isinstance(found, int):
+    found = known_integer(index)
+    if found is None:
         return None
     if index.type.dtype == "i1":
         return 0 if found else 1
