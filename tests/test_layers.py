@@ -48,7 +48,7 @@ sources              diagnostics render program passes.load traced
 xla                  diagnostics jaxlib_api program passes.canonicalize passes.load sources
 linter               diagnostics report render hlo schedules program passes.read passes.load sources xla
 passes.cut           diagnostics program sources
-passes.prove         limits meter diagnostics report session program index terms equality ops
+passes.prove         memory limits meter diagnostics report session program index terms equality ops
 passes.diagnose      jaxlib_api meter diagnostics scene report session program index terms equality ops passes.prove
 export               diagnostics limits render report session program terms sources passes.prove passes.diagnose
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove

@@ -70,11 +70,11 @@ def _folded(a: Blocks, patterns: Array, which: Array, region: Function | None, d
 
 def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     groups = groups_of(op, place, ordered=False)
-    if sum(map(len, groups)) != place.devices:
+    if (groups >= 0).sum() != place.devices:
         raise UnknownError("groups that leave devices out")
-    members = np.full((place.devices, max(map(len, groups))), -1, np.int64)
-    for group in groups:
-        members[group, : len(group)] = group
+    members = np.full((place.devices, groups.shape[1]), -1, np.int64)
+    for column in groups.T:
+        members[column[column >= 0]] = groups[column >= 0]
     return [
         reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run)
         for a, type_ in zip(args, op.types, strict=True)
@@ -193,8 +193,9 @@ def _collective_broadcast(op: Op, args: list[Blocks], run: Run, place: Place) ->
     if op.attributes.get("has_dynamic_root"):
         raise UnknownError("members that an operand says")
     sources = np.full(place.devices, -1, np.int64)
-    for group in groups_of(op, place, ordered=True):
-        sources[group] = group[0]
+    groups = groups_of(op, place, ordered=True)
+    for column in groups.T:
+        sources[column[column >= 0]] = groups[column >= 0, 0]
     return [received(_expanded(a, place, run), sources, run) for a in args]
 
 

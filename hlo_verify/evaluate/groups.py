@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,44 +35,60 @@ CROSS_PARTITION = frozenset({"all_to_all", "mhlo.all_to_all", "collective_broadc
 """Collectives that, with a channel, are among the partitions of each replica."""
 
 
-def groups_of(op: Op, place: Place, *, ordered: bool) -> list[list[int]]:
-    """The groups as the specification has them for the operation's mode; `ordered` if the order in a group matters."""
+def groups_of(op: Op, place: Place, *, ordered: bool) -> Array:
+    """The groups as the specification has them for the operation's mode, a row each, padded with -1; `ordered` if the
+    order in a group matters."""
     replicas, partitions = counts(place)
-    rows = [[int(n) for n in row if n >= 0] for row in op.attributes["replica_groups"]]
-    rows = [row for row in rows if row]
+    rows = _rows(op.attributes["replica_groups"])
+    devices = np.arange(replicas * partitions, dtype=np.int64).reshape(replicas, partitions)
     if op.attributes.get("use_global_device_ids"):
-        groups = rows or [list(range(replicas * partitions))]
+        table, every = devices.reshape(-1, 1, 1), devices.reshape(1, -1)
     elif channel(op) > 0 and op.name in CROSS_PARTITION:
-        rows = rows or [list(range(partitions))]
-        groups = [[r * partitions + p for p in row] for r in range(replicas) for row in rows]
+        table, every = devices.T[:, :, None], np.arange(partitions)[None]
     elif channel(op) > 0:
-        rows = rows or [list(range(replicas))]
-        if ordered and partitions > 1 and any(len(row) > 1 for row in rows):
-            raise UnknownError("groups over replicas and partitions, whose order is not agreed on")
-        groups = [[r * partitions + p for r in row for p in range(partitions)] for row in rows]
+        table, every = devices[:, None, :], np.arange(replicas)[None]
     else:
-        rows = rows or [list(range(replicas))]
-        groups = [[r * partitions + p for r in row] for row in rows for p in range(partitions)]
-    members = [n for group in groups for n in group]
-    if len(set(members)) != len(members) or not all(0 <= n < replicas * partitions for n in members):
-        raise UnknownError("groups that name a device twice, or one that does not exist")
+        table, every = devices[:, :, None], np.arange(replicas)[None]
+    rows = rows if rows.size else every
+    if ordered and table.shape[2] > 1 and rows.shape[1] > 1:
+        raise UnknownError("groups over replicas and partitions, whose order is not agreed on")
+    if rows.size and rows.max() >= len(table):
+        raise UnknownError("groups that name a device that does not exist")
+    # by row, member, what each number's groups are, and what one of those has of each: groups, then their members
+    found = np.where(rows[:, :, None, None] < 0, -1, table[rows])
+    groups = found.transpose(0, 2, 1, 3).reshape(len(rows) * table.shape[1], -1)
+    members = groups[groups >= 0]
+    if members.size and np.bincount(members).max() > 1:
+        raise UnknownError("groups that name a device twice")
     check_manual(groups, place)
     return groups
 
 
-def check_manual(groups: Iterable[Sequence[int]], place: Place) -> None:
+def _rows(given: Any) -> Array:
+    """The rows of a list of groups, what pads them at the end; none without members."""
+    rows = np.asarray(given, np.int64)
+    if rows.ndim != 2 or not (rows < 0).any():
+        return rows if rows.ndim == 2 else np.empty((0, 0), np.int64)
+    lists = [[n for n in row if n >= 0] for row in rows.tolist()]
+    longest = max(map(len, lists), default=0)
+    return np.array([[*row, *[-1] * (longest - len(row))] for row in lists if row], np.int64).reshape(-1, longest)
+
+
+def check_manual(groups: Array, place: Place) -> None:
     """Communication along mesh axes that the region around is not manual over has no meaning."""
-    numbers = place.automatic
-    if numbers is not None and any(len({int(numbers[n]) for n in group}) > 1 for group in groups):
+    if place.automatic is None:
+        return
+    numbers = np.where(groups < 0, -1, place.automatic[groups])
+    if ((numbers >= 0) & (numbers != numbers[:, :1])).any():
         raise UnknownError("communication across mesh axes that are not manual")
 
 
 def even_groups(op: Op, place: Place, *, ordered: bool = True) -> Array:
     """Groups of one size that cover every device, as rows."""
     groups = groups_of(op, place, ordered=ordered)
-    if len({len(group) for group in groups}) != 1 or sum(map(len, groups)) != place.devices:
+    if (groups < 0).any() or groups.size != place.devices:
         raise UnknownError("groups of different sizes, or that leave devices out")
-    return np.array(groups, np.int64)
+    return groups
 
 
 def members_of(groups: Array, devices: int) -> tuple[Array, Array]:
@@ -89,23 +104,15 @@ def members_of(groups: Array, devices: int) -> tuple[Array, Array]:
 def sources_of(op: Op, place: Place) -> Array:
     """For each device the one that it receives from in a collective_permute; -1 where there is none."""
     replicas, partitions = counts(place)
-    pairs = [(int(a), int(b)) for a, b in op.attributes["source_target_pairs"]]
+    pairs = np.asarray(op.attributes["source_target_pairs"], np.int64).reshape(-1, 2)
     across = channel(op) > 0
     limit = partitions if across else replicas
-    if len({b for _, b in pairs}) != len(pairs) or not all(0 <= n < limit for pair in pairs for n in pair):
+    if len(np.unique(pairs[:, 1])) != len(pairs) or ((pairs < 0) | (pairs >= limit)).any():
         raise UnknownError("a target twice, or a device that does not exist")
     if across:
         check_manual(pairs, place)
+    devices = np.arange(replicas * partitions, dtype=np.int64).reshape(replicas, partitions)
+    numbered = devices if across else devices.T  # by what the pairs do not number, and what they do
     sources = np.full(place.devices, -1, np.int64)
-    for a, b in pairs:
-        for other in range(replicas if across else partitions):
-            own = (
-                (other * partitions + b, other * partitions + a)
-                if across
-                else (
-                    b * partitions + other,
-                    a * partitions + other,
-                )
-            )
-            sources[own[0]] = own[1]
+    sources[numbered[:, pairs[:, 1]]] = numbered[:, pairs[:, 0]]
     return sources

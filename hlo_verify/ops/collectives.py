@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -11,14 +9,13 @@ from hlo_verify.ops.at_best import reduce_to_best
 from hlo_verify.ops.devices import ascends
 from hlo_verify.ops.groups import (
     Members,
-    channel,
-    check_manual,
+    ascending,
     device_of,
     even_groups,
     member_index,
-    process_groups,
     rank_index,
     receive,
+    sources_of,
 )
 from hlo_verify.ops.regions import monoid, operand_term
 from hlo_verify.ops.values import (
@@ -53,7 +50,7 @@ def reduce_over_group(reducer: str, term: Poly, dtype: str, groups: Members, dev
         return term
     v = expr.fresh("f", size)
     reduced = []
-    for members in (np.sort(groups, axis=1), groups):
+    for members in (ascending(groups), groups):
         where = member_index(members, device, expr.of_var(v))
         reduced.append(_reduce(reducer, v, algebra.substitute(term, {device: where}), dtype))
         if ascends(reduced[-1]):
@@ -170,31 +167,6 @@ def _all_to_all_of_tuple(op: Op, args: list[Value], context: Context) -> list[Va
             picked.append(algebra.multiply(mine, algebra.substitute(value.term, {device: source})))
         results.append(Value(result, algebra.add(*picked)))
     return results
-
-
-def sources_of(op: Op, context: Context) -> dict[int, int]:
-    """From which device each receives, of those that receive anything. Raises `UnsupportedError` where that is not said
-    of each device once."""
-    if op.name == "collective_broadcast":
-        if op.attributes.get("has_dynamic_root"):
-            raise UnsupportedError("collective_broadcast from members that an operand says", Unsupported.USE)
-        return {member: group[0] for group in process_groups(op, context) for member in group}
-    partitions, replicas = context.partitions, context.replicas
-    sources: dict[int, int] = {}
-    pairs = [(int(source), int(target)) for source, target in op.attributes["source_target_pairs"]]
-    limit = partitions if channel(op) > 0 else replicas
-    if len({target for _, target in pairs}) != len(pairs) or not all(0 <= n < limit for pair in pairs for n in pair):
-        raise UnsupportedError(
-            "collective_permute to one target twice, or with a device that does not exist", Unsupported.GROUPS
-        )
-    if channel(op) > 0:
-        check_manual(op, pairs, context)
-    for source, target in pairs:
-        if channel(op) > 0:  # cross_partition
-            sources |= {r * partitions + target: r * partitions + source for r in range(replicas)}
-        else:  # cross_replica
-            sources |= {target * partitions + p: source * partitions + p for p in range(partitions)}
-    return sources
 
 
 def _forwarded(op: Op, args: list[Value], context: Context) -> list[Value]:

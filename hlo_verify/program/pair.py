@@ -51,7 +51,8 @@ def result_placements(logical: Module, partitioned: Module, devices: int) -> lis
         raise other_count("result", len(logical.main.results), len(partitioned.main.results))
     if is_global(partitioned):
         check_agreement(logical, partitioned)
-        return [replicated(type_.rank, devices) for type_ in partitioned.result_types]
+        every = {type_.rank: replicated(type_.rank, devices) for type_ in partitioned.result_types}
+        return [every[type_.rank] for type_ in partitioned.result_types]
     return _shardings("result", logical, partitioned)
 
 
@@ -90,8 +91,13 @@ def check_agreement(logical: Module, partitioned: Module) -> None:
 
 
 def _check_agreement(what: str, logical: Module, partitioned: Module) -> None:
+    agree: dict[tuple[Sharding, Sharding], bool] = {}  # few of them are objects of their own
     for name, one, other in zip(*_stated(what, logical, partitioned), strict=False):
-        if one is not None and other is not None and not same(one, other):
+        if one is None or other is None:
+            continue
+        if (one, other) not in agree:
+            agree[one, other] = same(one, other)
+        if not agree[one, other]:
             raise InputError(
                 f"{what} {name}: the logical module (or --shardings) and the partitioned module place it differently; "
                 "check that they are a pair, and leave out the annotation that is wrong",

@@ -243,10 +243,18 @@ def _multiple(p: Poly, found: Found) -> bool:
 
 
 def leading(p: Poly) -> int | Fraction:
-    """The coefficient of the structurally first monomial."""
+    """The least coefficient of a monomial that is no constant, of several the structurally first.
+
+    It is the same of other tensors in the place of these, as far as that goes (and of a multiple, that multiple of it):
+    what is derived for one layer is renamed for others.
+    """
     if len(p.items) == 1:
         return p.items[0][1]
-    return min(p.items, key=lambda item: (monomial_skey(item[0]), tuple(a.uid for a, _ in item[0])))[1]
+    least = min(abs(Fraction(c)) for mono, c in p.items if mono)
+    items = [item for item in p.items if item[0] and abs(Fraction(item[1])) == least]
+    if len({c for _, c in items}) == 1:
+        return items[0][1]
+    return min(items, key=lambda item: (monomial_skey(item[0]), tuple(a.uid for a, _ in item[0])))[1]
 
 
 def _operand(node: ast.expr, whole: Mapping[str, int]) -> Callable[[Found], Any]:

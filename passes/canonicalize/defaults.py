@@ -74,7 +74,8 @@ def _collective(name: str, attributes: Attributes, operands: Types, results: Typ
     if name not in BY_PARTITION:
         attributes.setdefault("use_global_device_ids", False)
     if "source_target_pairs" in attributes:
-        attributes["source_target_pairs"] = np.asarray(attributes["source_target_pairs"], np.int64).reshape(-1, 2)
+        pairs = np.asarray(attributes["source_target_pairs"], np.int64)  # where it is that already, the object itself
+        attributes["source_target_pairs"] = pairs if pairs.shape[1:] == (2,) else pairs.reshape(-1, 2)
     return name
 
 

@@ -95,8 +95,9 @@ def with_devices(module: Module, devices: int) -> Module:
     Raises `InputError` where it says another number.
     """
     partitions = _settle(module.partitions, module.replicas, devices, module.path or module.name)
+    spread = {each: each.spread(partitions) for each in (*module.argument_shardings, *module.result_shardings) if each}
     arguments, results = (
-        tuple(sharding.spread(partitions) if sharding else None for sharding in shardings)
+        tuple(spread[sharding] if sharding else None for sharding in shardings)
         for shardings in (module.argument_shardings, module.result_shardings)
     )
     return replace(module, argument_shardings=arguments, result_shardings=results, partitions=partitions)
@@ -306,13 +307,14 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         partitions = _settle(partitions, replicas or 1, devices)
 
     unplaced: dict[tuple[str, int], str] = {}
+    places: Places = {}
 
     def placed(
         which: str, names: tuple[str, ...], texts: tuple[tuple[str, ...], ...], types: tuple[TensorType, ...]
     ) -> tuple[Sharding | None, ...]:
         found = []
         for n, (name, said, type_) in enumerate(zip(names, texts, types, strict=True)):
-            sharding, left = _place(f"{which} {name} ({type_})", said, type_.rank, partitions)
+            sharding, left = _place(f"{which} {name} ({type_})", said, type_.rank, partitions, places)
             if left:
                 unplaced[which, n] = left
             found.append(sharding)
@@ -345,8 +347,21 @@ def _says_less(entry: Entry, partitions: int, replicas: int | None) -> bool:
     return any(op.name == "sdy.manual_computation" for op in operations(entry.main))
 
 
-def _place(what: str, texts: tuple[str, ...], rank: int, devices: int | None) -> tuple[Sharding | None, str]:
+Places = dict[tuple[tuple[str, ...], int], tuple[Sharding | None, str]]
+"""What annotations of a tensor of so many dimensions say, each read once: a module has a handful of them, and each is a
+table of all devices."""
+
+
+def _place(
+    what: str, texts: tuple[str, ...], rank: int, devices: int | None, places: Places
+) -> tuple[Sharding | None, str]:
     """The placement that annotations say, and the text of one that says none. Raises `InputError` where they differ."""
+    if (texts, rank) not in places:
+        places[texts, rank] = _read_place(what, texts, rank, devices)
+    return places[texts, rank]
+
+
+def _read_place(what: str, texts: tuple[str, ...], rank: int, devices: int | None) -> tuple[Sharding | None, str]:
     found: list[Sharding] = []
     left = ""
     for text in texts:

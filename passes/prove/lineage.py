@@ -16,6 +16,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
+from hlo_verify.memory import once_a_session
 from hlo_verify.ops.collectives import sum_over_group
 from hlo_verify.ops.induction import Place, Placement
 from hlo_verify.ops.regions import reduce_terms
@@ -52,6 +53,7 @@ def same_elements(logical: str, partitioned: str) -> bool:
     return logical == partitioned or (is_float(logical) and is_float(partitioned))
 
 
+@once_a_session
 def lineage(shape: tuple[int, ...], sharding: Sharding, device: Var) -> Lineage:
     """The lineage of a tensor of that logical shape; of an unreduced one, that of every addend.
 
@@ -197,7 +199,7 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
     """
     parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
     columns: dict[int, list[Index]] = {}
-    for sharding in known:
+    for sharding in dict.fromkeys(known):
         if sharding.only is None and sharding.devices in (1, device.size):
             spread = sharding.spread(device.size)
             for k, tiles in enumerate(spread.tiles):

@@ -216,7 +216,7 @@ def _prove_repeated(
     proved: set[object] = set()
     for n, name in enumerate(logical.result_names):
         pair = once.together(wanted[n], found[n])
-        key = (pair, placed[n].tiles, placed[n].coordinates.tobytes())
+        key = (pair, placed[n])
         if pair is None or key not in proved:
             values = once.resolve(wanted[n]), once.resolve(found[n])
             if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], both.device)):

@@ -86,6 +86,8 @@ class Stages:
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
+    _placed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = field(default_factory=dict)
+    """What shardings say, each read once."""
     _shapes: set[int] = field(default_factory=set)
     _failures: int = 0
     """Comparisons without success since the last one with, that took steps; and how many steps."""
@@ -188,8 +190,10 @@ class Stages:
         text = step.op.attributes.get("sharding")
         if not isinstance(text, str):
             return None
-        shardings = parse_sharding(text, [v.type.rank for v in step.values], self.device.size)
-        sharding = shardings[n]
+        key = text, tuple(v.type.rank for v in step.values)
+        if key not in self._placed:
+            self._placed[key] = parse_sharding(*key, self.device.size)
+        sharding = self._placed[key][n]
         if sharding is None or not sharding.is_plain:
             return None
         where = lineage(step.values[n].shape, sharding, self.device)

@@ -10,8 +10,8 @@ from functools import reduce
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ops.collectives import reducer_of, sources_of
-from hlo_verify.ops.groups import device_of, even_groups
+from hlo_verify.ops.collectives import reducer_of
+from hlo_verify.ops.groups import device_of, even_groups, sources_of
 from hlo_verify.ops.movement import concatenated
 from hlo_verify.ops.regions import combine, operand_term
 from hlo_verify.ops.values import Context, UnsupportedError, Value, factor, lighten, positions
@@ -27,7 +27,8 @@ Groups = list[list[int]]
 def _rows(op: Op, context: Context, ordered: bool = True) -> Groups:
     """Groups of one size that cover every device."""
     device_of(context)
-    return [[int(k) for k in row] for row in even_groups(op, context, ordered)]
+    groups: Groups = even_groups(op, context, ordered).tolist()
+    return groups
 
 
 def _of_groups(groups: Groups, made: Callable[[list[int]], Sequence[Value]]) -> Values:
@@ -142,12 +143,9 @@ def _all_to_all(machine: Machine, op: Op, args: list[Values], context: Context) 
 def _forwarded(machine: Machine, op: Op, args: list[Values], context: Context) -> list[Values]:
     """A device with a source receives its value; one without receives zeros."""
     device_of(context)
-    sources = sources_of(op, context)
+    sources = sources_of(op, context).tolist()
     return [
-        tuple(
-            Value(type_, values[sources[k]].term) if k in sources else Value(type_, ZERO)
-            for k in range(machine.devices)
-        )
+        tuple(Value(type_, ZERO) if source < 0 else Value(type_, values[source].term) for source in sources)
         for values, type_ in zip(args, op.types, strict=True)
     ]
 
