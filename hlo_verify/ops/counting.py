@@ -54,7 +54,7 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
         step = _step(result, argument, body, producers, context) if is_number else None
         if isinstance(start, int) and step:
             counters[k] = (as_index(args[k]).const, step)
-    t = expr.var("t", "count", _steps_that_fit(counters, op))
+    t = expr.fresh("t", _steps_that_fit(counters, op))
     values = []
     for k, value in enumerate(args):
         if k in counters:

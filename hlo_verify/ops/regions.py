@@ -22,7 +22,7 @@ from hlo_verify.ops.values import (
     require_arithmetic,
 )
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
-from hlo_verify.program.ir import Function, Op, TensorType
+from hlo_verify.program.ir import Function, Op, TensorType, taken_from_outside
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.doubts import UNDEFINED
@@ -57,6 +57,8 @@ def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
 
     Raises `UnsupportedError` where the region is not understood, or depends on more than its arguments.
     """
+    if _is_about_another(region, context):
+        raise UnsupportedError("a region that uses arguments of the region around it", Unsupported.REGION)
     inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
     values = context.run(region, _symbols(region), inner)
     for unknown in inner.unsupported.values():
@@ -65,6 +67,13 @@ def region_terms(region: Function, context: Context) -> tuple[Poly, ...]:
     if any(not value.term.free <= inside for value in values):
         raise UnsupportedError("a region that uses values of the program around it", Unsupported.REGION)
     return tuple(value.term for value in values)
+
+
+def _is_about_another(region: Function, context: Context) -> bool:
+    """Whether a region refers to arguments of one around it, which have the same symbols as its own."""
+    symbols = frozenset(placeholders().values())
+    around = (context.environment[name].term for name in taken_from_outside(region))
+    return any(symbols & opening.ingredients(term) for term in around)
 
 
 def monoid(region: Function, context: Context) -> str | None:
@@ -114,7 +123,7 @@ def _plain_monoid(region: Function) -> str | None:
 def added(region: Function, others: Sequence[Value], context: Context) -> list[Poly] | None:
     """What a region adds to each of its first arguments, of which there are as many as results, where the rest are
     `others`; None if that is not all it does."""
-    if not is_one_expression(region):
+    if not is_one_expression(region) or _is_about_another(region, context):
         return None
     symbols = _symbols(region)[: len(region.results)]
     inner = replace(context, device=None, mesh=None, observe=None, unsupported={})

@@ -158,13 +158,17 @@ def value_types(function: Function) -> dict[Name, TensorType]:
 
 def captured(op: Op) -> list[Name]:
     """The values around an operation that its regions refer to."""
+    return [name for region in op.regions for name in taken_from_outside(region)]
+
+
+def taken_from_outside(region: Function) -> list[Name]:
+    """The values around a region that it refers to."""
     found: list[Name] = []
-    for region in op.regions:
-        inside = set(region.arguments)
-        for inner in region.ops:
-            found.extend(v for v in (*inner.operands, *captured(inner)) if v not in inside)
-            inside.update(inner.results)
-        found.extend(v for v in region.results if v not in inside)
+    inside = set(region.arguments)
+    for op in region.ops:
+        found.extend(v for v in (*op.operands, *captured(op)) if v not in inside)
+        inside.update(op.results)
+    found.extend(v for v in region.results if v not in inside)
     return found
 
 
