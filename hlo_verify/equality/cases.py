@@ -18,7 +18,7 @@ from itertools import islice, pairwise, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from hlo_verify.equality import settling
+from hlo_verify.equality import known_numbers, multisets, settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
@@ -74,10 +74,17 @@ def equal(
     if total.left <= 0:
         return False
     most = total.session.limits.comparison_steps if most is None else most
+    found = known_numbers.decided(found, expected)
     if total.within(most, lambda part: same_network(found, expected, part), limit):
         return True
-    difference = algebra.expanded(inside, apart(found, expected))
-    return total.within(most, lambda part: _vanishes_somehow(difference, part), limit)
+    elements = multisets.as_sums(found, expected)
+    if elements is not None and total.within(most, lambda part: _equal_somehow(*elements, inside, part), limit):
+        return True
+    return total.within(most, lambda part: _equal_somehow(found, expected, inside, part), limit)
+
+
+def _equal_somehow(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
+    return found is expected or _vanishes_somehow(algebra.expanded(inside, apart(found, expected)), effort)
 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:

@@ -18,9 +18,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from hlo_verify.equality import known_numbers, multisets
 from hlo_verify.equality.computed import are_numbers
 from hlo_verify.equality.denominators import cancel, is_divided, read_by_denominators
 from hlo_verify.equality.labelling import Labelling
+from hlo_verify.equality.opening import opened
+from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.regions import by_blocks, by_conditions, by_remainders
 from hlo_verify.equality.summands import Cuts, SpentError, Steps, Summand, Unfolding, as_written
 from hlo_verify.index.expr import Index, Var
@@ -35,12 +38,30 @@ def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = O
     """Whether two terms are equal as sums of products wherever `inside` (a product of guards) holds; `steps` are those
     that it may take."""
     steps = Steps(session.limits.network_steps) if steps is None else steps
-    sides = algebra.expanded(inside, found), algebra.expanded(inside, expected)
+    found = known_numbers.decided(found, expected)
     try:
-        return _holds(Question(*sides, as_written(sides[0]), as_written(sides[1])), frozenset(), session, steps)
+        return any(_same(*sides, inside, session, steps) for sides in _ways(found, expected))
     except SpentError:
         session.reached("network_steps")
         return False
+
+
+def _ways(found: Poly, expected: Poly) -> Iterator[tuple[Poly, Poly]]:
+    """Two terms, as they are and as multisets of elements, and what they are with sums up to a place part by part."""
+    ways = [(found, expected)]
+    elements = multisets.as_sums(found, expected)
+    ways += [] if elements is None else [elements]
+    yield from ways
+    for sides in ways:
+        parts = tuple(by_parts(opened(p)) for p in sides)
+        if parts != (None, None):
+            mine, others = (p if part is None else part for p, part in zip(sides, parts, strict=True))
+            yield mine, others
+
+
+def _same(found: Poly, expected: Poly, inside: Poly, session: Session, steps: Steps) -> bool:
+    sides = algebra.expanded(inside, found), algebra.expanded(inside, expected)
+    return _holds(Question(*sides, as_written(sides[0]), as_written(sides[1])), frozenset(), session, steps)
 
 
 @dataclass(frozen=True, slots=True)

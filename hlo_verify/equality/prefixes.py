@@ -122,9 +122,10 @@ def _split(
     digits = [(atom, abs(c)) for atom, c in last.items if isinstance(atom, Digit)]
     sizes = {c for _, c in digits}
     sizes |= {c * low // a.low for a, c in digits for cut, low in cuts if cut is a.var and low % a.low == 0}
+    sizes |= {c * a.radix for a, c in digits if last.const >= c * a.radix}  # a part's own, behind parts that are known
     for m in sorted(sizes - {1}):
         high, low = expr.high_and_low(last, m)
-        if v.size % m or m >= v.size or not high.free:
+        if v.size % m or m >= v.size or (not high.free and high.const < 1):
             continue
         if low.lo < (0 if onward else -1) or low.hi > m - 1:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from hlo_verify.terms import signs
 from hlo_verify.terms.term import Apply, Atom, Guard, Poly
 
 POINTS = (0.7, -1.3, 0.2)
@@ -40,7 +41,8 @@ def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
     if isinstance(atom, Guard):
         raise ValueError("a condition is 0 or 1")
     if not isinstance(atom, Apply) or function is None:
-        return point + math.sin(atom.uid)
+        found = point + math.sin(atom.uid)
+        return found if signs.of_atom(atom) & signs.NEGATIVE else abs(found)
     args = [
         math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
         for arg in atom.args
@@ -59,5 +61,6 @@ _FLOATS: dict[str, Callable[..., float]] = {
     "positive": lambda x: x > 0,
     "sign": lambda x: (x > 0) - (x < 0),
     "sinh": math.sinh,
+    "sqrt": math.sqrt,
     "tanh": math.tanh,
 }

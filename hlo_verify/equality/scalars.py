@@ -45,6 +45,7 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.quotient_signs import numerator
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -239,8 +240,25 @@ def _tested(condition: Apply | Guard) -> Poly:
         assert end is not None
         return algebra.of_index(expr.shift(condition.form, -end))
     if condition.function in EXTREMA.values():
-        return algebra.subtract(condition.args[0], condition.args[1])
-    return condition.args[0]
+        return _of_one_sign(algebra.subtract(condition.args[0], condition.args[1]))
+    return _of_one_sign(condition.args[0])
+
+
+def _of_one_sign(p: Poly) -> Poly:
+    """A term that has the sign of another, and is 0 where that is: of `1 - 1/n`, for a positive n, `n - 1`; of
+    `exp(a) - exp(b)`, `a - b`."""
+    top = numerator(p)
+    while top is not None:
+        p, top = top, numerator(top)
+    if len(p.items) != 2 or p.items[0][1] != -p.items[1][1]:
+        return p
+    difference = ZERO
+    for mono, c in p.items:
+        exponents = [(a.args[0], n) for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL]
+        if len(exponents) < len(mono):
+            return p
+        difference = algebra.add(difference, *(algebra.scale(arg, n * c) for arg, n in exponents))
+    return difference
 
 
 def _decided(p: Poly, condition: Apply | Guard, is_positive: bool) -> Poly:

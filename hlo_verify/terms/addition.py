@@ -8,7 +8,7 @@ from math import gcd, lcm
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import guards
+from hlo_verify.terms import guards, soft_maximum
 from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.term import (
     ZERO,
@@ -39,6 +39,7 @@ def build(terms: dict[Monomial, Number]) -> Poly:
         if sum(1 for mono in live if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1) > 1:
             live = _join_indices(live)
         live = widened(guards.merge_steps(live)) if len(live) > 2 else guards.merge_steps(live)
+        live = soft_maximum.joined(live)
     return make_poly(tuple(live.items()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import product
 from math import prod
 
@@ -21,6 +21,11 @@ def within(p: Poly, lo: int, hi: int, sums: bool = False) -> bool:
     """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped; `sums` as below."""
     found = bounds(p, sums)
     return found is not None and lo <= found[0] and found[1] <= hi
+
+
+def types() -> Collection[tuple[int, int]]:
+    """The intervals of the types of integers."""
+    return INTEGER_RANGES.values()
 
 
 @once_a_session

@@ -7,9 +7,9 @@ taken for a number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import chain, islice, product
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
-from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Finite:
         elements = (
             substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
         )
-        return self.never_above(body) and any(map(self.surely, elements))
+        return self.never_above(body) and any(map(self.surely, chain(elements, _at_conditions(bound, body))))
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
         """Likewise of a product: finite numbers, or one that is never above them, where some conditions hold."""
@@ -140,6 +140,27 @@ class Finite:
         if source.kind == "constant" and source.values is not None:
             return source.values.dtype.kind not in "biu" and not bool(np.isfinite(source.values).all())
         return source.kind != "argument" and self.unknown_may_be
+
+
+def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
+    """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
+    k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8."""
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.substitution import substitute
+
+    atom = p.atom
+    if isinstance(atom, Read) and atom.tensor.kind == "term":
+        (p,) = unfold(atom)[1]
+    held = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
+    for guard, v in islice(((guard, v) for guard in held for v in bound), limit_of("finite_elements")):
+        c = dict(guard.form.items).get(expr.of_var(v).items[0][0]) if v.size > 1 else None
+        rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), c or 0))
+        if c not in (1, -1) or not rest.free.isdisjoint(bound):
+            continue
+        for end in (end for end in (guard.lo, guard.hi) if end is not None):
+            place = expr.scale(expr.subtract(expr.constant(end), rest), c)
+            if place.lo >= 0 and place.hi < v.size:
+                yield substitute(p, {v: place})
 
 
 if_unknown_may_be = per_session("finite whatever is not known", lambda: Finite(unknown_may_be=True))

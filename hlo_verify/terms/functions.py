@@ -152,6 +152,8 @@ LESS_IN_TOTAL = Function("less", variant="total")
 WINDOWS_LAND = Function("positive", variant="partial_windows_land")
 """Whether an implementation writes the part of an update that lies inside of the operand."""
 COMPLEX = Function("complex")
+ELEMENT = Function("element")
+"""A function of which nothing is known but that it is one (`equality.multisets`)."""
 EXTREMA: Mapping[str, Function] = {"max": MAXIMUM, "min": MINIMUM}
 """By the kinds of definitions that are of the greatest or the least of many."""
 

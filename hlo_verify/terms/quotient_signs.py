@@ -34,14 +34,14 @@ def narrowed(p: Poly, found: int) -> int:
     if found & within != found:
         used("sign by bounds")
         found &= within
-    top = _numerator(p) if found & (found - 1) else None
+    top = numerator(p) if found & (found - 1) else None
     if top is not None and found & signs.of(top) != found:
         used("sign of a numerator")
         found &= signs.of(top)
     return found
 
 
-def _numerator(p: Poly) -> Poly | None:
+def numerator(p: Poly) -> Poly | None:
     """The term multiplied by a positive number that a part of it is divided by; None if there is none."""
     from hlo_verify.terms.products import expanded, power  # made of terms, whose signs are asked for
 

@@ -117,6 +117,12 @@ REWRITINGS = (
     Rewriting("square of a root", "sqrt(f)**2", "f", "powers.squared_roots", "f is not negative"),
     Rewriting("square of an absolute value", "abs(f)**2", "f**2", "powers.squared_roots"),
     Rewriting("what its sign selects", "[f > 0] f", "maximum(f, 0)", "half_lines._join"),
+    Rewriting(
+        "logarithm of two exponentials",
+        "maximum(f, g) - abs(f - g) + log(1 + exp(abs(f - g)))",
+        "log(exp(f) + exp(g))",
+        "soft_maximum._joined_once",
+    ),
     Rewriting("choice by comparison", "[f > g] f + [not f > g] g", "maximum(f, g)", "comparing.chosen"),
     Rewriting(
         "choice between an integer and a bound",

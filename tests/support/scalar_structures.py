@@ -10,7 +10,7 @@ import numpy as np
 from hlo_verify.terms import algebra
 from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, POSITIVE, SQRT, real
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, SQRT, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, number
 from tests.support.expressions import Array
@@ -124,3 +124,32 @@ def _numerator(case: Case) -> tuple[Poly, Array]:
     bottom = algebra.add(number(m), apply(EXPONENTIAL, (at(x, case.i),)))
     total = algebra.subtract(number(1), algebra.scale(apply(INVERSE, (bottom,)), k))
     return is_positive(total), case.each(lambda i, j: int(1 - k / (m + math.exp(xs[i])) > 0))
+
+
+@instance("logarithm of two exponentials")
+def _soft_maximum(case: Case) -> tuple[Poly, Array]:
+    """Written with a maximum or a minimum, of terms that may be equal, some multiple of it, beside other terms."""
+    (x, one), (y, other) = some(case, -2, 0, 3), some(case, -2, 1, 3)
+    k, c = case.random.choice((1, 2)), case.random.choice((1, -1, Fraction(1, 2)))
+    a, b = algebra.scale(x, k), y if case.random.random() < 0.5 else number(other)
+    apart = apply(real("abs"), (algebra.subtract(a, b),))
+    beside = apply(LOG, (algebra.add(number(1), apply(EXPONENTIAL, (algebra.scale(apart, -1),))),))
+    if case.random.random() < 0.5:
+        written = algebra.add(apply(MAXIMUM, (a, b)), beside)
+    else:
+        written = algebra.add(apply(MINIMUM, (a, b)), apart, beside)
+    wanted = float(c) * math.log(math.exp(k * one) + math.exp(other)) + one
+    return algebra.add(algebra.scale(written, c), x), case.each(lambda i, j: wanted)
+
+
+@instance("logarithm of two exponentials")
+def _no_soft_maximum(case: Case) -> tuple[Poly, Array]:
+    """Of other terms than those that are apart by that, or of another multiple, nothing is joined."""
+    (x, one), (y, other), (z, third) = some(case, -1, 2), some(case, 0, 3), some(case, 1, 4)
+    apart = apply(real("abs"), (algebra.subtract(x, y),))
+    beside = apply(LOG, (algebra.add(number(1), apply(EXPONENTIAL, (algebra.scale(apart, -1),))),))
+    of, greatest = case.random.choice(((z, max(one, third)), (algebra.scale(y, 2), max(one, 2 * other))))
+    times = case.random.choice((1, 3))
+    written = algebra.add(algebra.scale(apply(MAXIMUM, (x, of)), times), beside)
+    wanted = times * greatest + math.log1p(math.exp(-abs(one - other)))
+    return written, case.each(lambda i, j: wanted)

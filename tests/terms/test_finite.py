@@ -48,6 +48,9 @@ def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
         (lambda: greatest(None, 0, infinity(-1)), True, True),  # nor is the last one ever earlier
         (lambda: greatest(1, None, infinity(-1)), False, True),  # query 0 has no earlier key
         (lambda: greatest(None, -1, infinity(-1)), False, True),
+        (lambda: greatest(0, 1, infinity(-1)), True, True),  # one is its own key
+        (lambda: greatest(1, 2, infinity(-1)), False, True),  # query 0 has none before it
+        (lambda: greatest(-1, 1, infinity(1)), False, False),
         (lambda: greatest(0, None, infinity(1)), False, False),
         (lambda: greatest(0, None, score(1)), True, True),
         (lambda: apply(MAXIMUM, (greatest(1, None, infinity(-1)), score(0))), True, True),

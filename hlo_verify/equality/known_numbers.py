@@ -1,0 +1,175 @@
+"""Questions whether something is a number, decided by what the expected term computes.
+
+    is_finite(m) ? m : 0    with    m = max k. s[k]/n[i]    is    m    where the expected term divides by n[i] too
+
+The expected term is taken to be a number, so that each part of it that is computed whatever conditions hold is one:
+what divides by 0 nowhere, and takes a logarithm of nothing negative. Nothing of this is said of infinities that the
+program writes itself, nor of parts that only conditions, or other such questions, are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.equality.computed import parts_in_doubt
+from hlo_verify.equality.opening import ingredients
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import once_a_session
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import named, unfold
+from hlo_verify.terms.doubts import INFINITE, INTEGRAL
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import IS_FINITE, ZERO_TIMES
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.losses import separated
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom, value_of
+
+ASKED = frozenset({IS_FINITE, ZERO_TIMES})
+"""The functions that such questions are asked with."""
+
+KINDS = frozenset({"sum", "max", "min", "term"})
+"""The definitions that are made anew."""
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A part that is a number at some places of a tensor: at each index, or wherever it lies in a range."""
+
+    tensor: Tensor
+    at: tuple[Index | Range, ...]
+
+    def covers(self, read: Read) -> bool:
+        return self.tensor is read.tensor and all(
+            at[0] <= e.lo and e.hi <= at[1] if isinstance(at, tuple) else e is at
+            for at, e in zip(self.at, read.indices, strict=True)
+        )
+
+
+def decided(found: Poly, expected: Poly) -> Poly:
+    """The found term, with the questions decided that the expected one decides, where that is a number."""
+    if ingredients(found).isdisjoint(ASKED):
+        return found
+    known: dict[Tensor, list[_Known]] = {}
+    for bound, atom in _computed((), expected):
+        place = _known(bound, atom)
+        if place is not None:
+            known.setdefault(place.tensor, []).append(place)
+    return _decided(found, known) if known else found
+
+
+def _computed(bound: tuple[Var, ...], p: Poly) -> Iterator[tuple[tuple[Var, ...], Atom]]:
+    """The parts that a term is no number without, whatever conditions hold, for all values of some variables."""
+    for mono, _ in separated(p):
+        for atom, _ in mono if not any(atom.boolean for atom, _ in mono) else ():
+            if not atom.doubt or atom.doubt & INFINITE:
+                continue
+            if isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives):
+                yield bound, atom
+                for arg in atom.args:
+                    yield from _computed(bound, arg)
+            elif isinstance(atom, Read):
+                yield bound, atom
+                if atom.tensor.kind in KINDS:
+                    own, (body, *_) = unfold(atom)
+                    yield from _computed((*bound, *own), body) if all(v.size for v in own) else ()
+
+
+def _named(atom: Atom) -> Read | None:
+    """A part by the name of what it is a function of places."""
+    read = atom if isinstance(atom, Read) else named(algebra.add(of_atom(atom), ONE)).atom
+    return read if isinstance(read, Read) else None
+
+
+def _known(bound: Collection[Var], atom: Atom) -> _Known | None:
+    """Where a part is computed."""
+    read = _named(atom)
+    if read is None:
+        return None
+    own: list[Var] = []
+    at: list[Index | Range] = []
+    for e in read.indices:
+        v = _alone(e, bound)
+        if v is None and not e.free.isdisjoint(bound):
+            return None
+        own += [] if v is None else [v]
+        at.append(e if v is None else (e.lo, e.hi))
+    return _Known(read.tensor, tuple(at)) if len(set(own)) == len(own) else None
+
+
+def _alone(e: Index, bound: Collection[Var]) -> Var | None:
+    """The bound variable that an index is, but for a constant."""
+    if len(e.items) != 1:
+        return None
+    ((digit, c),) = e.items
+    whole = isinstance(digit, Digit) and c == 1 and expr.of_var(digit.var) is expr.of_atom(digit)
+    return digit.var if isinstance(digit, Digit) and whole and digit.var in bound else None
+
+
+Knowledge = dict[Tensor, list[_Known]]
+
+
+def _are_known(terms: Sequence[Poly], known: Knowledge) -> bool:
+    """Whether all parts of some terms are numbers that may be none."""
+    for p in terms:
+        if p.doubt & INFINITE:
+            return False
+        for part in parts_in_doubt(p):
+            read = _named(part.atom)
+            if read is None or not any(place.covers(read) for place in known.get(read.tensor, ())):
+                return False
+    return True
+
+
+def _decided(p: Poly, known: Knowledge) -> Poly:
+    images: dict[Atom, Poly] = {}
+    for atom in dict.fromkeys(a for mono, _ in p.items for a, _ in mono):
+        image = _image(atom, known)
+        if image is not None:
+            images[atom] = image
+    return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p
+
+
+def _image(atom: Atom, known: Knowledge) -> Poly | None:
+    """What a factor is with its questions decided; None where that is the factor."""
+    if isinstance(atom, Apply):
+        if atom.function in ASKED and _are_known(atom.args, known):
+            return ONE if atom.function == IS_FINITE else ZERO
+        if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
+            return None
+        args = tuple(_decided(arg, known) for arg in atom.args)
+        return None if args == atom.args else apply(atom.function, args)
+    if isinstance(atom, Guard):
+        form = _index(atom.form, known)
+        return None if form is atom.form else guards.interval(form, atom.lo, atom.hi)
+    if not isinstance(atom, Read) or atom.tensor.kind not in KINDS or not _asks(atom.tensor):
+        return None
+    bound, (body, *_) = unfold(atom)
+    inside = _decided(body, known)
+    if inside is body:
+        return None
+    if atom.tensor.kind == "term":
+        return named(inside, atom.tensor.dtype)
+    return reduce_sum(bound, inside) if atom.tensor.kind == "sum" else reduce_extremum(atom.tensor.kind, bound, inside)
+
+
+def _index(e: Index, known: Knowledge) -> Index:
+    """An index expression, with questions decided that it takes for integers."""
+    parts = [expr.constant(e.const)]
+    for part, c in e.items:
+        whole = expr.of_atom(part)
+        if isinstance(part, Opaque) and part.operator == "value":
+            answer = _decided(value_of(part), known)
+            whole = whole if answer is part.term else algebra.as_index(answer, part.lo, part.hi)
+        parts.append(expr.scale(whole, c))
+    return expr.add(*parts)
+
+
+@once_a_session
+def _asks(source: Tensor) -> bool:
+    """Whether a definition has such a question in it."""
+    return not all(ingredients(body).isdisjoint(ASKED) for body in source.bodies)
