@@ -23,26 +23,39 @@ from hlo_verify.terms.functions import ELEMENT, EXTREMA, INFINITY
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Apply, Poly, Read, make_apply, number, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, make_apply, number, of_atom
+
+KINDS = (*EXTREMA, "product")
+"""The definitions that are of such values."""
 
 
 def as_sums(found: Poly, expected: Poly) -> tuple[Poly, Poly] | None:
     """Two sums that are equal only if the terms are; None of terms that are no such values of one kind."""
-    sides = found, expected
-    kinds = [kind for kind in EXTREMA if all(_is_of(kind, p) for p in sides)]
-    kinds += ["product"] if any(_is_of("product", p) for p in sides) else []
+    both, either = _kinds(found) & _kinds(expected), _kinds(found) | _kinds(expected)
+    kinds = [kind for kind in KINDS if kind in (either if kind == "product" else both)]
     if not kinds:
         return None
     mine, others = (_elements(p, kinds[0]) for p in (found, expected))
     return None if mine is None or others is None else (mine, others)
 
 
-def _is_of(kind: str, p: Poly) -> bool:
-    """Whether a term is one value of a kind, by conditions."""
-    return any(_is_one(kind, atom) for mono, _ in opened(p).items for atom, _ in mono)
+def _kinds(p: Poly) -> frozenset[str]:
+    """The kinds of such values that a term is made of by conditions, sums and names."""
+    return frozenset[str]().union(*(_kinds_of(atom) for mono, _ in p.items for atom, _ in mono))
 
 
-def _is_one(kind: str, atom: object) -> bool:
+def _kinds_of(atom: Atom) -> frozenset[str]:
+    if isinstance(atom, Read) and atom.tensor.kind == "term":
+        return _kinds_inside(atom.tensor)
+    return frozenset(kind for kind in KINDS if _is_one(kind, atom))
+
+
+@once_a_session
+def _kinds_inside(name: Tensor) -> frozenset[str]:
+    return _kinds(name.bodies[0])
+
+
+def _is_one(kind: str, atom: Atom) -> bool:
     if isinstance(atom, Read):
         return atom.tensor.kind == kind and atom.tensor.seal is None
     return isinstance(atom, Apply) and atom.function == EXTREMA.get(kind)
