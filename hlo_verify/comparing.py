@@ -34,6 +34,7 @@ from hlo_verify.options import (
 from hlo_verify.tasks import Asking, as_the_project_says, outcome_of, report_of
 
 if TYPE_CHECKING:
+    from hlo_verify.in_parallel import Starts
     from hlo_verify.kept import Kept
     from hlo_verify.render import Outcome
     from hlo_verify.render.formats import Printing
@@ -96,6 +97,8 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
     for option, what in OF_PAIRS.items():
         if several and getattr(arguments, option):
             raise InputError(f"--{option} goes with {what}", Input.USAGE)
+    if arguments.ray is not None and (not several or arguments.watch):
+        raise InputError("--ray goes with a folder, or two, whose modules are verified at a time", Input.USAGE)
     if arguments.quiet and arguments.verbose:
         raise InputError("--quiet and --verbose say the opposite", Input.USAGE)
     if arguments.watch:
@@ -257,11 +260,16 @@ def _decided(
     from hlo_verify.report import ChainReport
 
     count = min(asking.jobs, len(jobs))
-    with Bar(arguments.progress and sys.stderr.isatty()) as bar:
-        if count > 1 and verify is None and not arguments.traceback:
-            from hlo_verify.in_parallel import in_parallel
+    start: Starts | None = None
+    if arguments.ray is not None:
+        from hlo_verify.cluster import on_cluster
 
-            yield from in_parallel(jobs, asking, count, bar)
+        start = on_cluster(arguments.ray, arguments.jobs)
+    with Bar(arguments.progress and sys.stderr.isatty()) as bar:
+        if jobs and verify is None and not arguments.traceback and (count > 1 or start is not None):
+            from hlo_verify.in_parallel import in_parallel, processes
+
+            yield from in_parallel(jobs, asking, count, bar, start or processes)
             return
         decided = partial(outcome_of, traceback=arguments.traceback) if asking.several else report_of
         for number, job in enumerate(jobs):

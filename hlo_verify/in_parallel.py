@@ -104,5 +104,7 @@ class _Shares:
         left = len(self.names) - len(self._ended) - len(self._at)
         if self._at:
             self.bar.works_on(", ".join(self.names[number] for number in self._at), left)
-        done, total = (sum(parts) for parts in zip(*self._at.values(), strict=True)) if self._at else (0, 0)
+            done, total = (sum(parts) for parts in zip(*self._at.values(), strict=True))
+        else:  # nobody says how far he is
+            done, total = len(self._ended), len(self.names)
         self.bar(done, total)

@@ -91,6 +91,10 @@ def make_parser() -> argparse.ArgumentParser:
     add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
     said = "processes for the modules of a folder, or for --recheck (default: the cores); reports are the same for any"
     add("--jobs", type=_positive, metavar="N", help=said)
+    said = (
+        "verify a folder on a Ray cluster, by its HOST:PORT, or the one of this machine (auto); needs hlo-verify[ray]"
+    )
+    add("--ray", metavar="ADDRESS", help=said)
     said = "keep verdicts in DIR, and take those of earlier runs from there (default: none are kept)"
     add("--cache", type=Path, metavar="DIR", help=said)
     said = "decide everything anew, whatever pyproject.toml says"

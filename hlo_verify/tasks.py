@@ -31,8 +31,8 @@ OFTEN = 0.2
 class Asking:
     """How each is to be verified: what the command line and the project say that bears on it."""
 
-    project: Path
-    """Where pyproject.toml is looked for, which has the meanings of custom calls."""
+    project: Path | None
+    """Where pyproject.toml is looked for, which has the meanings of custom calls; None where there are none."""
     several: bool = False
     """Whether a name stands before each report, and one that fails keeps no other from being verified."""
     devices: int | None = None
@@ -156,11 +156,11 @@ def _passes_verified(job: Job, asking: Asking, progress: Progress) -> ChainRepor
     return verify_passes(job.chain, shardings=shardings, **options, **_limits(asking))
 
 
-def as_the_project_says(start: Path) -> AbstractContextManager[None]:
+def as_the_project_says(start: Path | None) -> AbstractContextManager[None]:
     """With the meanings of custom calls that pyproject.toml has."""
     from hlo_verify.sources.project import read_custom_calls
 
-    meanings = read_custom_calls(start)
+    meanings = {} if start is None else read_custom_calls(start)
     if not meanings:
         return nullcontext()
     from hlo_verify.custom_calls import register_custom_call

@@ -21,6 +21,7 @@ NOT_RUN = {
     r"^hlo-verify (lint )?(DUMP_DIR|DIR|.*tp[12]|.*rank\d|.*rank[ab])": "on folders of a reader, as tests/sources has",
     r"--assume|--approximation": "about arguments of a reader's program; tests/test_preconditions.py has such",
     r"--replay|--witness|mended": "needs what another command saved; tests/test_cli.py replays one",
+    r"--ray": "needs a cluster; tests/test_cluster.py has one",
     r"--open|--watch": "opens a browser, or waits",
     r"^hlo-verify lint .*(\.\d\d\.|source\.|\.pb\.gz)": "on modules outside of the repository",
 }

@@ -183,6 +183,7 @@ def test_every_file_has_a_room_or_is_a_face() -> None:
         "asked",
         "checking",
         "cli",
+        "cluster",
         "comparing",
         "decorator",
         "executed",

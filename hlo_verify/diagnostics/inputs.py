@@ -345,3 +345,21 @@ class Input(Code):
         easily added to a program, and changes nothing of it.
         """,
     )
+
+    CLUSTER = (
+        "HV425",
+        """a Ray cluster cannot be worked on
+
+        `hlo-verify --ray ADDRESS FOLDER` spreads the modules of a folder over the machines of a Ray cluster. Ray is not
+        installed here, there is no cluster at that address, a machine of it has another hlo-verify, Python or jaxlib,
+        or something is asked for that other machines do not have.
+
+            pip install 'hlo-verify[ray]'             # on every machine
+            ray start --head --port 6379              # on one
+            ray start --address HOST:6379             # on each of the others
+            hlo-verify --ray HOST:6379 /tmp/dump      # on any of them
+
+        What to do: the message says which. Verdicts are the same on every machine because the tool is, by its source
+        and by the versions that it leans on: `hlo-verify --version` says most of these.
+        """,
+    )
