@@ -12,6 +12,7 @@ from fractions import Fraction
 from hlo_verify.limits import allows
 from hlo_verify.terms.addition import build, plain
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.factoring import cases_of_name, in_factors
 from hlo_verify.terms.factors import apart, inverse, is_exponential, is_positive, product
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
 from hlo_verify.terms.losses import zero_times
@@ -147,3 +148,14 @@ def inverse_of_common(function: Function, args: Arguments) -> Poly | None:
 
     factors, rest = apart(args[0])
     return times(apply(INVERSE, (rest,)), product(factors, -1)) if factors else None
+
+
+def inverse_of_sums(function: Function, args: Arguments) -> Poly | None:
+    """`1/(a*b + a*c + d*b + d*c)` as `1/(a + d) * 1/(b + c)`; of a term known by name, in each of its cases."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    factors = in_factors(args[0])
+    if factors is not None:
+        return times(*(apply(INVERSE, (factor,)) for factor in factors))
+    cases = cases_of_name(args[0])
+    return add(*(multiply(on, apply(INVERSE, (term,))) for on, term in cases)) if cases else None
