@@ -5,12 +5,16 @@ The rules for sums (`sums`) hold here as far as they hold for any associative, c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
+from math import prod
+
+import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Var
+from hlo_verify.index.expr import Digit, Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, truths
 from hlo_verify.terms.definitions import define, unfold
@@ -18,7 +22,7 @@ from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.steps import Piece, pieces, steps
-from hlo_verify.terms.term import ONE, Apply, Guard, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, Apply, Guard, Monomial, Number, Poly, Read, make_poly
 from hlo_verify.terms.used import used
 
 _OTHER = {"max": "min", "min": "max"}
@@ -44,6 +48,7 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
             or bodies[0].atom is not None
             or steps(bodies[0], live)
             or _ranges(live, bodies[0])
+            or any(_choices(live, bodies[0]))
         ):
             used("extrema over variables")
             return reduce_extremum(reducer, [*live, *more], bodies[0])
@@ -81,24 +86,92 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
 
 
 def _without_common(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
-    """The extremum of a choice by a bound variable, with the operands that all choices have taken out of it: with `x`
+    """The extremum of a choice by bound variables, with the operands that all choices have taken out of it: with `x`
     on the first device only, `max d. [d = 0] maximum(x, y[d]) + [d > 0] y[d]` is `maximum(x, max d. y[d])`."""
     function = EXTREMA[reducer]
+    for choices in _choices(bound, p):
+        common, others = _shared(function, [choice.term for choice in choices])
+        if not common:
+            continue
+        rest = [(bound, each) for each in common]
+        there = [_at(bound, choice, _of(function, own)) for choice, own in zip(choices, others, strict=True) if own]
+        if None not in there:
+            used("extremum of what all choices have")
+            parts = [*rest, *(part for part in there if part is not None)]
+            return _of(function, [reduce_extremum(reducer, *part) for part in parts])
+    return None
+
+
+def _shared(function: Function, terms: Sequence[Poly]) -> tuple[list[Poly], list[list[Poly]]]:
+    """The operands that all of some extrema have, and the others that each of them has; none if they share none. What
+    one of them is may be an operand of all."""
+    operands = [_operands(function, term) for term in terms]
+    common = [each for each in operands[0] if all(each in others for others in operands)]
+    if common:
+        return common, [[each for each in own if each not in common] for own in operands]
+    for whole in terms:
+        beside = [_beside(function, term, whole) for term in terms]
+        if None not in beside:
+            return [whole], [own for own in beside if own is not None]
+    return [], []
+
+
+def _choices(bound: list[Var], p: Poly) -> Iterator[list[Piece]]:
+    """What a term is by the value of a bound variable, or of a number that several of them make (of a device, by the
+    axes of its mesh)."""
     for v in bound:
         choices = pieces(p, [w for w in p.free if w is not v])
-        if not choices or choices[0].form is not expr.of_var(v):
-            continue
-        operands = [_operands(function, choice.term) for choice in choices]
-        common = [each for each in operands[0] if all(each in others for others in operands)]
-        if common:
-            used("extremum of what all choices have")
-            rest = [reduce_extremum(reducer, bound, each) for each in common]
-            for choice, own in zip(choices, operands, strict=True):
-                others = [each for each in own if each not in common]
-                if others:
-                    rest.append(reduce_extremum(reducer, *_part(bound, v, choice, _of(function, others))))
-            return _of(function, rest)
-    return None
+        if choices and choices[0].form is expr.of_var(v):
+            yield choices
+    if len(bound) > 1:
+        choices = pieces(p, [w for w in p.free if w not in bound])
+        if choices and choices[0].form.free <= set(bound) and len(choices[0].form.free) > 1:
+            yield choices
+
+
+def _at(bound: list[Var], choice: Piece, p: Poly) -> tuple[list[Var], Poly] | None:
+    """A term where a choice holds, and what it is bound by there; None where that is no part of one variable's range,
+    unless the term hangs on none and the choice does hold somewhere."""
+    part = choice.form.items[0][0] if len(choice.form.items) == 1 else None
+    if isinstance(part, Digit) and choice.form is expr.of_var(part.var):
+        return _part(bound, part.var, choice, p)
+    if not p.free.isdisjoint(bound):
+        return None
+    return ([], p) if _times(choice) else None
+
+
+def _times(choice: Piece) -> int:
+    """For how many values of its variables a choice holds; 0 where these are too many to be counted."""
+    variables = sorted(choice.form.free, key=lambda v: v.uid)
+    if any(not isinstance(a, Digit) for a, _ in choice.form.items):
+        return 0
+    if not allows("scattered_places", prod(v.size for v in variables)):
+        return 0
+    axes = dict(zip(variables, np.ogrid[tuple(slice(v.size) for v in variables)], strict=True))
+    values = choice.form.const + sum(
+        c * (axes[a.var] // a.low % a.radix) for a, c in choice.form.items if isinstance(a, Digit)
+    )
+    holds = np.ones(np.shape(values), dtype=bool)
+    holds &= True if choice.lo is None else values >= choice.lo
+    holds &= True if choice.hi is None else values <= choice.hi
+    return int(holds.sum())
+
+
+def _beside(function: Function, p: Poly, whole: Poly) -> list[Poly] | None:
+    """What operands an extremum has beside another term; None where that is not one of its operands. It may have been
+    told apart by cases: `[c]*minimum(x, y) + [not c]*x` is `minimum(x, [c]*y + [not c]*infinity)`."""
+    if p is whole:
+        return []
+    return next(([each] for each in dict.fromkeys(_leaves(p)) if apply(function, (each, whole)) is p), None)
+
+
+def _leaves(p: Poly) -> Iterator[Poly]:
+    """What a choice is, in each of its cases, without operands of their own."""
+    parts = steps(p)
+    for _, piece in parts:
+        yield from _leaves(piece)
+    if not parts:
+        yield p
 
 
 def _operands(function: Function, p: Poly) -> tuple[Poly, ...]:
@@ -170,20 +243,43 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
 
 
 def _factors(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
-    """What all choices by a bound variable have as a factor, and what is left of each; empty if there is nothing: with
+    """What all choices by bound variables have as a factor, and what is left of each; empty if there is nothing: with
     `x` on the first device only, `[d = 0] x*y[d] + [d > 0] y[d]` is made of `y[d]`, `x`, and ones."""
-    for v in bound:
-        choices = pieces(p, [w for w in p.free if w is not v])
-        if not choices or choices[0].form is not expr.of_var(v) or any(len(each.term.items) != 1 for each in choices):
+    for choices in _choices(bound, p):
+        if not all(choice.term.items for choice in choices):
             continue
-        first, *others = [each.term.items[0][0] for each in choices]
-        common = tuple(item for item in first if all(item in other for other in others))
-        if common:
-            used("product of what all choices have")
-            left = [
-                make_poly(((tuple(item for item in mono if item not in common), c),))
-                for ((mono, c),) in (each.term.items for each in choices)
-            ]
-            parts = [_part(bound, v, choice, own) for choice, own in zip(choices, left, strict=True)]
-            return [(bound, make_poly(((common, 1),))), *parts]
+        split = [_content(choice.term) for choice in choices]
+        (first, _, rest), *others = split
+        if any(other is not rest for _, _, other in others):
+            continue
+        common = tuple(item for item in first if all(item in mono for mono, _, _ in others))
+        if not common and rest.constant is not None:
+            continue
+        left = [make_poly(((tuple(item for item in mono if item not in common), c),)) for mono, c, _ in split]
+        parts = [_raised(bound, choice, own) for choice, own in zip(choices, left, strict=True)]
+        if None in parts:
+            continue
+        used("product of what all choices have")
+        whole = algebra.expanded(make_poly(((common, 1),)), rest)
+        return [(bound, whole), *(part for part in parts if part is not None)]
     return []
+
+
+def _content(p: Poly) -> tuple[Monomial, Number, Poly]:
+    """The factors that all products of a term have, a number, and the rest, whose first number is 1."""
+    (first, c), *others = p.items
+    common = tuple(item for item in first if all(item in mono for mono, _ in others))
+    rest: dict[Monomial, Number] = {
+        tuple(item for item in mono if item not in common): Fraction(k) / Fraction(c) for mono, k in p.items
+    }
+    return common, c, algebra.build(rest)
+
+
+def _raised(bound: list[Var], choice: Piece, p: Poly) -> tuple[list[Var], Poly] | None:
+    """A factor where a choice holds, as `_at`, as often as it is there."""
+    part = _at(bound, choice, p)
+    if part is None or part[0]:
+        return part
+    others = prod(v.size for v in bound if v not in choice.form.free)
+    times = _times(choice) * others
+    return ([], algebra.power(p, times)) if allows("expanded_products", times) else None

@@ -17,6 +17,7 @@ import z3
 
 import hlo_verify.terms
 import tests.support.piecewise_laws
+import tests.support.shared_operand_laws
 import tests.support.truth_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
 from hlo_verify.terms.laws import TABLE
