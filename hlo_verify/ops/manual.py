@@ -6,6 +6,9 @@ digits along the manual axes. Entering, a device reads its block of the whole te
 the device that owns its block and has every other digit in common with this one: along axes that the sharding does not
 mention, a device reads its own copy, and a result that is not the same on all of them stays a function of the device.
 
+Entering, a device may be handed an addend of a tensor (`unreduced`). Which addends there are nothing says but that they
+add up to the tensor: all but the first are any numbers, and the first is what these leave of it.
+
 Where blocks do not divide a dimension, the last ones are filled with zeros, as XLA's partitioner does it
 (`SPMDFullToShardShape` pads with zeros), and what lies past the end is dropped when leaving.
 """
@@ -21,13 +24,23 @@ import numpy.typing as npt
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, position_var, positions
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    factor,
+    position,
+    position_var,
+    positions,
+)
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.mesh import AxisReference
 from hlo_verify.program.sharding import Sharding, parse_local
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, Poly
+from hlo_verify.terms.term import ONE, Poly, tensor
 
 Numbers = npt.NDArray[np.int64]
 
@@ -87,6 +100,23 @@ def enter(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> 
     return algebra.multiply(inside, value.at(indices))
 
 
+def addends(value: Value, border: Border, context: Context, device: Var) -> Value:
+    """A device's addend of a tensor; itself where there is but one."""
+    if border.addend_count == 1:
+        return value
+    type_, number = value.type, tables.fit(border.addends, device)
+    if context.iterations or not (is_float(type_.dtype) or is_integer(type_.dtype)):  # other addends in every turn
+        raise UnsupportedError("a manual region that is handed addends of a tensor", Unsupported.MANUAL)
+    made = tensor("argument", "addends", type_.dtype, (border.addend_count, *type_.shape))
+    where = positions(type_.shape)
+    u = expr.fresh("u", border.addend_count - 1)
+    others = reduce_sum([u], algebra.read(made, (expr.shift(expr.of_var(u), 1), *where)))
+    left = algebra.subtract(factor(value.term, type_.dtype), others)
+    own = algebra.read(made, (number, *where))
+    parts = (guards.interval(number, 0, 0), left), (guards.interval(number, 1, None), own)
+    return Value(type_, algebra.add(*(algebra.multiply(on, part) for on, part in parts)))
+
+
 def leave(value: Value, shape: tuple[int, ...], border: Border, device: Var) -> Poly:
     """The whole tensor, of that shape, made of every device's block."""
     mapping: dict[Var, Index] = {}
@@ -138,8 +168,9 @@ def _manual_computation(op: Op, args: list[Value], context: Context) -> list[Val
     body = op.regions[0]
     shards = []
     for value, sharding, type_ in zip(args, op.attributes["in_shardings"], body.argument_types, strict=True):
-        border = regions_border(sharding, device, is_entered=True)
-        shards.append(Value(type_, enter(value, type_.shape, border, device)))
+        border = regions_border(sharding, device)
+        own = addends(value, border, context, device)
+        shards.append(Value(type_, enter(own, type_.shape, border, device)))
     return [
         Value(type_, leave(value, type_.shape, regions_border(sharding, device), device))
         for value, sharding, type_ in zip(
