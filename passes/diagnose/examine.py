@@ -12,7 +12,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
-from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand
+from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import (
     OtherReadings,
@@ -262,11 +262,17 @@ def _compare(
     findings: Findings,
 ) -> Result:
     """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read in
-    other ways of a module that is known to be wrong, as each takes a walk, and nothing is `apart` of a wrong result."""
+    other ways of a module that is known to be wrong, as each takes a walk, and nothing is `apart` of a wrong result.
+    What is read at the entries of a table is compared device by device first: all devices at once know less of it."""
+    is_ordered = apart is not None and any(
+        reads_table(p) for pair in open_obligations(n, name, outcome, sharding, decide=False) for p in pair
+    )
+    if apart is not None and is_ordered and apart.proves(n):
+        return Result(n, name, Verdict.PROVED, by_device=True)
     open_ = open_obligations(n, name, outcome, sharding, decide=apart is not None)
     if not open_ or (readings is not None and readings.prove(n)):
         return Result(n, name, Verdict.PROVED)
-    if apart is not None and apart.proves(n):
+    if apart is not None and not is_ordered and apart.proves(n):
         return Result(n, name, Verdict.PROVED, by_device=True)
     finding = findings.about(*names, *open_[0])
     reason = finding.nearest or "no matching term"

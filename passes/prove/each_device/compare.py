@@ -19,7 +19,10 @@ from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.tables import evaluate
+from hlo_verify.limits import allows
+from hlo_verify.memory import once_a_session
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.prove.each_device import communication, control, manual
 from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
@@ -122,11 +125,15 @@ class EachDevice:
 
 
 def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]]:
-    """The parts of a position's range in which no guard on it alone changes, and no digit that may be a device's and is
-    read apart from those below it: `f[4*p[4:8], p]` is `f[0, p]` in the first half, and `f[4, p]` in the second."""
+    """The parts of a position's range in which no guard on it alone changes, no table of it does but by steps of one
+    length, and no digit that may be a device's and is read apart from those below it: `f[4*p[4:8], p]` is `f[0, p]` in
+    the first half, and `f[4, p]` in the second."""
     ends = {0, v.size}
     for p in terms:
         for atom in atoms(p):
+            for part in (part for e in indices(atom) for part, _ in e.items):
+                if isinstance(part, Opaque) and part.free == {v}:
+                    ends |= _turns(part, v)
             for digit in (digit for e in indices(atom) for digit, _ in e.items):
                 if not isinstance(digit, Digit) or digit.var is not v or not digit.top:
                     continue
@@ -137,6 +144,34 @@ def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]
                 if isinstance(digit, Digit) and digit.var is v and digit.top and factor == 1:
                     ends |= {end * digit.low for end in (atom.lo, None if atom.hi is None else atom.hi + 1) if end}
     return list(pairwise(sorted(end for end in ends if 0 <= end <= v.size)))
+
+
+def reads_table(p: Poly) -> bool:
+    """Whether a term reads something at an entry of a table that is asked at a place."""
+    return any(_asks_table(e) for atom in atoms(p) for e in indices(atom))
+
+
+@once_a_session
+def _asks_table(e: Index) -> bool:
+    several = (part for part, _ in e.items if isinstance(part, Opaque))
+    return any(part.operator == "table" or any(map(_asks_table, part.exprs)) for part in several)
+
+
+@once_a_session
+def _turns(part: Opaque, v: Var) -> frozenset[int]:
+    """Where the values of an opaque integer go on in another way: of 0, 1, 6, 7, 2, 3 those of 6 and of 2."""
+    values = evaluate(expr.of_atom(part), v) if allows("fitted_values", v.size) else None
+    if values is None:
+        return frozenset()
+    found, step = [0], None
+    for n in range(1, v.size):
+        now = int(values[n] - values[n - 1])
+        if step is not None and now != step:
+            found.append(n)
+            step = None
+        else:
+            step = now
+    return frozenset(found) if allows("enumerated_values", len(found)) else frozenset()
 
 
 def each_device(logical: Module, partitioned: Module, session: Session) -> EachDevice | None:

@@ -1,0 +1,113 @@
+"""Rows in the order of a zigzag, so that each device has early and late ones: against a reference in plain order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.index import expr
+from hlo_verify.passes.prove.each_device.compare import _ranges
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import tensor
+from tests.support.lowering import floats
+
+Function = Callable[..., Any]
+ROWS, MASKED = 16, -1e30
+
+
+def order(devices: int) -> np.ndarray[Any, Any]:
+    chunks = np.arange(ROWS).reshape(2 * devices, -1)
+    return np.concatenate([np.concatenate([chunks[k], chunks[2 * devices - 1 - k]]) for k in range(devices)])
+
+
+def zigzag(local: Function, devices: int, back: Function = np.argsort, count: int = 1) -> Function:
+    """A program of each device, on rows in that order, with its results put back."""
+    mesh = AbstractMesh((devices,), ("i",), axis_types=(AxisType.Auto,))
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(P("i"),) * count, out_specs=P("i"), check_vma=False)
+
+    def function(*args: jax.Array) -> jax.Array:
+        rows = order(devices)
+        return mapped(*(x[rows] for x in args))[back(rows)]  # type: ignore[no-any-return]
+
+    return function
+
+
+def places(devices: int, late: int = 1) -> jax.Array:
+    """Where a device's rows are in plain order."""
+    half, here = ROWS // (2 * devices), lax.axis_index("i")
+    return jnp.concatenate([here * half + jnp.arange(half), (2 * devices - late - here) * half + jnp.arange(half)])
+
+
+def is_proved(reference: Function, function: Function, *shapes: tuple[int, ...]) -> bool:
+    traced = [jax.jit(f).trace(*floats(*shapes)) for f in (reference, function)]
+    return hlo_verify.verify(*traced, refute=False).verdict is Verdict.PROVED
+
+
+def weighted(x: jax.Array) -> jax.Array:
+    return jnp.tanh(x) * jnp.arange(ROWS)[:, None]
+
+
+WEIGHTED: dict[str, tuple[Function, bool]] = {
+    "right": (lambda n: zigzag(lambda x: jnp.tanh(x) * places(n)[:, None], n), True),
+    "not_put_back": (lambda n: zigzag(lambda x: jnp.tanh(x) * places(n)[:, None], n, back=np.sort), False),
+    "put_on": (lambda n: zigzag(lambda x: jnp.tanh(x) * places(n)[:, None], n, back=lambda rows: rows), False),
+    "other_late_rows": (lambda n: zigzag(lambda x: jnp.tanh(x) * places(n, 2)[:, None], n), False),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("devices", [2, 4])
+def test_rows_that_know_their_place(name: str, devices: int) -> None:
+    made, is_right = WEIGHTED[name]
+    if (name, devices) == ("put_on", 2):
+        devices = 4  # on two devices this order is its own inverse
+    assert is_proved(weighted, made(devices), (ROWS, 3)) is is_right
+
+
+def causal(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+    scores = jnp.where(jnp.tril(jnp.ones((ROWS, ROWS), bool)), q @ k.T, MASKED)
+    return jax.nn.softmax(scores, -1) @ v
+
+
+def ring(q: jax.Array, k: jax.Array, v: jax.Array, own_keys: bool = False, rescaled: bool = True) -> jax.Array:
+    own = keys = places(2)
+    most, total, result = jnp.full(len(q), MASKED), jnp.zeros(len(q)), jnp.zeros_like(q)
+    for _ in range(2):
+        scores = jnp.where(own[:, None] >= (own if own_keys else keys)[None], q @ k.T, MASKED)
+        greatest = jnp.maximum(most, scores.max(-1))
+        p, scale = jnp.exp(scores - greatest[:, None]), jnp.exp(most - greatest)
+        total = total * scale + p.sum(-1)
+        result = result * (scale[:, None] if rescaled else 1.0) + p @ v
+        most = greatest
+        k, v, keys = (lax.ppermute(x, "i", [(0, 1), (1, 0)]) for x in (k, v, keys))
+    return result / total[:, None]
+
+
+@pytest.mark.parametrize(
+    ("local", "is_right"), [(ring, True), (partial(ring, own_keys=True), False), (partial(ring, rescaled=False), False)]
+)
+def test_causal_attention(local: Function, is_right: bool) -> None:
+    assert is_proved(causal, zigzag(local, 2, count=3), (ROWS, 4), (ROWS, 4), (ROWS, 4)) is is_right
+
+
+def test_ranges_end_where_a_table_goes_on_otherwise() -> None:
+    v = expr.var("p", 0, 8)
+    x = tensor("argument", "x", "f32", (16,))
+    values = (0, 1, 6, 7, 2, 3, 4, 12)
+    term = algebra.read(x, [expr.table(values, expr.of_var(v))])
+    cells = _ranges(v, (term,), 1)
+    assert cells[0][0] == 0
+    assert cells[-1][1] == 8
+    for start, stop in cells:
+        assert len(set(np.diff(values[start:stop]))) <= 1
