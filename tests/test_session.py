@@ -233,11 +233,12 @@ def test_the_collector_is_left_as_somebody_set_it(own: int) -> None:
 PROCESS = {
     "hlo_verify.memory": {"_kept", "_of_no_session"},
     "hlo_verify.cache.keys": {"this_tool"},
+    "hlo_verify.cluster": {"_process"},
     "hlo_verify.collector": {"_inside", "_before", "_lock"},
     "hlo_verify.evaluate.balls": {"_one_thread"},
     "hlo_verify.registered_calls": {"DEFAULT"},
     "hlo_verify.passes.load.conversion": {"_ONE_AT_A_TIME", "_pool"},
-    "hlo_verify.jaxlib_api": {"_read", "_context"},
+    "hlo_verify.jaxlib_api": {"_read", "_context", "_shared_by_contexts"},
     "hlo_verify.program.depth": {"_inside", "_before", "_lock"},
     "hlo_verify.program.sharding": {"automatic"},
     "hlo_verify.hlo.shapes": {"parse_shape"},

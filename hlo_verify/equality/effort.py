@@ -1,13 +1,29 @@
-"""How much comparing may still take. Z3 itself, which takes long to import, is not needed to say so."""
+"""How much comparing may still take, and where Z3 remembers. Z3 itself is imported where something is asked of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hlo_verify.equality.backend import Limits, Unknown
+from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
 from hlo_verify.terms.term import Poly, Read
+
+if TYPE_CHECKING:
+    import z3
+
+
+@once_a_session
+def z3_context() -> z3.Context:
+    """Z3's own memory, which it may use in one thread at a time; how it answers depends on what is in there.
+
+    It stands here, where every proof begins, as a session knows at its start what it keeps.
+    """
+    import z3
+
+    return z3.Context()
 
 
 @dataclass(slots=True)

@@ -14,11 +14,10 @@ from itertools import pairwise
 import z3
 
 from hlo_verify.equality.backend import Answer, Different, Equal, Limit, Limits, Unknown
-from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.effort import Effort, z3_context
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.memory import once_a_session
 from hlo_verify.terms.term import Guard
 
 
@@ -27,12 +26,6 @@ class Together:
     """Whether some conditions hold nowhere together: their product and 0 are the sides of the question."""
 
     conditions: tuple[z3.BoolRef, ...]
-
-
-@once_a_session
-def z3_context() -> z3.Context:
-    """Z3's own memory, which it may use in one thread at a time; how it answers depends on what is in there."""
-    return z3.Context()
 
 
 class Integers:

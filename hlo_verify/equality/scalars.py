@@ -20,8 +20,7 @@ from fractions import Fraction
 
 import z3
 
-from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.integers import z3_context
+from hlo_verify.equality.effort import Effort, z3_context
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.scalar_values import is_far
