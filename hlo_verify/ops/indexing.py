@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from hlo_verify.diagnostics import Unsupported
@@ -11,7 +11,7 @@ from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, integer_range, lighten, position
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import Location, Module, Op, operations, value_types
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Poly
 
@@ -26,23 +26,54 @@ def index_at(indices: Value, where: list[Index], vector: int, component: int) ->
 
 def count_of(indices: Value, vector: int) -> int:
     """How many indices a tensor of them holds, the components of one along that dimension."""
-    return prod(size for k, size in enumerate(indices.shape) if k != vector)
+    return _count(indices.shape, vector)
+
+
+def _count(shape: Sequence[int], vector: int) -> int:
+    return prod(size for k, size in enumerate(shape) if k != vector)
 
 
 CLAIMS = ("indices_are_sorted", "unique_indices")
 """Attributes that say something of the values of an operation's indices: what it computes of others is not defined."""
 
+Claims = frozenset[tuple[str, str, Location | None]]
+"""What a module takes for granted of indices: operations, with attributes that all of them have, in the whole module
+(None) or at a place in the source. A single index is sorted, and there is no other like it."""
+
+
+def claims_of(module: Module) -> Claims:
+    """The claims of a module. One that is made of some indices says nothing of others."""
+    types = value_types(module.main)
+    every: dict[tuple[str, str, Location | None], bool] = {}
+    for op in operations(module.main):
+        if op.name not in ("gather", "dynamic_gather", "scatter"):
+            continue
+        numbers = op.attributes.get("dimension_numbers") or op.attributes["scatter_dimension_numbers"]
+        indices = types[op.operands[len(op.types) if op.name == "scatter" else 1]]
+        if _count(indices.shape, numbers["index_vector_dim"]) < 2:
+            continue
+        for name in CLAIMS:
+            for where in (None, op.location):
+                key = op.name, name, where
+                every[key] = every.get(key, True) and bool(op.attributes.get(name))
+    return frozenset(key for key, is_claimed in every.items() if is_claimed)
+
+
+def unheard_of(op: Op, claims: Claims | None) -> tuple[str, ...]:
+    """The attributes of an operation that take something for granted which the logical module does not."""
+    if claims is None:
+        return ()
+    said = (name for name in CLAIMS if op.attributes.get(name))
+    return tuple(name for name in said if not {(op.name, name, None), (op.name, name, op.location)} & claims)
+
 
 def heed_claims(op: Op, context: Context, count: int, is_unique: Callable[[], bool] = lambda: False) -> None:
     """Raise `UnsupportedError` where the devices take something of so many indices for granted that is not known to
-    hold, and that the logical module does not take for granted: it is defined for other indices, and they are not. A
-    single index is sorted, and there is no other like it."""
-    for name in CLAIMS if count > 1 else ():
-        if not op.attributes.get(name) or context.claims is None or (op.name, name) in context.claims:
-            continue
+    hold, and that the logical module does not take for granted: it is defined for other indices, and they are not."""
+    for name in unheard_of(op, context.claims) if count > 1 else ():
         if name != "unique_indices" or not is_unique():
             raise UnsupportedError(
-                f"{op.name} with {name}, which no {op.name} of the logical module says", Unsupported.USE
+                f"{op.name} with {name}, which no {op.name} of the logical module says of them", Unsupported.USE
             )
 
 

@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
-from hlo_verify.program.ir import Function, Op, TensorType, captured
+from hlo_verify.program.ir import Function, Location, Op, TensorType, captured
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding, rotations
 from hlo_verify.terms.bounds import within
@@ -133,9 +133,9 @@ class Context:
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
     session: Session = field(default_factory=Session)
-    claims: frozenset[tuple[str, str]] | None = None
-    """What the logical module claims of indices (`indices_are_sorted`): names of operations, with attributes that are
-    set there. None in that module itself, and where there is no other."""
+    claims: frozenset[tuple[str, str, Location | None]] | None = None
+    """What the logical module claims of indices (`indexing.claims_of`). None in that module itself, and where there is
+    no other."""
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)
     """The operations of each family that `number` was asked of so far, in order, by their ids."""
 
@@ -334,7 +334,7 @@ def operand_of_type(value: Value, dtype: str) -> Poly:
 
 
 def known_integer(value: Value) -> int | None:
-    """The integer that a machine holds, where that is known: a term is equal to it modulo 2^n, whatever it is itself."""
+    """The integer that a machine holds, where that is known: a term equals it modulo 2^n, whatever it is itself."""
     constant = value.term.constant
     if not isinstance(constant, int):
         return None

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hlo_verify.index.expr import Digit, Index
+from hlo_verify.ops.indexing import unheard_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.layers import BARRIER, Keys
@@ -137,7 +138,8 @@ class Sharing:
             return None
         if op.name in CONTROL and context.loops:
             return None
-        return context.side, number, tuple((doubts.of_tensor(leaf), leaf.assumed) for leaf in merged), pattern
+        unheard = unheard_of(op, context.claims)
+        return context.side, number, unheard, tuple((doubts.of_tensor(leaf), leaf.assumed) for leaf in merged), pattern
 
     def _rigid(self, pattern: Key) -> frozenset[Tensor]:
         rigid = [found for form, *_ in pattern if (found := self._templates[form].rigid)]

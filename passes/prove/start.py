@@ -13,7 +13,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.equality import turn_by_turn
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.ops.indexing import CLAIMS
+from hlo_verify.ops.indexing import claims_of
 from hlo_verify.ops.induction import LoopBook, Reading
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
@@ -104,7 +104,7 @@ def begin(
             loops=loops,
             mesh=mesh,
             session=session,
-            claims=_claims(logical),
+            claims=claims_of(logical),
         ),
     )
 
@@ -114,11 +114,6 @@ def _borders(module: Module) -> list[Sharding]:
     regions = (op for op in operations(module.main) if op.name == "sdy.manual_computation")
     sides = (op.attributes[side] for op in regions for side in ("in_shardings", "out_shardings"))
     return [sharding for side in sides for sharding in side if sharding is not None]
-
-
-def _claims(module: Module) -> frozenset[tuple[str, str]]:
-    """What a module takes for granted of indices."""
-    return frozenset((op.name, name) for op in operations(module.main) for name in CLAIMS if op.attributes.get(name))
 
 
 def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argument]:

@@ -5,8 +5,13 @@ Which attributes there are, jaxlib's own classes of operations say; one that a n
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
+import jax
 import pytest
 
+from hlo_verify import verify
 from hlo_verify.ops.indexing import CLAIMS
 from hlo_verify.passes.chain.pair_programs import pair_of_programs
 from hlo_verify.passes.diagnose.examine import prove
@@ -70,3 +75,33 @@ def _numbered(text: str) -> str:
 
 
 NUMBERS = '%a1 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4x1xi32>\n'
+
+
+def _put(x: Any, i: Any, j: Any, u: Any, *, claimed: tuple[bool, bool] = (True, False), scalar: bool = False) -> Any:
+    """Two scatters, or one of which the first is to a single place."""
+    first = x.at[0].set(2.0) if scalar else x.at[i].add(u, unique_indices=claimed[0])
+    return first, x.at[j].add(u, unique_indices=claimed[1]) * 2
+
+
+def _got(x: Any, i: Any, j: Any, u: Any, *, claimed: tuple[bool, bool] = (True, False)) -> Any:
+    first = x.at[i].get(indices_are_sorted=claimed[0])
+    return first, x.at[j].get(indices_are_sorted=claimed[1]) + u
+
+
+OF_OTHERS: dict[str, tuple[Any, Any]] = {
+    "of other indices": (_put, partial(_put, claimed=(True, True))),
+    "of a single index": (partial(_put, scalar=True), partial(_put, scalar=True, claimed=(True, True))),
+    "of the first alone": (_put, partial(_put, claimed=(False, True))),
+    "sorted, of other indices": (_got, partial(_got, claimed=(True, True))),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_what_is_said_of_some_indices_is_not_said_of_others(name: str) -> None:
+    places = jax.ShapeDtypeStruct((4,), "int32")
+    types = jax.ShapeDtypeStruct((8,), "float32"), places, places, jax.ShapeDtypeStruct((4,), "float32")
+    first, second = (jax.jit(each, keep_unused=True).trace(*types) for each in OF_OTHERS[name])
+    assert verify(first, second, devices=1, refute=False).verdict is Verdict.UNKNOWN
+    less = Verdict.UNKNOWN if "alone" in name else Verdict.PROVED
+    assert verify(second, first, devices=1, refute=False).verdict is less
+    assert verify(first, first, devices=1, refute=False).verdict is Verdict.PROVED
