@@ -62,3 +62,12 @@ def test_a_module_for_a_hundred_thousand_devices_has_a_handful_of_tables() -> No
         every = [*module.argument_shardings, *module.result_shardings]
         assert len({id(sharding) for sharding in every}) < 10 < len(every)
     assert partitioned.partitions == 131072
+
+
+@pytest.mark.parametrize("dropped", [None, 0])
+def test_devices_in_the_order_of_a_ring(dropped: int | None) -> None:
+    """Of a mesh of v5e:2x4: tables of places, in which nothing cancels, unless devices are numbered by place."""
+    logical, partitioned = map(load, lower.pair(Size(1, 4, 2, **SMALL), dropped, [0, 1, 2, 3, 7, 6, 5, 4]))
+    with Session().on() as session:
+        report, _ = at_once(logical, partitioned, None, session)
+    assert report.verdict is (Verdict.PROVED if dropped is None else Verdict.UNKNOWN)

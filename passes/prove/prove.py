@@ -18,6 +18,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.ops.counting import ENDLESS, MAY_NOT_END
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.layer_sharing import Sharing
@@ -44,6 +45,8 @@ ASSUMPTIONS = (
 )
 
 LOOPS_END = "loops end on which no result hangs, also where nothing shows how often they go round"
+
+BY_PLACE = "steps of the proof number devices by their places in the mesh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,33 @@ def at_once(
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
-    found = _prove_repeated(logical, partitioned, devices, placed, session)
+    found = _prove_by_place(logical, partitioned, devices, progress, session)
+    if found is None:
+        found = _prove_repeated(logical, partitioned, devices, placed, session)
     if found is not None:
         return replace(found, seconds=time.perf_counter() - started), None
     outcome = walk(logical, partitioned, False, progress, session=session)
     results = _by_construction(logical, outcome, placed)
     return report_of(logical, outcome, results, devices, started), outcome
+
+
+def _prove_by_place(
+    logical: Module, partitioned: Module, devices: int, progress: Progress | None, session: Session
+) -> Report | None:
+    """The proof with devices numbered by their places in the mesh; None where that is what they are, or does not prove
+    it all: what is said of what is not proved is said of devices by their own numbers."""
+    other = by_place(logical, partitioned, devices)
+    if other is None:
+        return None
+    placed = result_placements(*other, devices)
+    found = _prove_repeated(*other, devices, placed, session)
+    if found is None:
+        outcome = walk(*other, False, progress, session=session)
+        found = report_of(logical, outcome, _by_construction(logical, outcome, placed), devices, 0.0)
+    if found.verdict is Verdict.PROVED:
+        return replace(found, assumptions=(*found.assumptions, BY_PLACE))
+    session.memory.start_anew()
+    return None
 
 
 def report_of(logical: Module, outcome: Outcome, results: list[Result], devices: int, started: float) -> Report:

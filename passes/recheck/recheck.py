@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.limits import Limits, allows
 from hlo_verify.ops.induction import Reading
+from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.lineage import obligations
 from hlo_verify.passes.prove.prove import read_otherwise
 from hlo_verify.passes.prove.start import begin
@@ -27,7 +28,7 @@ from hlo_verify.passes.recheck.meanings import UnwrittenError
 from hlo_verify.passes.recheck.plain import BudgetError, times
 from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.program.ir import Module
-from hlo_verify.program.pair import argument_shardings, is_global, result_placements
+from hlo_verify.program.pair import argument_shardings, device_count, is_global, result_placements
 from hlo_verify.report import Disagreement, Recheck
 from hlo_verify.session import Session, TimeUpError
 from hlo_verify.terms.term import Poly
@@ -55,6 +56,12 @@ def record(logical: Module, partitioned: Module, session: Session, by_device: Co
     others = read_otherwise(logical, partitioned)
     ways = [_Way(Reading.NAMED), *map(_Way, others), _Way(Reading.NAMED, decide=True, compare=True)]
     ways += [_Way(reading, compare=True) for reading in others]
+    other = by_place(logical, partitioned, device_count(logical, partitioned))
+    if other is not None:
+        recorder, open_ = _walk(*other, ways[0], session, by_device)
+        if not open_:
+            return recorder
+        session.memory.start_anew()
     least: tuple[int, _Way] | None = None
     for n, way in enumerate(ways):
         if n:

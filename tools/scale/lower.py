@@ -7,22 +7,27 @@ partitioner would have written it: its arguments and results are shards, placed 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify import jaxlib_api
-from hlo_verify.jaxlib_api import ir, sdy
+from hlo_verify.jaxlib_api import ir, sdy, stablehlo
 from tools.scale import decoder
 from tools.scale.decoder import DATA, Size
 
 
-def pair(size: Size, dropped: int | None = None) -> tuple[bytes, bytes]:
-    """The plain step and that of a device, as bytecode; layer `dropped` lacks an all_reduce."""
+def pair(size: Size, dropped: int | None = None, order: Sequence[int] = ()) -> tuple[bytes, bytes]:
+    """The plain step and that of a device, as bytecode; layer `dropped` lacks an all_reduce.
+
+    `order` has the device at each place of the mesh, where that is not the place itself.
+    """
     places = decoder.places(size)
     params, tokens = decoder.shapes(size), jax.ShapeDtypeStruct((size.batch, size.sequence), jnp.int32)
     arguments = ((params, params, params), tokens, tokens)
@@ -42,7 +47,11 @@ def pair(size: Size, dropped: int | None = None) -> tuple[bytes, bytes]:
     shardings = {"in_shardings": on_mesh(given), "out_shardings": on_mesh(wanted)}
     whole = jax.jit(partial(decoder.step, size), **shardings)
     plain, local = (_parsed(function.trace(*arguments)) for function in (whole, jax.jit(mapped)))
-    return _bytecode(plain), _bytecode(own_module(local, size.devices))
+    own = own_module(local, size.devices)
+    if order:
+        for module in (plain, own):
+            reorder(module, order)
+    return _bytecode(plain), _bytecode(own)
 
 
 def _parsed(traced: Any) -> Any:
@@ -87,6 +96,50 @@ def own_module(module: Any, devices: int) -> Any:
             ir.IntegerType.get_signless(32), devices
         )
     return module
+
+
+def reorder(module: Any, order: Sequence[int]) -> None:
+    """Put other devices at the places of a module's mesh: in its own text, in groups, and where a device asks for its
+    number, as XLA's partitioner does it, a table of places by device."""
+    ids = np.asarray(order, np.int64)
+    with module.context, ir.Location.unknown():
+        for op in module.body.operations:
+            if op.operation.name == "sdy.mesh":
+                mesh = sdy.MeshAttr(op.attributes["mesh"])
+                axes = ", ".join(f'"{axis.name}"={axis.size}' for axis in map(sdy.MeshAxisAttr, mesh.axes))
+                op.attributes["mesh"] = ir.Attribute.parse(f"#sdy.mesh<[{axes}], device_ids={ids.tolist()}>")
+        for op in list(_operations(module.operation)):
+            if "replica_groups" in op.attributes:
+                groups = np.asarray(ir.DenseElementsAttr(op.attributes["replica_groups"]))
+                op.attributes["replica_groups"] = ir.DenseElementsAttr.get(ids[groups])
+            elif op.name == "stablehlo.partition_id":
+                _through_a_table(op, np.argsort(ids).astype(np.uint32))
+
+
+def _operations(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                yield op.operation
+                yield from _operations(op.operation)
+
+
+def _through_a_table(op: Any, places: Any) -> None:
+    result = op.results[0]
+    users = [(use.owner, use.operand_number) for use in result.uses]
+    place = ir.InsertionPoint.after(op)
+    table = stablehlo.constant(ir.DenseElementsAttr.get(places, type=result.type.element_type), ip=place)
+    size = ir.DenseI64ArrayAttr.get([1])
+    entry = ir.Operation.create(
+        "stablehlo.dynamic_slice",
+        results=[ir.RankedTensorType.get([1], result.type.element_type)],
+        operands=[table, result],
+        attributes={"slice_sizes": size},
+        ip=place,
+    )
+    scalar = ir.Operation.create("stablehlo.reshape", results=[result.type], operands=[entry.result], ip=place)
+    for owner, number in users:
+        owner.operands[number] = scalar.result
 
 
 def _placed(per_value: Any) -> Any:
