@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 Tree = Any
@@ -46,7 +46,7 @@ class Size:
 
     @property
     def mesh(self) -> AbstractMesh:
-        return AbstractMesh((self.data, self.model), (DATA, MODEL))
+        return AbstractMesh((self.data, self.model), (DATA, MODEL), axis_types=(AxisType.Auto,) * 2)
 
     @property
     def batch(self) -> int:

@@ -110,8 +110,9 @@ def reorder(module: Any, order: Sequence[int]) -> None:
                 op.attributes["mesh"] = ir.Attribute.parse(f"#sdy.mesh<[{axes}], device_ids={ids.tolist()}>")
         for op in list(_operations(module.operation)):
             if "replica_groups" in op.attributes:
-                groups = np.asarray(ir.DenseElementsAttr(op.attributes["replica_groups"]))
-                op.attributes["replica_groups"] = ir.DenseElementsAttr.get(ids[groups])
+                groups = op.attributes["replica_groups"]
+                if isinstance(groups, ir.DenseElementsAttr):  # others name axes of the mesh
+                    op.attributes["replica_groups"] = ir.DenseElementsAttr.get(ids[np.asarray(groups)])
             elif op.name == "stablehlo.partition_id":
                 _through_a_table(op, np.argsort(ids).astype(np.uint32))
 
