@@ -17,8 +17,8 @@ from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.doubts import is_partial
-from hlo_verify.terms.functions import ZERO_TIMES, Function
+from hlo_verify.terms.doubts import INFINITE, INTEGRAL, is_partial
+from hlo_verify.terms.functions import INFINITY, ZERO_TIMES, Function
 from hlo_verify.terms.losses import separated
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.poles import WRITTEN_OUT
@@ -110,14 +110,24 @@ def _parts_of_atom(bound: tuple[Var, ...], around: Poly, atom: Atom, *, only_dou
         if is_open and (atom.doubt or not only_doubtful):
             yield Computed(bound, around, atom)
         for arg in atom.args:
-            yield from _parts(bound, around, arg, only_doubtful=only_doubtful)
+            yield from _without_infinities(atom, _parts(bound, around, arg, only_doubtful=only_doubtful))
     elif isinstance(atom, Read):
         if atom.doubt and atom.tensor.kind not in WRITTEN_OUT:
             yield Computed(bound, around, atom)
         if atom.tensor.bodies:
             own, bodies = unfold(atom)
             for body in bodies:
-                yield from _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
+                inside = _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
+                yield from _without_infinities(atom, inside)
+
+
+def _without_infinities(atom: Atom, parts: Iterator[Computed]) -> Iterator[Computed]:
+    """The parts of a value; of one that is seen to be a number though infinities take part in it, as in the greatest of
+    scores that some mask, without these. A truth value is known whatever it is one of, and says nothing of them."""
+    given = atom.function.gives if isinstance(atom, Apply) else atom.tensor.dtype if isinstance(atom, Read) else ""
+    if atom.boolean or atom.doubt & INFINITE or INTEGRAL.fullmatch(given):
+        return parts
+    return (part for part in parts if not isinstance(part.atom, Apply) or part.atom.function != INFINITY)
 
 
 @once_a_session

@@ -24,6 +24,9 @@ DEFINED = "defined"
 
 NOT_ZERO, ABOVE_ZERO, NOT_BELOW_ZERO = "not zero", "positive", "not negative"
 
+BY_SIGN = frozenset(Function(DEFINED, variant=what) for what in (NOT_ZERO, ABOVE_ZERO, NOT_BELOW_ZERO))
+"""Those that the sign of what they are of decides."""
+
 PRIMES = (2, 3, 5, 7, 11, 13)
 """Squares of these leave a root."""
 

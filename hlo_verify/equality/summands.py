@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hlo_verify.equality.choices import by_runs, exponential_by_cases, narrowed
+from hlo_verify.equality.multiples import BY_SIGN
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.factors import apart
 from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
@@ -192,6 +194,8 @@ class Unfolding:
         found = self._anew.get(atom)
         if found is None:
             args = tuple(map(self._written, atom.args))
+            if atom.function in BY_SIGN:
+                args = (apart(args[0])[1],)  # a positive factor decides nothing
             found = of_atom(atom) if args == atom.args else apply(atom.function, args)
             self._anew[atom] = found
             if isinstance(found.atom, Apply):

@@ -168,6 +168,45 @@ def test_attention_over_a_band(name: str) -> None:
     assert (found is Verdict.PROVED) is is_right
 
 
+# Causal attention in a ring, written out, with minus infinity in place of later keys
+
+
+def causal(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+    return jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((len(q), len(k)), bool)), q @ k.T, -jnp.inf), -1) @ v
+
+
+def in_a_ring(
+    q: jax.Array, k: jax.Array, v: jax.Array, turns: int = DEVICES, by: int = 1, back: int = 0, is_rescaled: bool = True
+) -> jax.Array:
+    here, own = lax.axis_index("i"), jnp.arange(len(q))
+    most, total, result = jnp.full(len(q), -jnp.inf), jnp.zeros(len(q)), jnp.zeros_like(q)
+    for turn in range(turns):
+        rows, keys = here * len(q) + own[:, None], (here - turn) % DEVICES * len(q) + own[None]
+        scores = jnp.where(rows >= keys - back, q @ k.T, -jnp.inf)
+        greatest = jnp.maximum(most, scores.max(-1))
+        p, scale = jnp.exp(scores - greatest[:, None]), jnp.exp(most - greatest)
+        total = total * (scale if is_rescaled else 1.0) + p.sum(-1)
+        result, most = result * scale[:, None] + p @ v, greatest
+        k, v = (lax.ppermute(x, "i", [(n, (n + by) % DEVICES) for n in range(DEVICES)]) for x in (k, v))
+    return result / total[:, None]
+
+
+RINGS: dict[str, tuple[Function, bool]] = {
+    "right": (in_a_ring, True),
+    "the_next_key_too": (partial(in_a_ring, back=1), False),
+    "the_other_way": (partial(in_a_ring, by=-1), False),
+    "a_turn_short": (partial(in_a_ring, turns=DEVICES - 1), False),
+    "total_not_rescaled": (partial(in_a_ring, is_rescaled=False), False),
+}
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_a_causal_ring_written_out(name: str) -> None:
+    local, is_right = RINGS[name]
+    found = verdict(causal, local, (P("i"),) * 3, P("i"), (16, 4), (16, 4), (16, 4))
+    assert (found is Verdict.PROVED) is is_right
+
+
 # What the reference does not compute decides no question
 
 
