@@ -16,7 +16,8 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 BY_HAND = """module @m {
 sdy.mesh @mesh = <["a"=2]>
 func.func public @main(%whole: tensor<4xf32>) -> tensor<4xf32> {
-  %out = sdy.manual_computation(%whole) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%x: tensor<2xf32>) {
+  %out = sdy.manual_computation(%whole)
+      in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%x: tensor<2xf32>) {
     %p = stablehlo.partition_id : tensor<ui32>
     %d = stablehlo.convert %p : (tensor<ui32>) -> tensor<i32>
     %one = stablehlo.constant dense<1> : tensor<i32>
