@@ -137,7 +137,9 @@ def inverse_of_product(function: Function, args: Arguments) -> Poly | None:
         elif is_positive(atom):
             factor = power(inverse(atom), int(n))
         else:
-            factor = make_poly(((((make_apply(INVERSE, (of_atom(atom),)), n),), 1),))
+            own = None if mono == ((atom, 1),) and c == 1 else inverse_of_sums(function, (of_atom(atom),))
+            known = make_poly(((((make_apply(INVERSE, (of_atom(atom),)), n),), 1),))
+            factor = known if own is None or not isinstance(n, int) else power(own, n)
         result = multiply(result, factor)
     return None if result is of_atom(make_apply(INVERSE, args)) else result
 
