@@ -63,9 +63,11 @@ MACHINE = frozenset({machine.WRAPPED, machine.FITS})
 FACTORS = {
     "inverse of a product": "b",
     "inverse of a common factor": "c",
+    "inverse of a product of sums": "abc",
     "logarithm of an exponential": "a",
 }
-"""What is finite, as its exponential is a factor: the condition of another law, by which it became one."""
+"""What is finite, as its exponential is a factor: the condition of another law, by which it became one. A sum in which
+an infinity may take part is not looked at as a product."""
 
 TRUE_ANYWAY = {
     "inverse of a number": "1/0 is undefined on both sides: there is no such number to write",
