@@ -85,12 +85,12 @@ WITHOUT = {
     "sum inside of a sum": Without(" and _may_part([inner, outer])", ""),
     "turns of a ring": Without("len(taken) == n and ", ""),
     "wrapped by a condition": Without(" or last + start != size - 1", "", "wrapping._remainder"),
-    "sum piece by piece": Without("if here is algebra", "if here is not algebra", "neighbours._followed"),
+    "sum piece by piece": Without("if here is behind", "if here is not behind", "neighbours._followed"),
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
     "sign of an extremum": Without(" and not atom.args[0].doubt", "", "truths.sign_of"),
     "product of truth values": Without("truths.is_truth(p)", "True"),
-    "as many as there are": Without("not all(factor.boolean for factor, _ in mono)", "False", "truths._counts"),
+    "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths._is_product"),
     "choice between an integer and a bound": Without(
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
     ),
