@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
-from hlo_verify.memory import per_session
+from hlo_verify.memory import once_a_session, per_session
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -284,3 +284,27 @@ def fit_set(members: Bools, variable: Var) -> tuple[tuple[Index, int, int], ...]
         if len(where) and where[-1] - where[0] + 1 == len(where):
             return ((index, int(where[0]), int(where[-1])),)
     return ((expr.table(tuple(int(m) for m in members), expr.of_var(variable)), 1, 1),)
+
+
+@once_a_session
+def asks_table(e: Index) -> bool:
+    """Whether an expression has an entry of a table at a place in it."""
+    several = (part for part, _ in e.items if isinstance(part, Opaque))
+    return any(part.operator == "table" or any(map(asks_table, part.exprs)) for part in several)
+
+
+@once_a_session
+def turns(part: Opaque, v: Var) -> frozenset[int]:
+    """Where the values of an opaque integer go on in another way: of 0, 1, 6, 7, 2, 3 those of 6 and of 2."""
+    values = evaluate(expr.of_atom(part), v) if allows("fitted_values", v.size) else None
+    if values is None:
+        return frozenset()
+    found, step = [0], None
+    for n in range(1, v.size):
+        now = int(values[n] - values[n - 1])
+        if step is not None and now != step:
+            found.append(n)
+            step = None
+        else:
+            step = now
+    return frozenset(found) if allows("enumerated_values", len(found)) else frozenset()

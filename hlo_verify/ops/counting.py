@@ -24,6 +24,10 @@ MAY_NOT_END = frozenset((OF_UNKNOWN_COUNT, OVERFLOWS))
 """Why a loop is not understood of which nothing shows that it ends."""
 
 
+COUNT = "count"
+"""How the iteration is called at which a condition is read. Each loop has its own, as loops may lie in conditions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a loop's text says: the trip count, which components never change, and which count.
@@ -54,7 +58,7 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
         step = _step(result, argument, body, producers, context) if is_number else None
         if isinstance(start, int) and step:
             counters[k] = (as_index(args[k]).const, step)
-    t = expr.fresh("t", _steps_that_fit(counters, op))
+    t = expr.fresh(COUNT, _steps_that_fit(counters, op))
     values = []
     for k, value in enumerate(args):
         if k in counters:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import prod
+from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
@@ -36,25 +38,29 @@ def _count(shape: Sequence[int], vector: int) -> int:
 CLAIMS = ("indices_are_sorted", "unique_indices")
 """Attributes that say something of the values of an operation's indices: what it computes of others is not defined."""
 
-Claims = frozenset[tuple[str, str, Location | None]]
-"""What a module takes for granted of indices: operations, with attributes that all of them have, in the whole module
-(None) or at a place in the source. A single index is sorted, and there is no other like it."""
+ANY = ""
+"""Operations with indices of any kind."""
+
+Claims = frozenset[tuple[str, str, str, Location | None]]
+"""What a module takes for granted of indices: operations, by name and by their dimension numbers (or of `ANY`), with
+attributes that all of them have, in the whole module (None) or at a place in the source. A single index is sorted, and
+there is no other like it."""
 
 
 def claims_of(module: Module) -> Claims:
     """The claims of a module. One that is made of some indices says nothing of others."""
     types = value_types(module.main)
-    every: dict[tuple[str, str, Location | None], bool] = {}
+    every: dict[tuple[str, str, str, Location | None], bool] = {}
     for op in operations(module.main):
-        if op.name not in ("gather", "dynamic_gather", "scatter"):
+        if CLAIMS[0] not in op.attributes:  # it has no indices: they are written out wherever there are some
             continue
-        numbers = op.attributes.get("dimension_numbers") or op.attributes["scatter_dimension_numbers"]
+        numbers = _numbers(op)
         indices = types[op.operands[len(op.types) if op.name == "scatter" else 1]]
         if _count(indices.shape, numbers["index_vector_dim"]) < 2:
             continue
         for name in CLAIMS:
-            for where in (None, op.location):
-                key = op.name, name, where
+            for about, where in product((ANY, str(numbers)), (None, op.location)):
+                key = op.name, about, name, where
                 every[key] = every.get(key, True) and bool(op.attributes.get(name))
     return frozenset(key for key, is_claimed in every.items() if is_claimed)
 
@@ -63,8 +69,15 @@ def unheard_of(op: Op, claims: Claims | None) -> tuple[str, ...]:
     """The attributes of an operation that take something for granted which the logical module does not."""
     if claims is None:
         return ()
-    said = (name for name in CLAIMS if op.attributes.get(name))
-    return tuple(name for name in said if not {(op.name, name, None), (op.name, name, op.location)} & claims)
+    said = [name for name in CLAIMS if op.attributes.get(name)]
+    ways = list(product((ANY, str(_numbers(op))), (None, op.location))) if said else []
+    return tuple(name for name in said if not any((op.name, about, name, where) in claims for about, where in ways))
+
+
+def _numbers(op: Op) -> Mapping[str, Any]:
+    """The dimension numbers of an operation with indices."""
+    found: Mapping[str, Any] = op.attributes.get("dimension_numbers") or op.attributes["scatter_dimension_numbers"]
+    return found
 
 
 def heed_claims(op: Op, context: Context, count: int, is_unique: Callable[[], bool] = lambda: False) -> None:

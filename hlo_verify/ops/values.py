@@ -133,7 +133,7 @@ class Context:
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
     session: Session = field(default_factory=Session)
-    claims: frozenset[tuple[str, str, Location | None]] | None = None
+    claims: frozenset[tuple[str, str, str, Location | None]] | None = None
     """What the logical module claims of indices (`indexing.claims_of`). None in that module itself, and where there is
     no other."""
     numbered: dict[Hashable, dict[int, Op]] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from functools import partial
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.counting import COUNT
 from hlo_verify.ops.induction import Loop, book_of
 from hlo_verify.ops.values import Context, Value, position_var, positions
 from hlo_verify.passes.recheck.meanings import UnwrittenError
@@ -144,7 +145,7 @@ class Induction:
 
     def condition(self) -> Iterator[tuple[str, Side, Side]]:
         """The claims about the condition, at a count `n` up to the number of iterations."""
-        counts = {v for value in (*self.tested, self.test) for v in value.term.free if (v.prefix, v.key) == COUNT}
+        counts = {v for value in (*self.tested, self.test) for v in value.term.free if v.prefix == COUNT}
         if len(counts) != 1 or self.t.size < 2:
             raise UnwrittenError("a condition that does not count")
         (count,) = counts
@@ -155,10 +156,6 @@ class Induction:
                 yield "counts", _side(state.term, {self.t: n}), _side(tested.term, {count: n})
             elif tested.term is not state.term and tested.term.atom not in _arbitrary(tested.term, "carried", k):
                 raise UnwrittenError("a condition on something else than the loop carries")
-
-
-COUNT = ("t", "count")
-"""How the prover calls the iteration at which it reads a condition."""
 
 
 def induction(op: Op, operands: Sequence[Value], values: Sequence[Value], context: Context) -> Induction:

@@ -20,9 +20,7 @@ from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.index.tables import evaluate
-from hlo_verify.limits import allows
-from hlo_verify.memory import once_a_session
+from hlo_verify.index.tables import asks_table, turns
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.prove.each_device import communication, control, manual
 from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
@@ -133,7 +131,7 @@ def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]
         for atom in atoms(p):
             for part in (part for e in indices(atom) for part, _ in e.items):
                 if isinstance(part, Opaque) and part.free == {v}:
-                    ends |= _turns(part, v)
+                    ends |= turns(part, v)
             for digit in (digit for e in indices(atom) for digit, _ in e.items):
                 if not isinstance(digit, Digit) or digit.var is not v or not digit.top:
                     continue
@@ -148,30 +146,7 @@ def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]
 
 def reads_table(p: Poly) -> bool:
     """Whether a term reads something at an entry of a table that is asked at a place."""
-    return any(_asks_table(e) for atom in atoms(p) for e in indices(atom))
-
-
-@once_a_session
-def _asks_table(e: Index) -> bool:
-    several = (part for part, _ in e.items if isinstance(part, Opaque))
-    return any(part.operator == "table" or any(map(_asks_table, part.exprs)) for part in several)
-
-
-@once_a_session
-def _turns(part: Opaque, v: Var) -> frozenset[int]:
-    """Where the values of an opaque integer go on in another way: of 0, 1, 6, 7, 2, 3 those of 6 and of 2."""
-    values = evaluate(expr.of_atom(part), v) if allows("fitted_values", v.size) else None
-    if values is None:
-        return frozenset()
-    found, step = [0], None
-    for n in range(1, v.size):
-        now = int(values[n] - values[n - 1])
-        if step is not None and now != step:
-            found.append(n)
-            step = None
-        else:
-            step = now
-    return frozenset(found) if allows("enumerated_values", len(found)) else frozenset()
+    return any(asks_table(e) for atom in atoms(p) for e in indices(atom))
 
 
 def each_device(logical: Module, partitioned: Module, session: Session) -> EachDevice | None:
