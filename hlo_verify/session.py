@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +20,10 @@ from hlo_verify.report import Report, Spent, Verdict
 
 class TimeUpError(BaseException):
     """The time that the user gave is over. It is no error of what runs then, so that no handler of errors stops it."""
+
+
+class EnoughError(Exception):
+    """Something takes more than there was for it (`Session.at_most`)."""
 
 
 @dataclass(slots=True)
@@ -41,6 +45,8 @@ class Session:
     """For how many inputs both modules were evaluated."""
     values_seen: dict[int, bool] = field(default_factory=dict)
     """Of results that inputs were drawn for: whether both modules' values were had for some, or were too large."""
+    seems_wrong: bool = False
+    """Whether some result looked different by more than roundings, and was not looked at more closely."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
     lacks_meanings: bool = False
@@ -54,6 +60,7 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     """Terms, and what was worked out about them."""
     _reached: dict[str, None] = field(default_factory=dict)
+    _is_enough: Callable[[], bool] | None = None
 
     @classmethod
     def begin(cls, limits: Limits | None = None, seconds: float | None = None, given: Session | None = None) -> Session:
@@ -76,6 +83,18 @@ class Session:
         """Raise `TimeUpError` where the time is over. Called between operations, and between questions."""
         if self.is_over:
             raise TimeUpError
+        if self._is_enough is not None and self._is_enough():
+            raise EnoughError
+
+    @contextmanager
+    def at_most(self, count: float, done: Callable[[], int]) -> Iterator[None]:
+        """What is done meanwhile ends with `EnoughError` between two operations where more than so many are `done`, as
+        that counts: terms of this session. Nothing that it left half done may be used afterwards."""
+        self._is_enough = lambda: done() > count
+        try:
+            yield
+        finally:
+            self._is_enough = None
 
     def milliseconds(self) -> int:
         """How long a question to Z3 may take at the most; 0 where nobody said."""

@@ -31,6 +31,7 @@ from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
+from hlo_verify.evaluate.vanishing import VANISHED, Known, known_of, without_vanishing
 from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, used
 from hlo_verify.program.op_families import BORDERS
 
@@ -120,6 +121,9 @@ def evaluate(
     main = module.main
     types = main.argument_types
     given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, types, strict=True)]
+    known = list(map(known_of, given))
+    if any(each & Known.ZERO == Known.ZERO for each in known):
+        main = without_vanishing(main, known, run.literals)[0]
     if only is not None:
         main = part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
@@ -230,7 +234,7 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         run.toil(OPERATION / run.weight)
         if op.name in control.RULES:  # of which what is not known need not be all
             return control.RULES[op.name](op, args, run, place)
-        if op.types and all(0 in type_.shape for type_ in op.types):
+        if op.name == VANISHED or (op.types and all(0 in type_.shape for type_ in op.types)):
             return [
                 scalar(0, type_.shape, storage(type_.dtype, run.real), place.devices, run.maps) for type_ in op.types
             ]

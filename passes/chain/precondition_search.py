@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.chain.between import Question, answer
+from hlo_verify.passes.diagnose.examine import terms_left
 from hlo_verify.passes.prove.prove import prove_at_once
 from hlo_verify.passes.refute.outside import are_outside, broken_by, that_indices_lie_inside
 from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.program import preconditions
 from hlo_verify.program.preconditions import Precondition
 from hlo_verify.report import Report, Result, Suggestion, Verdict
-from hlo_verify.session import Session, TimeUpError
+from hlo_verify.session import EnoughError, Session, TimeUpError
 
 
 def suggested(
@@ -37,7 +38,8 @@ def suggested(
     for way in dict.fromkeys([*ways, *that_indices_lie_inside(question.given)]):
         allowed = _under(question, way)
         at_once = not refuted or not session.affords()
-        proved = set() if allowed is None else _proved(allowed, session, by_construction=at_once) & wanted
+        most = terms_left(question.given, question.partitioned, session)
+        proved = set() if allowed is None else _proved(allowed, session, most, by_construction=at_once) & wanted
         best = max(best, (way, proved), key=lambda found: len(found[1]))
         if best[1] == wanted:
             break
@@ -61,15 +63,15 @@ def _under(question: Question, broken: Sequence[Precondition]) -> Question | Non
     return replace(question, given=given, annotated=annotated)
 
 
-def _proved(question: Question, session: Session, *, by_construction: bool) -> set[int]:
-    """The results that are proved, by construction alone or with as much effort as the question itself may take, in the
-    time that is left."""
+def _proved(question: Question, session: Session, most: float, *, by_construction: bool) -> set[int]:
+    """The results that are proved, by construction alone and with no more than so many terms, or with as much effort as
+    the question itself may take, in the time that is left."""
     anew = Session(session.limits, session.deadline, custom_calls=session.custom_calls)
     try:
         if by_construction:
-            report = prove_at_once(question.given, question.partitioned, session=anew)
+            report = prove_at_once(question.given, question.partitioned, session=anew, most=most)
         else:
             report = answer(question, session=anew).examination.report
-    except TimeUpError:
+    except (TimeUpError, EnoughError):
         return set()
     return {result.index for result in report.results if result.verdict is Verdict.PROVED}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,14 @@ from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
+
+LEAST = 0.25
+"""The share of what a wrong module may take by its size that a last walk may take in any case: a right one does not
+take more."""
+
+SHARE_OF_CHEAP = 0.06
+"""How much of what there may be goes into inputs that are cheap to evaluate before anything else: in small modules,
+that is most of those that there are, and proving what is wrong takes far more."""
 
 KEPT_FOR_PROOFS = 0.5
 """How much of what there may be a search leaves for other ways of proving what it finds no difference of."""
@@ -80,8 +89,10 @@ def are_proved(logical: Module, partitioned: Module, results: Collection[int], s
 class Differing(Protocol):
     """Says which of some results that are not equal by construction differ, or evidently seem to."""
 
-    def __call__(self, results: Sequence[int], /, *, in_earnest: bool = False) -> Collection[int]:
-        """After a glance, or `in_earnest`: after all that there is to try."""
+    def __call__(
+        self, results: Sequence[int], /, *, in_earnest: bool = False, work: float = math.inf
+    ) -> Collection[int]:
+        """After a glance, or `in_earnest`: after all that there is to try, or so much work."""
 
 
 def examine(
@@ -117,23 +128,26 @@ def _examine(
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
-        _begin(logical, partitioned, session)
+        terms = made()
+        _begin(logical, partitioned, terms, session)
         session.phase = "inputs were looked for that make a result differ"
         with session.meter.keeping(KEPT_FOR_PROOFS):
             wrong = frozenset(differing(left) if differing is not None else ())
-            if differing is not None and not wrong and _is_dear(logical, partitioned, session):
-                wrong = frozenset(differing(left, in_earnest=True))
+            if differing is not None and not wrong:
+                is_dear = _is_dear(logical, partitioned, session)
+                work = math.inf if is_dear else SHARE_OF_CHEAP * session.meter.allowed
+                wrong = frozenset(differing(left, in_earnest=True, work=work))
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     unseen = 0.0 if wrong else session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
     with session.meter.lending(unseen):
-        return _decide(logical, partitioned, (report, first), placed, wrong, progress, session, started)
+        return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
 
 
 def _decide(
     logical: Module,
     partitioned: Module,
-    at_first: tuple[Report, Outcome | None],
+    at_first: tuple[Report, Outcome | None, int],
     placed: list[Sharding],
     wrong: frozenset[int],
     progress: Progress | None,
@@ -141,10 +155,10 @@ def _decide(
     started: float,
 ) -> Examination:
     """What is proved of the rest in other readings, case by case and on each device, and what is said of the others."""
-    report, first = at_first
+    report, first, terms = at_first
     left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
     try:
-        otherwise = OtherReadings(logical, partitioned, placed, session)
+        otherwise = OtherReadings(logical, partitioned, placed, session, terms)
         if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
@@ -156,28 +170,36 @@ def _decide(
         outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    others = otherwise, _Apart(logical, partitioned, session)
+    others = otherwise, _Apart(logical, partitioned, session, bool(wrong) or session.seems_wrong)
     results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
 
 
-def _begin(logical: Module, partitioned: Module, session: Session) -> None:
+def _begin(logical: Module, partitioned: Module, terms: int, session: Session) -> None:
     """Allow for what a wrong module may cost by its size, and account for the walk that was in vain: for no more of it
     than is allowed for by the size, as terms of a right module may be large too."""
-    limits, meter = session.limits, session.meter
-    by_size = limits.wrong_operation_work * _size(logical, partitioned)
-    meter.begin(limits.wrong_work + by_size)
-    meter.charge(min(by_size, TERM * made()))
+    most = by_size(logical, partitioned, session)
+    session.meter.begin(session.limits.wrong_work + most)
+    session.meter.charge(min(most, TERM * terms))
+
+
+def by_size(logical: Module, partitioned: Module, session: Session) -> float:
+    """The work that a wrong module may cost by its size."""
+    return session.limits.wrong_operation_work * _size(logical, partitioned)
 
 
 def _share_seen(results: Collection[int], session: Session) -> float:
     """The share of some results that may be taken to be right, as far as inputs go: all but those that no input showed
-    anything of, as they are too large to be evaluated. What has no meaning here cannot be evaluated at any size, and
-    speaks for nothing."""
+    anything of, as they are too large to be evaluated, and those that looked different, whether or not that is certain;
+    those that no inputs were drawn for are like the others. What has no meaning here cannot be evaluated at any size,
+    and speaks for nothing."""
     if session.lacks_meanings:
         return 1.0
-    return sum(session.values_seen.get(n, True) for n in results) / max(1, len(results))
+    if session.seems_wrong:
+        return 0.0
+    seen = [session.values_seen[n] for n in results if n in session.values_seen]
+    return sum(seen) / len(seen) if seen else 1.0
 
 
 def _size(logical: Module, partitioned: Module) -> int:
@@ -192,6 +214,11 @@ def _is_dear(logical: Module, partitioned: Module, session: Session) -> bool:
     return _size(logical, partitioned) > session.limits.reading_operations
 
 
+def terms_left(logical: Module, partitioned: Module, session: Session) -> float:
+    """How many terms one more walk may make, for a module that is not proved."""
+    return max(session.meter.left, LEAST * by_size(logical, partitioned, session)) / TERM
+
+
 @dataclass(slots=True)
 class _Apart:
     """The same question for each device by itself, which is only asked where it has to be."""
@@ -199,17 +226,24 @@ class _Apart:
     logical: Module
     partitioned: Module
     session: Session
+    seems_wrong: bool = False
+    """Whether the module is known to be wrong, or seems so: then all of this is on the account."""
     _walked: bool = False
     _found: EachDevice | None = None
 
     def proves(self, n: int) -> bool:
         """Whether the n-th result is proved so."""
-        before, self.session.phase = self.session.phase, "each device was looked at by itself"
+        if self.seems_wrong and not self.session.affords():
+            return False
+        terms, before = made(), self.session.phase
+        self.session.phase = "each device was looked at by itself"
         if not self._walked:
             self._walked = True
             if is_by_hand(self.partitioned):
                 self._found = each_device(self.logical, self.partitioned, self.session)
         proved = self._found is not None and self._found.proves(n)
+        if self.seems_wrong and not proved:
+            self.session.meter.charge_terms(made() - terms)
         self.session.phase = before
         return proved
 

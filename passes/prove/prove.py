@@ -6,6 +6,7 @@ is not is examined case by case in `passes.diagnose.examine`.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.index.expr import Var
 from hlo_verify.index.interned import made
+from hlo_verify.meter import TERM
 from hlo_verify.ops.counting import ENDLESS, MAY_NOT_END
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
@@ -82,13 +84,19 @@ def late(result: Result, session: Session) -> Result:
 
 
 def prove_at_once(
-    logical: Module, partitioned: Module, *, progress: Progress | None = None, session: Session | None = None
+    logical: Module,
+    partitioned: Module,
+    *,
+    progress: Progress | None = None,
+    session: Session | None = None,
+    most: float = math.inf,
 ) -> Report:
     """Prove what one walk shows to be equal by construction. Anything else is UNKNOWN, without a reason.
 
-    Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
+    Raises `InputError` where the modules are no pair, `TimeUpError` where the session's time is up, and `EnoughError`
+    where the walk makes more terms than `most`.
     """
-    with (session or Session()).on() as session:
+    with (session or Session()).on() as session, session.at_most(most, made):
         report, _ = at_once(logical, partitioned, progress, session)
         return unless_effects_differ(report, logical, partitioned)
 
@@ -319,6 +327,8 @@ class OtherReadings:
     partitioned: Module
     placed: list[Sharding]
     session: Session
+    terms: int = 0
+    """How many terms the walk made that was in vain: another takes about as many, or half of them at the least."""
     _outcomes: dict[Reading, Outcome] = field(default_factory=dict)
 
     def prove(self, n: int, decide: bool = True) -> bool:
@@ -330,7 +340,7 @@ class OtherReadings:
 
     def _proves(self, reading: Reading, n: int, decide: bool) -> bool:
         outcome, meter = self._outcomes.get(reading), self.session.meter
-        if outcome is None and not self.session.affords():
+        if outcome is None and not self.session.affords(TERM * self.terms / 2):
             return False
         if outcome is None:
             before = made()

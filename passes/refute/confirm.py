@@ -18,9 +18,11 @@ import numpy as np
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, balls, difference, evaluate
 from hlo_verify.evaluate.balls import BALLS, precision
 from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
+from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
-from hlo_verify.passes.refute.trial import Inputs, local_arguments
+from hlo_verify.passes.refute.trial import Inputs, Trial, local_arguments
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
 
@@ -84,15 +86,19 @@ class Confirmer:
         results: Collection[int],
         seen: Mapping[int, Difference] | None = None,
         elements: int | None = None,
+        most: float = math.inf,
     ) -> Confirmed:
         """Where those results surely differ for such inputs, and why the others are open. Where it is known how far
         apart they are `seen` in floating point, what cannot be clear is not asked as if it could. No tensor needs to
-        have more than so many `elements`."""
+        have more than so many `elements`; balls are not asked where they would take more work than that, about."""
         said = Confirmed()
         self._elements = math.inf if elements is None else elements
         widths: dict[tuple[int, bool], float] = {}
         known_faint = faintly(seen or {})
         for stage in self._stages():
+            if stage is not FLOATS and said.open and _foreseen(said, stage) > most:
+                self._give_up(said, "wrong_work")
+                break
             left = [n for n in results if n not in said.differences]
             narrow = [n for n in left if n not in known_faint and widths.get((n, True)) != STUCK]
             faint = self._compare(inputs, narrow, stage, True, said, widths)
@@ -177,10 +183,33 @@ class Confirmer:
             return None
 
 
+def _foreseen(said: Confirmed, stage: Stage) -> float:
+    """About how much all work comes to with such balls: as much as before, on many times as slow enclosures."""
+    first = WEIGHTS[BALLS] / WEIGHTS[INTERVALS]
+    return said.work * (1 + first) if stage.bits == FEWEST else 2 * said.work
+
+
 def _width(whole: Evaluation, local: Evaluation, n: int) -> float:
     """How wide the widest enclosure of a result is."""
     sides = [side.results[n] for side in (whole, local)]
     return max((balls.radius(blocks.values) for blocks in sides if blocks is not None), default=math.inf)
+
+
+def asked_first(trial: Trial, seen: Mapping[int, Difference], most: float) -> dict[int, Difference]:
+    """Of results that look different, those that enclosures are asked about at once: what takes least first, as many as
+    that work allows for. One that surely differs refutes the module."""
+    needed = needs(trial.pair.logical.main, seen, lambda op: sum(trial.whole.costs.get(n, 0.0) for n in op.results))
+    scale = WEIGHTS[INTERVALS] * trial.work / max(trial.whole.work, 1.0)
+    faint = faintly(seen)
+    clear = seen.keys() - faint
+    chosen: list[int] = []
+    for n in sorted(seen, key=lambda n: (n in faint, needed.of([n]))):
+        asked = {*chosen, n}
+        # those that are faint are asked about by themselves
+        work = scale * (needed.of(asked & clear) + needed.of(asked & faint))
+        if not chosen or work <= most:
+            chosen.append(n)
+    return {n: seen[n] for n in chosen}
 
 
 def faintly(seen: Mapping[int, Difference]) -> set[int]:

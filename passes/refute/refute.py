@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,12 +69,13 @@ class Refuter:
         if self._executor is not None:
             self._executor.close()
 
-    def differing(self, results: Collection[int], *, in_earnest: bool = False) -> set[int]:
-        """Those of the results that differ for one of a few inputs, or of as many as there are, `in_earnest`; if some
-        do, all that are soon found to. With those that evidently look so, where it takes too much to be certain."""
+    def differing(self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf) -> set[int]:
+        """Those of the results that differ for one of a few inputs, or of as many as there are or so much work allows
+        for, `in_earnest`; if some do, all that are soon found to. With those that evidently look so, where it takes too
+        much to be certain."""
         search, limits = self.search, self.search.session.limits
         if in_earnest:
-            found = search.find(results)
+            found = search.find(results, work=min(work, limits.search_work))
         else:
             found = search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
             found = found or search.find(results, draws=limits.glance_inputs, work=limits.glance_work)

@@ -10,12 +10,13 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from hlo_verify.evaluate import Difference, Dimension, Limits, Zeros, allows
+from hlo_verify.evaluate import Difference, Dimension, Limits, allows
 from hlo_verify.evaluate.intervals import INTERVALS
-from hlo_verify.evaluate.needed import elements, least, needs, part
+from hlo_verify.evaluate.needed import elements, least, part
+from hlo_verify.evaluate.sparing import zeros_for
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
-from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, faintly
+from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, asked_first, faintly
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
 from hlo_verify.passes.refute.granularity import Granularities, Granularity, longest
 from hlo_verify.passes.refute.plainer import plainer
@@ -46,14 +47,13 @@ class Search:
     _foreseen: float = 0.0
     """About what the next draw takes: as much as the last one, or what made it too large."""
     _spent: float = 0.0
-    """The work of all searches so far, and how much it was when the first result was found to differ."""
     _found_after: float = 0.0
+    """The work of all searches so far, and how much it was when the first result was found to differ."""
     _drawn: float = 0.0
     """The work of evaluations in floating point alone, and how much it was then."""
     _drawn_before: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     open: dict[int, str] = field(default_factory=dict)
-    """Results that looked different, and why that is not certain."""
     evident: set[int] = field(default_factory=set)
     """Those of them that differ by more than roundings explain, where enclosures take too much."""
     confirmer: Confirmer = field(init=False)
@@ -69,14 +69,15 @@ class Search:
     _faint: Trial | None = None
     """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
     _confirming: float = 0.0
-    """What enclosures took last."""
     drawing: Drawing = field(init=False)
     _granularities: Granularities = field(init=False)
     _longest: int = field(init=False)
     """The longest dimension of a tensor; an evaluation has a number for each of its indices."""
-    _zeros: Zeros | None = None
     _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
     """Choices of inputs of which there are few different elements, that were not tried yet."""
+
+    _is_spared: bool = False
+    """Whether a difference was found where nothing hangs on what is too large: one is enough of such a module."""
 
     def __post_init__(self) -> None:
         self.confirmer = Confirmer(self.pair, self.session)
@@ -100,7 +101,7 @@ class Search:
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if not self._best.keys().isdisjoint(results):
                 end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
-            if self._tried >= len(DRAWS) and self._granularities.all_fit:
+            if self._is_spared or (self._tried >= len(DRAWS) and self._granularities.all_fit):
                 break
             if not self.session.affords(self._foreseen):
                 break
@@ -112,6 +113,7 @@ class Search:
                 break
             before, known, is_first = self._spent, len(self._best), not self._best
             limits = self._limits(end - self._spent)
+            left = len(self._spared)
             trial = self._sparse(results, limits) if self._spared else None
             if trial is None:
                 if not self.session.affords(self._foreseen):
@@ -119,6 +121,7 @@ class Search:
                 trial = self._trial(self._tried, results, limits, end)
                 self._tried += 1
             self._note(trial, results)
+            self._is_spared = bool(self._best) and left == WITHOUT_ZEROS + 1 > len(self._spared) == WITHOUT_ZEROS
             need = max(trial.largest, trial.exceeded)
             self._dear += need >= self._too_large and len(self._best) == known
             if is_first and self._best:
@@ -146,6 +149,7 @@ class Search:
         one.find([first], draws=draws, work=work)
         self._hardest = max(self._hardest, one._hardest)
         self._best.update(one._best)
+        self._is_spared = one._is_spared
         self.open.update(one.open)
         self._spent = self._found_after = self._spent + one._spent
         self._drawn = self._drawn_before = self._drawn + one._drawn
@@ -215,20 +219,23 @@ class Search:
         """Both modules for inputs that have few different elements; where they have few in any case, for the first
         draw. None where that is not enough.
 
-        By the first choice, arguments are 0 that make as little else 0 as can be; by the second, others; by the third,
-        the smallest dimensions are not split, and tables are split finely.
+        By the first choice, arguments are 0 without which nothing hangs on what was too large; by the second, such that
+        make as little else 0 as can be; by the third, others; by the last, the smallest dimensions are not split, and
+        tables are split finely.
         """
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
         limits = replace(limits, elements=min(limits.elements, most))
-        draw = DRAWS[choice % len(DRAWS)]
+        draw = DRAWS[max(0, choice - 1)]
         if choice == WITHOUT_ZEROS:
             draw, plain = STRONG, self._granularities.smallest()
         while True:
             before = self._spent
             if zero and not self.session.affords(self._foreseen):
                 return None
-            inputs = self.drawing.draw(draw, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain))
+            # zeros leave less of a difference: what is not 0 is larger
+            drawn = replace(draw, scale=STRONG.scale * draw.scale) if zero else draw
+            inputs = self.drawing.draw(drawn, SEEDS[choice], plain, zero=zero, is_table_fine=bool(plain))
             trial = self._run(inputs, limits, results, is_cheap=True, is_telling=not zero)
             need = trial.exceeded
             if not need:
@@ -236,8 +243,11 @@ class Search:
                     self._granularities.note(Granularity(draw.detail), 0, self._spent - before)
                     self._spared, self._tried = [], 1
                 return trial
-            self._zeros = self._zeros or Zeros(self.pair.logical)
-            more = zero | self._zeros.sparing(trial.whole.refused, choice)
+            found, work = zeros_for(self.pair.logical, trial.whole.refused, results, choice)
+            self.session.meter.charge(work)
+            more = zero | found
+            if more == zero and choice == 0 and self._spared:
+                return self._sparse(results, limits)
             if more == zero or plain:
                 return None
             zero = more
@@ -258,7 +268,7 @@ class Search:
         if self._spared and not is_small and not is_evident:
             self._faint = self._faint or trial
             return
-        first = seen if is_small else self._first(trial, seen)
+        first = seen if is_small else asked_first(trial, seen, self.session.limits.confirming_work)
         others = {n: apart for n, apart in seen.items() if n not in first}
         self._look_closer(trial, first, is_evident, far)
         if not self._best.keys().isdisjoint(first):
@@ -270,28 +280,13 @@ class Search:
         elif size < self._too_large:
             self._look_closer(trial, others, is_evident, far)
 
-    def _first(self, trial: Trial, seen: Mapping[int, Difference]) -> dict[int, Difference]:
-        """Of results that look different, those that enclosures are asked about at once: what takes least first, as
-        many as `confirming_work` allows for. One that surely differs refutes the module."""
-        needed = needs(self.pair.logical.main, seen, lambda op: sum(trial.whole.costs.get(n, 0.0) for n in op.results))
-        scale = WEIGHTS[INTERVALS] * trial.work / max(trial.whole.work, 1.0)
-        faint = faintly(seen)
-        clear = seen.keys() - faint
-        chosen: list[int] = []
-        for n in sorted(seen, key=lambda n: (n in faint, needed.of([n]))):
-            asked = {*chosen, n}
-            # those that are faint are asked about by themselves
-            work = scale * (needed.of(asked & clear) + needed.of(asked & faint))
-            if not chosen or work <= self.session.limits.confirming_work:
-                chosen.append(n)
-        return {n: seen[n] for n in chosen}
-
     def _look_closer(self, trial: Trial, seen: Mapping[int, Difference], is_evident: bool, far: float) -> None:
         """Keep which of those results surely differ."""
         size, work = trial.largest, 0.0
         if seen and not self._may_confirm(trial, seen):
             self.open |= dict.fromkeys(seen, GIVEN_UP)
             self.evident |= trials.evident(seen) - faintly(seen)
+            self.session.seems_wrong |= bool(trials.evident(seen))
             return
         if seen and size > self.session.limits.clear_elements:
             seen, work = trials.beyond_noise(trial, dict(seen))
@@ -321,9 +316,15 @@ class Search:
 
     def _may_confirm(self, trial: Trial, seen: Mapping[int, Difference]) -> bool:
         """Whether enclosures are asked: where nothing is known to differ, in any case about what clearly seems to."""
-        if not self._best and seen.keys() - faintly(seen):
+        if self._is_first_clear(seen):
             return True
+        if self._best and not seen.keys() - faintly(seen) and seen.keys() <= self.open.keys():
+            return False  # the module is wrong, and more inputs hardly ever tell what is as faint as a rounding
         return self.session.affords((1 + WEIGHTS[INTERVALS]) * trial.work)
+
+    def _is_first_clear(self, seen: Mapping[int, Difference]) -> bool:
+        """Whether something clearly seems to differ where nothing is known to: then it is confirmed in any case."""
+        return not self._best and bool(seen.keys() - faintly(seen))
 
     def _end_of_shrinking(self) -> float:
         """How much work there may be in all when inputs are as plain as they get."""
@@ -333,7 +334,8 @@ class Search:
         """What enclosures say; what was too large for floating point, and so makes no such difference, is for them."""
         room = self.session.limits.enclosed_room
         elements = min(room * trial.elements, trial.exceeded - 1) if trial.exceeded else None
-        said = self.confirmer.confirm(trial.inputs, seen, seen, elements)
+        most = math.inf if self._is_first_clear(seen) else max(0.0, self.session.meter.left)
+        said = self.confirmer.confirm(trial.inputs, seen, seen, elements, most)
         self._spent += said.work
         self.session.meter.charge(said.work)
         self._confirming = said.work

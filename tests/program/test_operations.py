@@ -143,6 +143,7 @@ APART = {
     "evaluate.groups.CROSS_PARTITION": "a meaning, which the evaluator has for itself",
     "evaluate.interpret.KEEPS_CLASSES": "what saves time there alone",
     "evaluate.interpret.ARITHMETIC": "what saves time there alone",
+    "evaluate.vanishing": "what is sure of results, which is said there alone",
     "evaluate.zeros": "a guess of what to try, which is made there alone",
     "passes.prove.stages.ENDS": "what saves time there alone",
     "ops.elementwise.UNINTERPRETED": "a table of rules",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from hlo_verify.limits import Limits
 from hlo_verify.meter import TERM
-from hlo_verify.passes.diagnose.examine import examine
+from hlo_verify.passes.diagnose.examine import SHARE_OF_CHEAP, _share_seen, examine
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import stages
 from hlo_verify.passes.prove.prove import OtherReadings
@@ -65,7 +67,7 @@ def test_nothing_more_is_compared_where_a_wrong_module_took_all_that_it_may(monk
     is more for proofs."""
     asked: list[int] = []
 
-    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+    def differing(results: object, **_: object) -> set[int]:
         session.meter.charge(session.meter.allowed)
         return set()
 
@@ -91,7 +93,7 @@ def test_there_is_no_more_for_proofs_of_what_inputs_show_nothing_of(
     a right module with a kernel that has no meaning here never has any."""
     asked: list[int] = []
 
-    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+    def differing(results: object, **_: object) -> set[int]:
         session.values_seen |= dict.fromkeys(range(3), is_seen)
         session.lacks_meanings = not has_meaning
         session.meter.charge(2 * session.meter.allowed)
@@ -108,9 +110,9 @@ def test_there_is_no_more_for_proofs_of_what_inputs_show_nothing_of(
 def test_a_search_leaves_half_of_it_for_proofs() -> None:
     left = []
 
-    def differing(results: object, *, in_earnest: bool = False) -> set[int]:
+    def differing(results: object, **_: object) -> set[int]:
         left.append(session.meter.left)
-        session.meter.charge(left[0])
+        session.meter.charge(max(0.0, session.meter.left))
         assert not session.affords()
         return set()
 
@@ -155,12 +157,25 @@ LOOP = """
 def test_inputs_are_searched_for_in_earnest_before_large_loops_are_read_in_other_ways(is_large: bool) -> None:
     typed = f"tensor<8xf32> {on(REPLICATED)}"
     modules = [load(module(f"%x: {typed}", typed, LOOP.replace("FUNCTION", name), 1)) for name in ("sine", "cosine")]
-    asked: list[bool] = []
+    asked: list[float] = []
 
-    def differing(_: object, *, in_earnest: bool = False) -> set[int]:
-        asked.append(in_earnest)
+    def differing(_: object, *, in_earnest: bool = False, work: float = 0.0) -> set[int]:
+        asked.append(work)
         return set()
 
     limits = Limits(reading_operations=1) if is_large else Limits()
-    examine(modules[0], modules[1], differing=differing, session=Session(limits))
-    assert asked == [False, True][: 1 + is_large]
+    session = Session(limits)
+    examine(modules[0], modules[1], differing=differing, session=session)
+    assert asked == [0.0, math.inf if is_large else SHARE_OF_CHEAP * session.meter.allowed]
+
+
+def test_nothing_more_is_proved_of_what_looked_different() -> None:
+    """Results that no inputs were drawn for are like the others; one that evidently differs is enough."""
+    session = Session()
+    assert _share_seen([0, 1], session) == 1.0
+    session.values_seen[0] = False
+    assert _share_seen([0, 1], session) == 0.0
+    session.values_seen[1] = True
+    assert _share_seen([0, 1, 2], session) == 0.5
+    session.seems_wrong = True
+    assert _share_seen([0, 1, 2], session) == 0.0
