@@ -5,6 +5,7 @@ What is equal by construction is proved without any inputs: then nothing of what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import TracebackType
@@ -36,9 +37,9 @@ class WhenAsked:
         if self._made is not None:
             self._made.__exit__(error_type, error, trace)
 
-    def differing(self, results: Collection[int], *, in_earnest: bool = False) -> set[int]:
+    def differing(self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf) -> set[int]:
         """As `Refuter.differing`."""
-        return self._refuter().differing(results, in_earnest=in_earnest)
+        return self._refuter().differing(results, in_earnest=in_earnest, work=work)
 
     def refute(self, examination: Examination) -> Refutation:
         """As `Refuter.refute`."""

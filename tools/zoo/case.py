@@ -66,7 +66,7 @@ class Case:
 
     def shapes(self) -> Tree:
         """The arguments as JAX describes them."""
-        return jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), self.arguments)
+        return jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), self.arguments)  # type: ignore[no-untyped-call]
 
     def whole(self, mesh: Mesh | AbstractMesh) -> Any:
         """The reference, jitted, with the case's shardings."""
