@@ -320,8 +320,7 @@ def read_otherwise(logical: Module, partitioned: Module) -> tuple[Reading, ...]:
 
 @dataclass(slots=True, eq=False)
 class OtherReadings:
-    """The same question where loops are read in other ways, each of which takes a walk that is only taken if somebody
-    asks."""
+    """The same question where loops are read in other ways: each takes a walk, which is taken only if somebody asks."""
 
     logical: Module
     partitioned: Module
