@@ -18,6 +18,7 @@ from pathlib import Path
 
 import hlo_verify
 from hlo_verify.own_process import settle
+from tools.fixtures.twins import short
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 TIMES, SECONDS = 10, 5
@@ -88,7 +89,7 @@ def fixtures(names: tuple[str, ...]) -> Iterator[Group]:
             logical = folder / manifest["logical"]
             twins = tuple(
                 Wrong(
-                    twin["file"].removeprefix("broken_").split(".")[0],
+                    short(twin["file"]),
                     folder / twin["file"],
                     twin["source"],
                     folder / twin.get("logical", manifest["logical"]),

@@ -170,11 +170,8 @@ def _line(error: Exception) -> str:
 
 
 def _packed(function: Function, task: Task) -> Parcel:
-    paths = [*task.job.files, task.asking.shardings, task.asking.results]
-    if task.job.chain is not None:
-        paths += [dump.path for dump in task.job.chain.dumps]
     contents: dict[Path, bytes | None] = {}
-    for path in paths:
+    for path in (*task.job.files, task.asking.shardings, task.asking.results):
         if path is not None:
             contents[path] = None
             with suppress(OSError):

@@ -71,9 +71,8 @@ def in_parallel(
 
 def _size(job: Job) -> int:
     """About how much there is to verify, in bytes; compressed ones count as they are."""
-    files = job.files if job.chain is None else [dump.path for dump in job.chain.dumps]
     total = 0
-    for file in files:
+    for file in job.files:
         try:
             total += file.stat().st_size
         except OSError:

@@ -29,6 +29,8 @@ class Job:
     @property
     def files(self) -> tuple[Path, ...]:
         """What is read, if it can be verified."""
+        if self.chain is not None:
+            return tuple(dump.path for dump in self.chain.dumps)
         partitioned = self.partitioned if isinstance(self.partitioned, tuple) else (self.partitioned,)
         return tuple(path for path in (self.logical, *partitioned, self.annotated) if path is not None)
 

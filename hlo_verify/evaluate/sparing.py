@@ -15,7 +15,6 @@ from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.evaluate.state import as_written
 from hlo_verify.evaluate.vanishing import Known, without_vanishing
-from hlo_verify.evaluate.zeros import Zeros
 from hlo_verify.program.ir import Module, Name, Op, operations
 
 CANDIDATES = 8
@@ -68,17 +67,6 @@ class Sparing:
             self.work += LOOKED_AT * self._count
             self._tried[zero] = (sum(_size(op) >= self._least for op in ops), len(ops))
         return self._tried[zero]
-
-
-def zeros_for(
-    module: Module, refused: frozenset[Name], results: Collection[int], choice: int
-) -> tuple[frozenset[int], float]:
-    """Arguments to be 0 by a choice, where those values were too large, and the work of finding them: by the first,
-    nothing hangs on such values; by the others, they have few different elements (`zeros`)."""
-    if choice:
-        return Zeros(module).sparing(refused, choice - 1), 0.0
-    sparing = Sparing(module, results)
-    return sparing.removing(refused), sparing.work
 
 
 def _size(op: Op) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo_verify.evaluate import (
     Dimension,
+    Zeros,
     default_scale,
     index_limits,
     ordered_sizes,
@@ -16,9 +17,10 @@ from hlo_verify.evaluate import (
     random_argument,
     reaches,
 )
+from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
 from hlo_verify.passes.refute.trial import Inputs
-from hlo_verify.program.ir import Module, operations, value_types
+from hlo_verify.program.ir import Module, Name, operations, value_types
 from hlo_verify.program.op_families import COLLECTIVES
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.preconditions import assumed
@@ -135,6 +137,7 @@ class Drawing:
     """The dimensions of every argument."""
     _inside: dict[int, int] = field(init=False)
     _known: Known | None = None
+    _zeros: Zeros | None = None
 
     def __post_init__(self) -> None:
         logical = self.pair.logical
@@ -144,6 +147,20 @@ class Drawing:
             for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
         ]
         self._inside = shards_inside(self.pair.partitioned)
+
+    def zeros_for(
+        self, refused: frozenset[Name], results: Collection[int], choice: int
+    ) -> tuple[frozenset[int], float]:
+        """Arguments to be 0 where those values of the logical module were too large, and the work of finding them.
+
+        By the first choice, nothing hangs on such values then (`Sparing`); by the others, they have few different
+        elements, and as little else is 0 as can be (`Zeros`).
+        """
+        if choice == 0:
+            sparing = Sparing(self.pair.logical, results)
+            return sparing.removing(refused), sparing.work
+        self._zeros = self._zeros or Zeros(self.pair.logical)
+        return self._zeros.sparing(refused, choice - 1), 0.0
 
     def draw(
         self,

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from hlo_verify.evaluate import Difference, Dimension, Limits, allows
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.needed import elements, least, part
-from hlo_verify.evaluate.sparing import zeros_for
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, asked_first, faintly
@@ -54,6 +53,7 @@ class Search:
     _drawn_before: float = 0.0
     _best: dict[int, tuple[Difference, Trial]] = field(default_factory=dict)
     open: dict[int, str] = field(default_factory=dict)
+    """Results that looked different, and why that is not certain."""
     evident: set[int] = field(default_factory=set)
     """Those of them that differ by more than roundings explain, where enclosures take too much."""
     confirmer: Confirmer = field(init=False)
@@ -69,13 +69,13 @@ class Search:
     _faint: Trial | None = None
     """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
     _confirming: float = 0.0
+    """What enclosures took last."""
     drawing: Drawing = field(init=False)
     _granularities: Granularities = field(init=False)
     _longest: int = field(init=False)
     """The longest dimension of a tensor; an evaluation has a number for each of its indices."""
     _spared: list[int] = field(default_factory=lambda: [*range(WITHOUT_ZEROS + 1)])
     """Choices of inputs of which there are few different elements, that were not tried yet."""
-
     _is_spared: bool = False
     """Whether a difference was found where nothing hangs on what is too large: one is enough of such a module."""
 
@@ -219,9 +219,8 @@ class Search:
         """Both modules for inputs that have few different elements; where they have few in any case, for the first
         draw. None where that is not enough.
 
-        By the first choice, arguments are 0 without which nothing hangs on what was too large; by the second, such that
-        make as little else 0 as can be; by the third, others; by the last, the smallest dimensions are not split, and
-        tables are split finely.
+        By the last choice no argument is 0 (`Drawing.zeros_for` has the others): the smallest dimensions are not split,
+        and tables are split finely.
         """
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
@@ -243,14 +242,13 @@ class Search:
                     self._granularities.note(Granularity(draw.detail), 0, self._spent - before)
                     self._spared, self._tried = [], 1
                 return trial
-            found, work = zeros_for(self.pair.logical, trial.whole.refused, results, choice)
-            self.session.meter.charge(work)
-            more = zero | found
-            if more == zero and choice == 0 and self._spared:
-                return self._sparse(results, limits)
-            if more == zero or plain:
+            if plain:
                 return None
-            zero = more
+            found, work = self.drawing.zeros_for(trial.whole.refused, results, choice)
+            self.session.meter.charge(work)
+            if found <= zero:
+                return self._sparse(results, limits) if choice == 0 and self._spared else None
+            zero |= found
 
     def _note(self, trial: Trial, results: Collection[int]) -> None:
         """Keep where results surely differ, of those that look different and are not known to differ clearly."""
