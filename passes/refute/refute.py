@@ -75,7 +75,7 @@ class Refuter:
         much to be certain."""
         search, limits = self.search, self.search.session.limits
         if in_earnest:
-            found = search.find(results, work=min(work, limits.search_work))
+            found = search.find(results, work=min(work, limits.search_work), within=work < limits.search_work)
         else:
             found = search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
             found = found or search.find(results, draws=limits.glance_inputs, work=limits.glance_work)

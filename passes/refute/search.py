@@ -86,12 +86,12 @@ class Search:
         self._granularities = Granularities(tuple(sorted(dimensions)), self.session.limits.cutting_work)
         self._longest = max(map(longest, (self.pair.logical.main, self.pair.partitioned.main)))
 
-    def find(self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None) -> set[int]:
-        """Which of those results differ for some inputs, after so many draws in all, or so much work.
-
-        Once some do, the others are searched for with no more work than it took to draw the first, and `further_work`;
-        what takes as much as the hardest draw before has to fit in there.
-        """
+    def find(
+        self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None, within: bool = False
+    ) -> set[int]:
+        """Which of those results differ for some inputs, after so many draws in all, or so much work; `within` it, what
+        takes as much as the hardest draw before has to fit in. So it has to once some differ: the others are searched
+        for with no more work than it took to draw the first, and `further_work`."""
         bounds = self.session.limits
         if self._longest > bounds.evaluation_elements:
             self.session.reached("evaluation_elements")
@@ -99,8 +99,9 @@ class Search:
         begun, work = self._spent, bounds.search_work if work is None else work
         while (self._spared or self._tried < draws) and not self._is_enough(results):
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
-            if not self._best.keys().isdisjoint(results):
-                end = min(end, self._found_after + self._drawn_before + bounds.further_work) - self._hardest
+            if is_known := not self._best.keys().isdisjoint(results):
+                end = min(end, self._found_after + self._drawn_before + bounds.further_work)
+            end -= self._hardest if is_known or within else 0
             if self._is_spared or (self._tried >= len(DRAWS) and self._granularities.all_fit):
                 break
             if not self.session.affords(self._foreseen):
@@ -109,7 +110,8 @@ class Search:
                 self.session.reached("dear_draws")
                 break
             if self._spent > end or (self._hardest > bounds.single_work and not self._best):
-                self.session.reached("search_work" if self._spent > end else "single_work")
+                if not within:
+                    self.session.reached("search_work" if self._spent > end else "single_work")
                 break
             before, known, is_first = self._spent, len(self._best), not self._best
             limits = self._limits(end - self._spent)

@@ -197,6 +197,20 @@ def test_what_will_take_too_much_is_not_begun(monkeypatch: pytest.MonkeyPatch) -
 KINDS = ((64, 1), (128, 4), (4096, 1), (4096, 8))
 
 
+def test_what_does_not_fit_is_not_begun_within_an_allowance() -> None:
+    """Of a right module, cheap inputs are few of those that there are; having stopped there is no limit run into."""
+    modules = pair("tensor<4096xf32>", "xy", "r", RATIO, "", "")
+    found = Search(modules)
+    found.find([0], draws=2)
+    assert found._hardest > 0
+    before = found._spent
+    assert not found.find([0], work=found._hardest / 2, within=True)
+    assert found._spent == before
+    assert not found.find([0], work=4 * found._hardest, within=True)
+    assert before < found._spent <= before + 4 * found._hardest
+    assert not found.session.spent("").limits
+
+
 def test_what_is_known_to_be_too_large_is_not_tried_again() -> None:
     known = Granularities(KINDS, 2.0)
     assert known.all_fit
