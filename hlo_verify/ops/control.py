@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ops.counting import Shape, counter_at, iterate, shape_of
+from hlo_verify.ops.counting import Shape, counter_at, iterate, meet_in, shape_of
 from hlo_verify.ops.element_loops import by_element
 from hlo_verify.ops.induction import Reading, book_of, logical_loop
 from hlo_verify.ops.matching import Match, matched_loop
@@ -28,6 +28,16 @@ SHORT = 4
 
 def _while(op: Op, args: list[Value], context: Context) -> list[Value]:
     shape = shape_of(op, args, context)
+    try:
+        return _left(op, args, context, shape)
+    except UnsupportedError as error:
+        if error is not shape.unbounded:
+            meet_in(op, args, context)
+        raise
+
+
+def _left(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
+    """What a loop leaves. Raises `UnsupportedError` where nothing is known of it."""
     if shape.trips == 0:
         return [Value(type_, value.term) for type_, value in zip(op.types, args, strict=True)]
     functions = by_element(op, args, context, shape)

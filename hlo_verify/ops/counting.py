@@ -69,17 +69,15 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             values.append(value if k in invariant else _anything(k, value.type))
     (test,) = context.run(condition, values, context)
     trips = _count(test.term, t)
-    if trips is None and any(map(communicates, op.regions)) and _may_end_apart(op, args, context):
-        raise UnsupportedError(
-            "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
-        )
     if trips is None:
+        meet_in(op, args, context)
         if test.term.constant is not None:
             whatever = [_anything(k, value.type) if k in counters else value for k, value in enumerate(values)]
             (test,) = context.run(condition, whatever, replace(context, observe=None, unsupported={}))
             raise UnsupportedError(OVERFLOWS if test.term.constant is None else ENDLESS, Unsupported.LOOP)
         return Shape(_UNCOUNTED, frozenset(invariant), {}, UnsupportedError(OF_UNKNOWN_COUNT, Unsupported.LOOP))
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
+        meet_in(op, args, context)
         raise UnsupportedError(OVERFLOWS, Unsupported.LOOP)
     return Shape(trips, frozenset(invariant), counters)
 
@@ -90,16 +88,29 @@ def _anything(k: int, type_: TensorType) -> Value:
     return Value(type_, algebra.read(unknown, positions(type_.shape)))
 
 
+def meet_in(op: Op, args: list[Value], context: Context) -> None:
+    """Note where some devices may wait in a loop for others that never come, which its results need not show.
+
+    Raises `UnsupportedError` where the loop itself may end earlier on some of them.
+    """
+    if any(map(communicates, op.regions)) and _may_end_apart(op, args, context):
+        raise UnsupportedError(
+            "a loop in which devices may communicate, and that ends earlier on some of them", Unsupported.BRANCH
+        )
+
+
 def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
     """Whether the condition may hold on some devices and not on others: if it depends on what differs between them at
-    the start, or after an iteration from what they have in common."""
-    device, pure = context.device or context.mesh, replace(context, observe=None, unsupported={})
+    the start, or after an iteration from what they have in common. Branches and loops inside of which devices may part
+    are noted."""
+    device = context.device or context.mesh
     if device is None:
         return False
     unknown = [tensor("opaque", f"carried {k}", type_.dtype, type_.shape) for k, type_ in enumerate(op.types)]
     known = len(context.loops or ())
     varying = {k for k, value in enumerate(args) if device in value.term.free}
     while True:
+        pure = replace(context, observe=None, unsupported={})
         values = [
             Value(
                 type_, algebra.read(unknown[k], (*(context.execution if k in varying else ()), *positions(type_.shape)))
@@ -112,6 +123,8 @@ def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
             context.loops.forget(known)
         more = {k for k, value in enumerate(after) if device in value.term.free} - varying
         if device in test.term.free or not more:
+            parting = {key: said for key, said in pure.unsupported.items() if said.code is Unsupported.BRANCH}
+            context.unsupported.update(parting)
             return device in test.term.free
         varying |= more
 

@@ -16,6 +16,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.program.element_types import ARITHMETIC, INTEGER_RANGES, is_float, is_integer
 from hlo_verify.program.ir import Function, Location, Op, TensorType, captured
+from hlo_verify.program.op_families import may_part
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding, rotations
 from hlo_verify.terms.bounds import within
@@ -153,6 +154,8 @@ class Context:
 
     def opaque(self, op: Op, reason: str, code: Unsupported) -> list[Value]:
         """Fresh tensors that equal nothing else, one a result; on every device another, and in every iteration."""
+        if may_part(op):
+            reason, code = f"{reason}, around branches or loops in which devices may communicate", Unsupported.BRANCH
         key = f"{op.name} at {op.location}: {code.value}, {reason}"
         said = Diagnostic(code, Severity.WARNING, reason, str(op.location), op.name)
         self.unsupported.setdefault(key, said)

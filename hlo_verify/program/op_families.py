@@ -113,6 +113,14 @@ def _communicates(op: Op) -> bool:
     return communicates_itself(op) or any(map(communicates, op.regions))
 
 
+def may_part(op: Op) -> bool:
+    """Whether an operation that is no branch or loop itself has one inside in which devices may communicate."""
+    inner = (inner for region in op.regions for inner in operations(region))
+    return op.name not in CONTROL and any(
+        each.name in CONTROL and any(map(communicates, each.regions)) for each in inner
+    )
+
+
 def is_one_expression(function: Function) -> bool:
     """Whether a function may be run for all elements at once, with a term for them all: what a loop carries, or what is
     new each time, would be one tensor for all of them."""

@@ -253,7 +253,8 @@ FIRST_TWO = """
     %p = stablehlo.compare LT, %id, %two : (tensor<ui32>, tensor<ui32>) -> tensor<i1>"""
 
 
-def _hidden(body: str) -> str:
+def hidden(body: str) -> str:
+    """The exchange in a branch that two devices take."""
     return f"""{FIRST_TWO}
     %y = "stablehlo.if"(%p) ({{{body.replace("%y", "%hidden")}
       stablehlo.return %hidden : {TYPE}
@@ -272,11 +273,11 @@ def _open(body: str) -> str:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_no_branch_of_some_devices_hides_communication(form: Form) -> None:
     body = form(range(4))
-    for logical in (whole(_open(body), 4), whole(_hidden(body), 4), whole(COPY, 4)):
-        assert verdict(logical, local(_hidden(body), 4)) is Verdict.UNKNOWN
+    for logical in (whole(_open(body), 4), whole(hidden(body), 4), whole(COPY, 4)):
+        assert verdict(logical, local(hidden(body), 4)) is Verdict.UNKNOWN
     function = _called(body)
-    assert verdict(whole(_open(body), 4), local(_hidden(function[0]), 4, function[1])) is Verdict.UNKNOWN
-    assert verdict(whole(_hidden(COPY), 4), local(_open(COPY), 4)) is Verdict.PROVED
+    assert verdict(whole(_open(body), 4), local(hidden(function[0]), 4, function[1])) is Verdict.UNKNOWN
+    assert verdict(whole(hidden(COPY), 4), local(_open(COPY), 4)) is Verdict.PROVED
     if form.__name__ in KNOWN:
         assert verdict(whole(_open(body), 4), local(_open(body), 4)) is Verdict.PROVED
 
@@ -377,8 +378,8 @@ def test_devices_that_count_alike_stay_together() -> None:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_nothing_is_proved_of_a_program_that_may_hang(form: Form, end: str) -> None:
     body = form(range(4))
-    for hidden in (_hidden(body), _looped(body, "some")):
-        hung = hidden.replace("%y", "%hung")
+    for apart in (hidden(body), _looped(body, "some")):
+        hung = apart.replace("%y", "%hung")
         assert verdict(whole(COPY, 4), local(hung + end, 4)) is Verdict.UNKNOWN
     both = _looped(body, "all").replace("%y", "%hung")
     if form.__name__ in KNOWN and end is COPY:  # 0 times what may be no number is not 0
