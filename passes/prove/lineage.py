@@ -24,7 +24,7 @@ from hlo_verify.ops.values import Value, position, positions
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import ARITHMETIC, is_float
 from hlo_verify.program.ir import Op, TensorType
-from hlo_verify.program.sharding import Sharding, parse_local
+from hlo_verify.program.sharding import Sharding, parse_local, parse_sharding
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.padding import padding
 from hlo_verify.terms.term import ONE, Poly, Tensor, tensor
@@ -51,6 +51,10 @@ def shard_shape(shape: tuple[int, ...], sharding: Sharding) -> tuple[int, ...]:
 def same_elements(logical: str, partitioned: str) -> bool:
     """Whether element types agree; between floating-point types a conversion is the identity, by assumption."""
     return logical == partitioned or (is_float(logical) and is_float(partitioned))
+
+
+shardings_of, local_shardings_of = map(once_a_session, (parse_sharding, parse_local))
+"""What operations' annotations say of their results. A module has a handful, each a table of all devices."""
 
 
 @once_a_session
@@ -197,7 +201,6 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
     """Candidate placements of what a loop carries: the loop's own annotation, then replication, then dimensions split
     as some dimension of a known sharding is. None for other elements: equal integers wrap differently in other types.
     """
-    parsed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = {}
     columns: dict[int, list[Index]] = {}
     for sharding in dict.fromkeys(known):
         if sharding.only is None and sharding.devices in (1, device.size):
@@ -211,10 +214,7 @@ def placements(device: Var, known: Sequence[Sharding] = ()) -> Place:
         text = logical.attributes.get("sharding")
         annotated: tuple[Sharding | None, ...] = ()
         if isinstance(text, str):
-            key = text, tuple([type_.rank for type_ in logical.types])
-            if key not in parsed:
-                parsed[key] = parse_local(text, key[1], device.size)
-            annotated = parsed[key]
+            annotated = local_shardings_of(text, tuple([type_.rank for type_ in logical.types]), device.size)
         candidates = []
         sharding = annotated[k] if k < len(annotated) else None
         if sharding is not None and sharding.addends is None:

@@ -25,10 +25,10 @@ from hlo_verify.limits import allows
 from hlo_verify.meter import TERM
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.prove.frontier import Frontier
-from hlo_verify.passes.prove.lineage import Lineage, lineage
+from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location, Op
-from hlo_verify.program.sharding import Sharding, parse_sharding
+from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, losses, padding
 from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
@@ -86,8 +86,6 @@ class Stages:
     _lost: dict[int, bool] = field(default_factory=dict)
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
-    _placed: dict[tuple[str, tuple[int, ...]], tuple[Sharding | None, ...]] = field(default_factory=dict)
-    """What shardings say, each read once."""
     _shapes: set[int] = field(default_factory=set)
     _failures: int = 0
     """Comparisons without success since the last one with, that took steps; and how many steps."""
@@ -190,10 +188,7 @@ class Stages:
         text = step.op.attributes.get("sharding")
         if not isinstance(text, str):
             return None
-        key = text, tuple(v.type.rank for v in step.values)
-        if key not in self._placed:
-            self._placed[key] = parse_sharding(*key, self.device.size)
-        sharding = self._placed[key][n]
+        sharding = shardings_of(text, tuple(v.type.rank for v in step.values), self.device.size)[n]
         if sharding is None or not sharding.is_plain:
             return None
         where = lineage(step.values[n].shape, sharding, self.device)
