@@ -53,6 +53,8 @@ class Limits:
     network_steps: int = 60_000
     """Steps (products rewritten, factors looked at) of comparing results as sums of products, all together, but for
     those that turn out to be equal."""
+    question_parts: int = 4000
+    """Parts of two terms that are looked at to decide whether something is a number: a softmax has some dozens."""
     total_steps: int = 8000
     """Steps of all comparisons together, but for those that led to a cut point: what a wrong module may cost."""
     vain_comparisons: int = 16

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from hlo_verify.equality.computed import parts_in_doubt
 from hlo_verify.equality.opening import ingredients
+from hlo_verify.equality.summands import SpentError
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import named, unfold
@@ -36,6 +38,18 @@ KINDS = frozenset({"sum", "max", "min", "term"})
 Range = tuple[int, int]
 
 
+@dataclass(slots=True)
+class _Steps:
+    """How many parts of terms were looked at."""
+
+    taken: int = 0
+
+    def take(self) -> None:
+        self.taken += 1
+        if not allows("question_parts", self.taken):
+            raise SpentError
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A part that is a number at some places of a tensor: at each index, or wherever it lies in a range."""
@@ -51,32 +65,38 @@ class _Known:
 
 
 def decided(found: Poly, expected: Poly) -> Poly:
-    """The found term, with the questions decided that the expected one decides, where that is a number."""
+    """The found term, with the questions decided that the expected one decides, where that is a number; as it is where
+    that takes more steps than there may be."""
     if ingredients(found).isdisjoint(ASKED):
         return found
     known: dict[Tensor, list[_Known]] = {}
-    for bound, atom in _computed((), expected):
-        place = _known(bound, atom)
-        if place is not None:
-            known.setdefault(place.tensor, []).append(place)
-    return _decided(found, known) if known else found
+    steps = _Steps()
+    try:
+        for bound, atom in _computed((), expected, steps):
+            place = _known(bound, atom)
+            if place is not None:
+                known.setdefault(place.tensor, []).append(place)
+        return _Questions(known, steps).decided(found) if known else found
+    except SpentError:
+        return found
 
 
-def _computed(bound: tuple[Var, ...], p: Poly) -> Iterator[tuple[tuple[Var, ...], Atom]]:
+def _computed(bound: tuple[Var, ...], p: Poly, steps: _Steps) -> Iterator[tuple[tuple[Var, ...], Atom]]:
     """The parts that a term is no number without, whatever conditions hold, for all values of some variables."""
     for mono, _ in separated(p):
         for atom, _ in mono if not any(atom.boolean for atom, _ in mono) else ():
+            steps.take()
             if not atom.doubt or atom.doubt & INFINITE:
                 continue
             if isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives):
                 yield bound, atom
                 for arg in atom.args:
-                    yield from _computed(bound, arg)
+                    yield from _computed(bound, arg, steps)
             elif isinstance(atom, Read):
                 yield bound, atom
                 if atom.tensor.kind in KINDS:
                     own, (body, *_) = unfold(atom)
-                    yield from _computed((*bound, *own), body) if all(v.size for v in own) else ()
+                    yield from _computed((*bound, *own), body, steps) if all(v.size for v in own) else ()
 
 
 def _named(atom: Atom) -> Read | None:
@@ -110,63 +130,68 @@ def _alone(e: Index, bound: Collection[Var]) -> Var | None:
     return digit.var if isinstance(digit, Digit) and whole and digit.var in bound else None
 
 
-Knowledge = dict[Tensor, list[_Known]]
+@dataclass(frozen=True, slots=True)
+class _Questions:
+    """Decides the questions of terms by what is known to be a number."""
 
+    known: dict[Tensor, list[_Known]]
+    steps: _Steps
 
-def _are_known(terms: Sequence[Poly], known: Knowledge) -> bool:
-    """Whether all parts of some terms are numbers that may be none."""
-    for p in terms:
-        if p.doubt & INFINITE:
-            return False
-        for part in parts_in_doubt(p):
-            read = _named(part.atom)
-            if read is None or not any(place.covers(read) for place in known.get(read.tensor, ())):
+    def decided(self, p: Poly) -> Poly:
+        images: dict[Atom, Poly] = {}
+        for atom in dict.fromkeys(a for mono, _ in p.items for a, _ in mono):
+            self.steps.take()
+            image = self._image(atom)
+            if image is not None:
+                images[atom] = image
+        return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p
+
+    def _are_known(self, terms: Sequence[Poly]) -> bool:
+        """Whether all parts of some terms are numbers that may be none."""
+        for p in terms:
+            if p.doubt & INFINITE:
                 return False
-    return True
+            for part in parts_in_doubt(p):
+                self.steps.take()
+                read = _named(part.atom)
+                if read is None or not any(place.covers(read) for place in self.known.get(read.tensor, ())):
+                    return False
+        return True
 
-
-def _decided(p: Poly, known: Knowledge) -> Poly:
-    images: dict[Atom, Poly] = {}
-    for atom in dict.fromkeys(a for mono, _ in p.items for a, _ in mono):
-        image = _image(atom, known)
-        if image is not None:
-            images[atom] = image
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p
-
-
-def _image(atom: Atom, known: Knowledge) -> Poly | None:
-    """What a factor is with its questions decided; None where that is the factor."""
-    if isinstance(atom, Apply):
-        if atom.function in ASKED and _are_known(atom.args, known):
-            return ONE if atom.function == IS_FINITE else ZERO
-        if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
+    def _image(self, atom: Atom) -> Poly | None:
+        """What a factor is with its questions decided; None where that is the factor."""
+        if isinstance(atom, Apply):
+            if atom.function in ASKED and self._are_known(atom.args):
+                return ONE if atom.function == IS_FINITE else ZERO
+            if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
+                return None
+            args = tuple(map(self.decided, atom.args))
+            return None if args == atom.args else apply(atom.function, args)
+        if isinstance(atom, Guard):
+            form = self._index(atom.form)
+            return None if form is atom.form else guards.interval(form, atom.lo, atom.hi)
+        if not isinstance(atom, Read) or atom.tensor.kind not in KINDS or not _asks(atom.tensor):
             return None
-        args = tuple(_decided(arg, known) for arg in atom.args)
-        return None if args == atom.args else apply(atom.function, args)
-    if isinstance(atom, Guard):
-        form = _index(atom.form, known)
-        return None if form is atom.form else guards.interval(form, atom.lo, atom.hi)
-    if not isinstance(atom, Read) or atom.tensor.kind not in KINDS or not _asks(atom.tensor):
-        return None
-    bound, (body, *_) = unfold(atom)
-    inside = _decided(body, known)
-    if inside is body:
-        return None
-    if atom.tensor.kind == "term":
-        return named(inside, atom.tensor.dtype)
-    return reduce_sum(bound, inside) if atom.tensor.kind == "sum" else reduce_extremum(atom.tensor.kind, bound, inside)
+        bound, (body, *_) = unfold(atom)
+        inside = self.decided(body)
+        if inside is body:
+            return None
+        if atom.tensor.kind == "term":
+            return named(inside, atom.tensor.dtype)
+        if atom.tensor.kind == "sum":
+            return reduce_sum(bound, inside)
+        return reduce_extremum(atom.tensor.kind, bound, inside)
 
-
-def _index(e: Index, known: Knowledge) -> Index:
-    """An index expression, with questions decided that it takes for integers."""
-    parts = [expr.constant(e.const)]
-    for part, c in e.items:
-        whole = expr.of_atom(part)
-        if isinstance(part, Opaque) and part.operator == "value":
-            answer = _decided(value_of(part), known)
-            whole = whole if answer is part.term else algebra.as_index(answer, part.lo, part.hi)
-        parts.append(expr.scale(whole, c))
-    return expr.add(*parts)
+    def _index(self, e: Index) -> Index:
+        """An index expression, with questions decided that it takes for integers."""
+        parts = [expr.constant(e.const)]
+        for part, c in e.items:
+            whole = expr.of_atom(part)
+            if isinstance(part, Opaque) and part.operator == "value":
+                answer = self.decided(value_of(part))
+                whole = whole if answer is part.term else algebra.as_index(answer, part.lo, part.hi)
+            parts.append(expr.scale(whole, c))
+        return expr.add(*parts)
 
 
 @once_a_session

@@ -144,7 +144,7 @@ class Search:
         main = self.pair.logical.main
         first = least(main, results)
         alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
-        if together <= work or alone > together / 2:
+        if together <= work or alone > together / 3:
             return set()
         one = Search(self.pair, self.session)
         one.confirmer = self.confirmer

@@ -1,0 +1,50 @@
+"""Questions whether something is a number: what the expected term decides, and what is too deep for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify.equality.known_numbers import ASKED, decided
+from hlo_verify.equality.opening import ingredients
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import IS_FINITE, Function
+from hlo_verify.terms.laws import apply, divide
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, Poly, tensor
+
+SIZE = 4
+TANH = Function("tanh")
+
+
+def read(v: Var) -> Poly:
+    return algebra.read(tensor("argument", "x", "f32", (SIZE,)), [expr.of_var(v)])
+
+
+def layers(p: Poly, v: Var, depth: int) -> Poly:
+    """Layers that read the one below twice each: at all of its places, and at their own."""
+    for _ in range(depth):
+        k = expr.fresh("k", SIZE)
+        everywhere = reduce_sum((k,), apply(TANH, (algebra.substitute(p, {v: expr.of_var(k)}),)))
+        p = named(algebra.add(everywhere, apply(TANH, (p,))))
+    return p
+
+
+def is_open(p: Poly) -> bool:
+    return not ingredients(p).isdisjoint(ASKED)
+
+
+@pytest.mark.parametrize(("depth", "is_decided"), [(0, True), (4, True), (60, False)])
+def test_what_the_expected_term_divides_by_answers_the_question(depth: int, is_decided: bool) -> None:
+    session = Session()
+    with session.on():
+        v = expr.fresh("v", SIZE)
+        quotient = divide(ONE, read(v))
+        asked = layers(named(algebra.multiply(apply(IS_FINITE, (quotient,)), read(v))), v, depth)
+        over_all = reduce_sum((v,), quotient)
+        assert is_open(asked) and is_open(decided(asked, read(v)))
+        assert is_open(decided(asked, over_all)) is not is_decided
+    assert ("question_parts" in session.spent().limits) is not is_decided
