@@ -82,3 +82,42 @@ def test_what_is_masked_weighs_nothing() -> None:
     %r = stablehlo.select %m, %z, %b : TRUTHS, TYPE"""
     assert verdict(infinite, nothing) is Verdict.PROVED
     assert verdict(infinite, nothing.replace("%m, %z, %b", "%m, %b, %z")) is Verdict.UNKNOWN
+
+
+LOST = {
+    "zero times": "%l = stablehlo.log %y : TYPE\n"
+    "%o = stablehlo.constant dense<0.0> : TYPE\n%z = stablehlo.multiply %l, %o : TYPE",
+    "difference": "%l = stablehlo.log %y : TYPE\n%z = stablehlo.subtract %l, %l : TYPE",
+    "of a root": "%l = stablehlo.sqrt %y : TYPE\n%n = stablehlo.negate %l : TYPE\n%z = stablehlo.add %n, %l : TYPE",
+}
+"""`%z`, 0 where y is positive."""
+
+IN = {
+    "function": "%f = stablehlo.tanh %a : TYPE",
+    "function of functions": "%e = stablehlo.sine %a : TYPE\n"
+    "%g = stablehlo.multiply %e, %x : TYPE\n%f = stablehlo.cosine %g : TYPE",
+    "quotient": "%e = stablehlo.cosine %a : TYPE\n%t = stablehlo.constant dense<2.0> : TYPE\n"
+    "%g = stablehlo.add %e, %t : TYPE\n%f = stablehlo.divide %x, %g : TYPE",
+}
+"""`%f`, of `%a`."""
+
+WITH_INFINITIES = {
+    "masked": "%k = stablehlo.constant dense<INFINITY> : TYPE\n%r = stablehlo.select %m, %f, %k : TRUTHS, TYPE",
+    "by a constant": "%k = stablehlo.constant dense<[0.0, INFINITY, 0.0, INFINITY]> : TYPE\n"
+    "%r = stablehlo.add %f, %k : TYPE",
+    "greatest": "%k = stablehlo.constant dense<[0.0, INFINITY, 0.0, INFINITY]> : TYPE\n"
+    "%p = stablehlo.add %f, %k : TYPE\n%r = stablehlo.maximum %p, %x : TYPE",
+}
+
+
+@pytest.mark.parametrize("around", WITH_INFINITIES)
+@pytest.mark.parametrize("inside", IN)
+@pytest.mark.parametrize("lost", LOST)
+def test_what_may_be_no_number_is_not_lost_beside_infinities(lost: str, inside: str, around: str) -> None:
+    """`where(m, f(x + 0*log(y)), -inf)` is none where y is negative."""
+    after = f"{IN[inside]}\n{WITH_INFINITIES[around].replace('INFINITY', MINUS_INFINITY)}"
+    plain = f"%o1 = stablehlo.constant dense<0.0> : TYPE\n%a = stablehlo.add %o1, %x : TYPE\n{after}"
+    found = f"{LOST[lost]}\n%a = stablehlo.add %x, %z : TYPE\n{after}"
+    assert verdict(plain, found) is Verdict.UNKNOWN
+    assert verdict(found, plain) is not Verdict.REFUTED
+    assert verdict(found, found.replace("add %x, %z", "add %z, %x")) is Verdict.PROVED

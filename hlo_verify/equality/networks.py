@@ -173,7 +173,8 @@ class Comparison:
             self.unfolding = unfolding
         found, expected = self.question.found, self.question.expected
         if self.question.may_be_infinite:
-            return labelling.of_term(found, {}) == labelling.of_term(expected, {})
+            is_same = labelling.of_term(found, {}) == labelling.of_term(expected, {})
+            return is_same and are_numbers(found, expected, labelling)
         mine, others = (unfolding.again(side) for side in (self.question.mine, self.question.others))
         left = _left(mine, others, labelling)
         if is_first:
