@@ -89,12 +89,21 @@ class Session:
     @contextmanager
     def at_most(self, count: float, done: Callable[[], int]) -> Iterator[None]:
         """What is done meanwhile ends with `EnoughError` between two operations where more than so many are `done`, as
-        that counts: terms of this session. Nothing that it left half done may be used afterwards."""
-        self._is_enough = lambda: done() > count
+        that counts: terms of this session, which are counted on where their memory starts anew (`Memory.start_anew`).
+        Nothing that it left half done may be used afterwards. One inside of another ends where either does."""
+        outer, earlier, last = self._is_enough, 0, 0
+
+        def is_enough() -> bool:
+            nonlocal earlier, last
+            now = done()
+            earlier, last = earlier + (last if now < last else 0), now
+            return earlier + now > count or (outer is not None and outer())
+
+        self._is_enough = is_enough
         try:
             yield
         finally:
-            self._is_enough = None
+            self._is_enough = outer
 
     def milliseconds(self) -> int:
         """How long a question to Z3 may take at the most; 0 where nobody said."""

@@ -17,7 +17,7 @@ from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.ir import MADE_BY, Function, Op
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
@@ -84,6 +84,9 @@ def _bitcast(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
     (a,) = args
     if width(old) == width(new):
         return [apply(op, [old], args, run)]
+    if run.is_enclosed and MADE_BY in op.attributes and undefined.is_zero_at(a.values).any():
+        run.note(undefined.SIGN, op)
+        raise UnknownError(undefined.SIGN)
     bits = _to_bits(a.values, old, run).astype(np.uint64)
     if width(old) > width(new):
         count = width(old) // width(new)

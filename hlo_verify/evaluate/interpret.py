@@ -234,7 +234,7 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         run.toil(OPERATION / run.weight)
         if op.name in control.RULES:  # of which what is not known need not be all
             return control.RULES[op.name](op, args, run, place)
-        if op.name == VANISHED or (op.types and all(0 in type_.shape for type_ in op.types)):
+        if VANISHED in op.attributes or (op.types and all(0 in type_.shape for type_ in op.types)):
             return [
                 scalar(0, type_.shape, storage(type_.dtype, run.real), place.devices, run.maps) for type_ in op.types
             ]

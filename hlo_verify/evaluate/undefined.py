@@ -24,16 +24,15 @@ from hlo_verify.evaluate.balls import (
     is_unknown,
     missing,
     settled,
-    without,
 )
 from hlo_verify.evaluate.integers import INTEGER
 from hlo_verify.evaluate.intervals import INTERVALS, is_point
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, exact, is_complex, is_float, is_integer, storage, width, wrapped
-from hlo_verify.evaluate.totals import rounded
+from hlo_verify.evaluate.totals import rounded, without
 from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, trunc
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import MADE_BY, Op
 
 NO_SENSE = {
     "divide": "an integer division by zero, or of the least integer by -1",
@@ -156,9 +155,11 @@ def _compare(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Rea
     if real == INTERVALS:
         if op.operands[0] == op.operands[1]:
             args = [interval_functions.of_itself(a) for a in args]
-        return interval_functions.compared(direction, *args)
-    is_total = op.attributes.get("compare_type") == "TOTALORDER"
-    return settled(enclosures.elementwise(enclosures.compared(direction, is_total), 2)(*args), np.bool_)
+        found = interval_functions.compared(direction, *args)
+    else:
+        is_total = op.attributes.get("compare_type") == "TOTALORDER"
+        found = settled(enclosures.elementwise(enclosures.compared(direction, is_total), 2)(*args), np.bool_)
+    return _without_signs(found, np.logical_and(*map(is_zero_at, args)), op, note)
 
 
 def _select(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) -> Array:
@@ -270,7 +271,28 @@ def _bits(op: Op, dtypes: list[str], args: list[Array], note: Note, real: Real) 
         return args[0]
     if is_integer(old) and is_integer(new):
         return lifted(lambda a: wrapped(a, new, FLOAT64), old, args)
-    return of_bits(to_bits(args[0], old), new, real)
+    found = of_bits(to_bits(args[0], old), new, real)
+    return _without_signs(found, is_zero_at(args[0]), op, note)
+
+
+SIGN = "the sign of a zero that was computed"
+
+
+def _without_signs(found: Array, gap: Array, op: Op, note: Note) -> Array:
+    """What looks at the bits of numbers, where some are zeros: of computed ones real numbers do not say the sign."""
+    if MADE_BY not in op.attributes or not gap.any():
+        return found
+    note(SIGN)
+    return without(found, gap)
+
+
+def is_zero_at(values: Array) -> Array:
+    """Which elements are exactly zero."""
+    if values.dtype == INTERVALS:
+        return np.asarray((values["low"] == 0) & (values["high"] == 0))
+    if values.dtype != object:
+        return np.asarray(values == 0)
+    return np.asarray(np.frompyfunc(lambda x: isinstance(x, arb) and x.is_zero(), 1, 1)(values)).astype(np.bool_)
 
 
 def to_bits(values: Array, dtype: str) -> Array:

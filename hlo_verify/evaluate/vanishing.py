@@ -22,10 +22,10 @@ from hlo_verify.evaluate.numbers import is_complex, is_float
 from hlo_verify.evaluate.reductions import monoid
 from hlo_verify.evaluate.state import Literals
 from hlo_verify.program.ir import Function, Name, Op, TensorType
-from hlo_verify.program.op_families import is_identity
+from hlo_verify.program.op_families import communicates_itself, is_identity
 
 VANISHED = "vanished"
-"""The name of an operation that stands for one of which every result is 0."""
+"""The attribute of an operation of which every result is 0, and which has neither operands nor regions then."""
 
 
 class Known(IntFlag):
@@ -61,8 +61,9 @@ EXCHANGED = frozenset("optimization_barrier all_gather all_to_all".split())
 def without_vanishing(
     function: Function, arguments: Sequence[Known], literals: Literals
 ) -> tuple[Function, Mapping[Name, Known]]:
-    """The function for arguments of which that is known, with a mark in the place of each operation that gives nothing
-    but zeros then; and what is known of values."""
+    """The function for arguments of which that is known, with a mark on each operation that gives nothing but zeros
+    then; and what is known of values. One that communicates has no mark: whether all devices come to it still counts,
+    and with zeros it costs nothing."""
     walk = _Walk(literals)
     walk.known.update(zip(function.arguments, arguments, strict=True))
     walk.through(function)
@@ -70,17 +71,17 @@ def without_vanishing(
 
 
 def known_of(blocks: Blocks | None) -> Known:
-    """What is known of an argument."""
-    if blocks is None:
+    """What is known of an argument. A zero with a sign stands for no other one: its bits may be asked for."""
+    if blocks is None or blocks.values.dtype.kind == "c":
         return Known.NOTHING
     values = blocks.values
-    if values.dtype == INTERVALS:
-        return _between(values["low"], values["high"])
     if values.dtype == object:
         if values.size > FEW or not all(isinstance(each, arb) and each.is_exact() for each in values.flat):
             return Known.NOTHING
-        return _between(*[np.array([float(each) for each in values.flat])] * 2)
-    return Known.NOTHING if values.dtype.kind == "c" else _between(values, values)
+        values = np.array([float(each) for each in values.flat])
+    low, high = (values["low"], values["high"]) if values.dtype == INTERVALS else (values, values)
+    found = _between(low, high)
+    return found & P if low.dtype.kind == "f" and np.signbit(low).any() else found
 
 
 def _between(low: Array, high: Array) -> Known:
@@ -102,11 +103,16 @@ def _marked(function: Function, known: Mapping[Name, Known]) -> Function:
     for op in function.ops:
         if op.name == "while":
             ops.append(replace(op, regions=tuple(_marked(region, known) for region in op.regions)))
-        elif op.results and op.operands and all(known.get(v, N) & Z == Z for v in op.results):
-            ops.append(replace(op, name=VANISHED, operands=(), attributes={}, regions=()))
+        elif _vanishes(op, known):
+            ops.append(replace(op, operands=(), attributes={VANISHED: True}, regions=()))
         else:
             ops.append(op)
     return replace(function, ops=tuple(ops))
+
+
+def _vanishes(op: Op, known: Mapping[Name, Known]) -> bool:
+    is_zero = bool(op.results and op.operands) and all(known.get(v, N) & Z == Z for v in op.results)
+    return is_zero and not communicates_itself(op)
 
 
 @dataclass(slots=True)

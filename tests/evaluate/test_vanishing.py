@@ -11,7 +11,7 @@ import pytest
 from hlo_verify.evaluate import Blocks, dense, evaluate, interpret, of_dense, random_argument
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.vanishing import SURE, Known, _between, known_of
+from hlo_verify.evaluate.vanishing import SURE, VANISHED, Known, _between, known_of
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Op, TensorType
 
@@ -38,7 +38,7 @@ def results_of(body: str, x: float, w: float, **how: object) -> tuple[Blocks | N
     run = interpret._apply
 
     def watching(op, *rest):  # type: ignore[no-untyped-def]
-        seen.append(op.name)
+        seen.append(VANISHED if VANISHED in op.attributes else op.name)
         return run(op, *rest)
 
     with pytest.MonkeyPatch.context() as patch:

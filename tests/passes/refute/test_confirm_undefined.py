@@ -120,6 +120,41 @@ def test_a_defined_difference_beside_an_undefined_one_is_found() -> None:
     assert Search(pair("i32", logical, partitioned)).find([0]) == {0}
 
 
+SIGN_OF = """%a = stablehlo.abs %x : TYPE
+    %n = stablehlo.negate %a : TYPE
+    LOOKED
+    %y = stablehlo.convert %s : (tensor<NxKIND>) -> TYPE"""
+
+LOOKED = {
+    "bits": """%b = stablehlo.bitcast_convert %n : (TYPE) -> tensor<Nxi32>
+    %w = stablehlo.constant dense<31> : tensor<Nxi32>
+    %s = stablehlo.shift_right_logical %b, %w : tensor<Nxi32>""",
+    "bytes": """%b = stablehlo.bitcast_convert %n : (TYPE) -> tensor<Nx4xi8>
+    %h = stablehlo.slice %b [0:N, 3:4] : (tensor<Nx4xi8>) -> tensor<Nx1xi8>
+    %r = stablehlo.reshape %h : (tensor<Nx1xi8>) -> tensor<Nxi8>
+    %w = stablehlo.constant dense<7> : tensor<Nxi8>
+    %s = stablehlo.shift_right_logical %r, %w : tensor<Nxi8>""",
+    "order": """%z = stablehlo.constant dense<0.0> : TYPE
+    %s = stablehlo.compare LT, %n, %z, TOTALORDER : (TYPE, TYPE) -> tensor<Nxi1>""",
+}
+
+
+@pytest.mark.parametrize("name", LOOKED)
+def test_the_sign_of_a_zero_that_was_computed_refutes_nothing(name: str) -> None:
+    """That of `-abs(x)` is set for all numbers, as 0 is -0.0 then; of real numbers, 0 has none."""
+    kind = {"bits": "i32", "bytes": "i8", "order": "i1"}[name]
+    logical, partitioned = elementwise(
+        "f32",
+        SIGN_OF.replace("LOOKED", LOOKED[name]).replace("KIND", kind),
+        body("%d = subtract %x, %x", "%y = add %d, %c", c=1.0),
+    )
+    texts = (text.replace("0:N", f"0:{n}").replace("<Nx", f"<{n}x") for text, n in ((logical, 8), (partitioned, 2)))
+    both = pair_of(*map(load, texts))
+    said = Confirmer(both).confirm((of_dense(np.zeros(8)),), [0])
+    assert not said.differences and "defined" in said.open[0]
+    assert not Search(both).find([0])
+
+
 # NaN and infinities
 
 
