@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -83,12 +84,10 @@ def jit(
     if declared and reference is None:
         raise InputError("approximations go with a reference: hlo_verify.jit(reference=...)", Input.USAGE)
     jitted = jax.jit(function, **options)
-    if reference is not None and not hasattr(reference, "trace"):
-        static = {name: options[name] for name in _STATIC if options.get(name) is not None}
-        reference = jax.jit(reference, **static)
+    static = {name: options[name] for name in _STATIC if options.get(name) is not None}
     verification = Verification(
         getattr(function, "__name__", type(function).__name__),
-        None if reference is None else Function(reference, "the reference"),
+        None if reference is None else lambda: Function(_afresh(reference, static), "the reference"),
         Settings(preconditions.read(assume or ()), effort, time_limit, _store(cache), declared),
         on_failure,
         background,
@@ -101,6 +100,24 @@ def jit(
 
 _OWN = ("reference", "assume", "approximations", "on_failure", "background", "cache", "effort", "time_limit")
 _STATIC = ("static_argnums", "static_argnames")
+
+
+def _afresh(reference: Any, static: dict[str, Any]) -> Any:
+    """A plain reference under `jax.jit`, as it computes now.
+
+    JAX keeps what it traced by the function, and what the function reads beside its arguments (globals, attributes,
+    what it closes over) may have changed since. One under `jax.jit` already computes what JAX kept.
+    """
+    import jax
+
+    if hasattr(reference, "trace"):
+        return reference
+
+    @wraps(reference, updated=())
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return reference(*args, **kwargs)
+
+    return jax.jit(called, **static)
 
 
 def _store(cache: bool | str | Path) -> Store | None:
@@ -127,7 +144,8 @@ class Verification:
     """What was found of a function under `hlo_verify.jit`, for each signature that it was compiled for."""
 
     name: str
-    _reference: Function | None
+    _reference: Callable[[], Function] | None
+    """As it computes when it is asked for."""
     _settings: Settings
     _on_failure: OnFailure
     _background: bool
@@ -182,7 +200,7 @@ class Verification:
 
     def _verify(self, found: _Found, runs: Executable, background: bool) -> None:
         try:  # here, where the caller's mesh and settings of JAX are on
-            asked = question(self._reference, runs)
+            asked = question(None if self._reference is None else self._reference(), runs)
         except Exception as error:
             self._note(found, _gone_wrong(self.name, error))
             return
