@@ -15,10 +15,10 @@ from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE, INTEGRAL, is_partial
-from hlo_verify.terms.functions import INFINITY, ZERO_TIMES, Function
+from hlo_verify.terms.functions import INFINITY, SQRT, ZERO_TIMES, Function
 from hlo_verify.terms.losses import separated
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.poles import WRITTEN_OUT
@@ -45,7 +45,21 @@ class Computed:
 
     def numbers(self, labelling: Labelling, *, selected: bool) -> frozenset[int]:
         """What the part is, for each range of its variables, under its conditions or anywhere."""
-        what = of_atom(_condition(self.atom) if isinstance(self.atom, Apply) else self.atom)
+        what = _condition(self.atom) if isinstance(self.atom, Apply) else self.atom
+        return self._numbers_of(of_atom(what), labelling, selected=selected)
+
+    def shown(self, labelling: Labelling) -> frozenset[int]:
+        """What else is known wherever the part is computed: of a term that is seen to have one sign, that it has."""
+        args = self.atom.args if isinstance(self.atom, Apply) and not _is_complex(self.atom) else ()
+        of = args[-1] if args else ONE
+        sign = signs.of(of)
+        if of.constant is not None or sign not in (signs.POSITIVE, signs.NEGATIVE):
+            return frozenset()
+        above = of if sign == signs.POSITIVE else algebra.scale(of, -1)
+        known = [of_atom(make_apply(Function(DEFINED, variant=what), (above,))) for what in _OF_POSITIVE]
+        return frozenset[int]().union(*(self._numbers_of(p, labelling, selected=False) for p in known))
+
+    def _numbers_of(self, what: Poly, labelling: Labelling, *, selected: bool) -> frozenset[int]:
         body = algebra.expanded(self.conditions, what) if selected else what
         summands = labelling.unfolding.over([v for v in self.bound if v in body.free], body)
         return frozenset(labelling.of_summand(summand, {})[0] for summand in summands)
@@ -61,14 +75,24 @@ _CONDITIONS = {
 }
 """What the last argument of functions has to be."""
 
+_OF_POSITIVE = (NOT_ZERO, ABOVE_ZERO, NOT_BELOW_ZERO)
+"""What is so of something positive."""
+
+
+def _is_complex(atom: Apply) -> bool:
+    return any(dtype.startswith("complex") for dtype in atom.function.takes)
+
 
 def _condition(atom: Apply) -> Apply:
     """Where a function has a value, as a function of which only that is known that its name says."""
     function = atom.function
-    what = None if any(dtype.startswith("complex") for dtype in function.takes) else _CONDITIONS.get(function.name)
+    what = None if _is_complex(atom) else _CONDITIONS.get(function.name)
     if what is None:
         return make_apply(Function(DEFINED, variant=str(function)), atom.args)
-    return make_apply(Function(DEFINED, variant=what), atom.args[-1:])
+    of = atom.args[-1]
+    if what in (NOT_ZERO, ABOVE_ZERO) and isinstance(of.atom, Apply) and of.atom.function == SQRT:
+        what, of = NOT_ZERO, of.atom.args[0]  # a root is a part by itself
+    return make_apply(Function(DEFINED, variant=what), (of,))
 
 
 def parts_in_doubt(p: Poly) -> Iterator[Computed]:
@@ -82,7 +106,7 @@ def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
         return True
     known: set[int] = set()
     for part in _parts((), ONE, expected, only_doubtful=False):
-        known |= part.numbers(labelling, selected=bool(part.atom.doubt))
+        known |= part.numbers(labelling, selected=bool(part.atom.doubt)) | part.shown(labelling)
     return all(
         part.numbers(labelling, selected=True) <= known or part.numbers(labelling, selected=False) <= known
         for part in parts_in_doubt(found)

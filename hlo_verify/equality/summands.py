@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from hlo_verify.equality.choices import by_runs, exponential_by_cases, narrowed
 from hlo_verify.equality.multiples import BY_SIGN
+from hlo_verify.equality.roots import joined
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import allows
@@ -161,7 +162,7 @@ class Unfolding:
             pieces = self._cut(bound, mono) if self.cuts else None
             if pieces is not None:
                 return pieces
-        return self._applied(bound, mono) or _places_added(bound, mono)
+        return self._applied(bound, mono) or _roots_joined(bound, mono) or _places_added(bound, mono)
 
     def _opened(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         for atom, n in mono:
@@ -286,6 +287,11 @@ def _less_one(mono: Monomial, atom: Atom) -> Monomial:
     """A product with one factor less."""
     lessened = ((a, n - 1 if a is atom else n) for a, n in mono)
     return tuple((a, n) for a, n in lessened if n)
+
+
+def _roots_joined(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
+    product = joined(mono)
+    return None if product is None else [(bound, product)]
 
 
 def _places_added(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:

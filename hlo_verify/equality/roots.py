@@ -1,0 +1,78 @@
+"""Roots and inverses of one term in a product of numbers: they are one power of it, whatever its sign is.
+
+    sqrt(t)**2  =  t        inverse(sqrt(t))**2  =  inverse(t)        sqrt(t) * inverse(3*t)  =  1/3 * inverse(sqrt(t))
+
+Where a root is a number, what it is of is not negative. So a variance that is written as a difference, of which nothing
+shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from hlo_verify.terms import algebra
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import INVERSE, SQRT
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.patterns import leading
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_poly
+
+HALF = Fraction(1, 2)
+
+Power = tuple[Fraction, Number]
+"""Which power of a term a factor is, and how many times that."""
+
+
+def joined(mono: Monomial) -> Poly | None:
+    """A product with the roots and inverses of one term made one power of it; None where they are."""
+    for atom, _ in mono:
+        base = _rooted(atom)
+        if base is None or base.doubt & INFINITE:
+            continue
+        own = [(factor, n, _power_of(base, factor)) for factor, n in mono]
+        powers = [(n, power) for _, n, power in own if power is not None]
+        if any(not isinstance(n, int) for n, _ in powers) or not _is_joint(powers):
+            continue
+        exponent = sum((n * power[0] for n, power in powers), Fraction(0))
+        times: Number = 1
+        for n, (_, multiple) in powers:
+            times *= multiple**n
+        rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
+        return algebra.expanded(rest, _written(base, exponent))
+    return None
+
+
+def _is_joint(powers: Sequence[tuple[Number, Power]]) -> bool:
+    """Whether factors can be fewer: roots are squared, or beside inverses."""
+    is_squared = any(n > 1 and abs(exponent) == HALF for n, (exponent, _) in powers)
+    return is_squared or len({exponent > 0 for _, (exponent, _) in powers}) > 1
+
+
+def _rooted(atom: Atom) -> Poly | None:
+    """What a root, or the inverse of one, is of."""
+    if not isinstance(atom, Apply) or atom.function not in (SQRT, INVERSE):
+        return None
+    (arg,) = atom.args
+    if atom.function == SQRT:
+        return arg
+    return _rooted(arg.atom) if isinstance(arg.atom, Apply) and arg.atom.function == SQRT else None
+
+
+def _power_of(base: Poly, atom: Atom) -> Power | None:
+    """What a factor is of a term, if it is a power of it."""
+    rooted = _rooted(atom)
+    if rooted is not None and isinstance(atom, Apply):
+        return (HALF if atom.function == SQRT else -HALF, 1) if rooted is base else None
+    if not isinstance(atom, Apply) or atom.function != INVERSE:
+        return None
+    k = Fraction(leading(atom.args[0])) / Fraction(leading(base))
+    return (Fraction(-1), 1 / k) if algebra.scale(base, k) is atom.args[0] else None
+
+
+def _written(base: Poly, exponent: Fraction) -> Poly:
+    whole, rest = divmod(abs(exponent), 1)
+    root = apply(SQRT, (base,))
+    factors = [base, root] if exponent > 0 else [apply(INVERSE, (base,)), apply(INVERSE, (root,))]
+    power = algebra.power_of(factors[0], int(whole))
+    return algebra.expanded(power, factors[1]) if rest else power
