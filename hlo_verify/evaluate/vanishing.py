@@ -3,7 +3,7 @@
 If the weights of the values are 0, attention gives 0, and nothing hangs on its scores, which are the most of all that
 there is to compute. That a product is 0 where one factor is holds of numbers alone: so the other factor, which is not
 computed, must be seen to be one for these arguments, by what is known of every operation on the way. In real
-arithmetic nothing is too large.
+arithmetic nothing is too large. Results rest on this; what `zeros` says of each argument is a guess.
 """
 
 from __future__ import annotations

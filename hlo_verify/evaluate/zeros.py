@@ -2,6 +2,10 @@
 
 In attention, 2048 positions make 2048 x 2048 different scores, whatever the inputs. If the weights of the queries are
 0, all scores are 0, and much else that may be wrong is not. What is found is a guess that only says what to try.
+
+`vanishing` asks another question: what is surely 0 for one choice of zeros, so that evaluation may leave out the rest
+of a product or a quotient. It must know of that rest that it is a number, and so says less: nothing of branches, calls
+or `log(1 + x)`. Here one walk answers for all arguments at once, a bit for each, and nothing rests on the answers.
 """
 
 from __future__ import annotations

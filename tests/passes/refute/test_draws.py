@@ -1,0 +1,104 @@
+"""Inputs are drawn so that shards differ which devices make of a dimension that comes whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute.draws import DRAWS, Drawing, shards_inside
+from hlo_verify.passes.refute.search import Search
+from hlo_verify.program.pair import Pair, pair_of
+from tests.support.pairs import REPLICATED, module, on
+
+SIZE, DEVICES = 64, 4
+WHOLE, PART = f"tensor<{SIZE}xf32>", f"tensor<{SIZE // DEVICES}xf32>"
+CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
+GROUPS = f"replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, {CHANNEL}"
+OWN = f"""
+    %d = stablehlo.partition_id : tensor<ui32>
+    %k = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>
+    %n = stablehlo.constant dense<{SIZE // DEVICES}> : tensor<i32>
+    %b = stablehlo.multiply %k, %n : tensor<i32>
+    %p = stablehlo.dynamic_slice %x, %b, sizes = [{SIZE // DEVICES}] : ({WHOLE}, tensor<i32>) -> {PART}"""
+JOINED = f"""
+    %r = "stablehlo.all_gather"(%q) {{all_gather_dim = 0 : i64, {GROUPS}, use_global_device_ids}} :
+      ({PART}) -> {WHOLE}"""
+GATHERED = f"""{OWN}
+    %q = stablehlo.cosine %p : {PART}{JOINED}"""
+
+
+def permuted(pairs: str) -> str:
+    """Devices send their shards to others before these are joined."""
+    return f"""{OWN}
+    %o = stablehlo.cosine %p : {PART}
+    %q = "stablehlo.collective_permute"(%o) {{source_target_pairs = dense<{pairs}> : tensor<4x2xi64>, {CHANNEL}}} :
+      ({PART}) -> {PART}{JOINED}"""
+
+
+def split_inside(body: str) -> Pair:
+    """The cosine of what comes whole, which devices compute in shards."""
+    given, found = f"%x: {WHOLE} {on(REPLICATED)}", f"{WHOLE} {on(REPLICATED)}"
+    end = f"\n    return %r : {WHOLE}"
+    logical = module(given, found, f"    %r = stablehlo.cosine %x : {WHOLE}{end}", DEVICES)
+    return pair_of(load(logical), load(module(given, found, body + end, DEVICES)))
+
+
+COLLECTIVES = {
+    "all_gather": ("tensor<8x3xf32>", "tensor<32x3xf32>", f"all_gather_dim = 0 : i64, {GROUPS}, use_global_device_ids"),
+    "all_to_all": (
+        "tensor<8x12xf32>",
+        "tensor<32x3xf32>",
+        f"split_dimension = 1 : i64, concat_dimension = 0 : i64, split_count = 4 : i64, {GROUPS}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_dimensions_that_are_exchanged_are_seen_to_be_split(name: str) -> None:
+    kind, result, attributes = COLLECTIVES[name]
+    text = module(
+        f"%x: {kind}",
+        f"{result}, tensor<4x3xf32>",
+        f'    %r = "stablehlo.{name}"(%x) {{{attributes}}} : ({kind}) -> {result}\n'
+        f"    %s = stablehlo.slice %r [0:4, 0:3] : ({result}) -> tensor<4x3xf32>\n"
+        f"    return %r, %s : {result}, tensor<4x3xf32>",
+    )
+    wanted = {"all_gather": {32: 4}, "all_to_all": {32: 4, 12: 4}}[name]
+    assert shards_inside(load(text)) == wanted  # of a slice, nothing
+
+
+def test_the_most_shards_count() -> None:
+    """Where groups of four and of two exchange dimensions of one size."""
+    two = "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, " + CHANNEL
+    body = "\n".join(
+        f'    %r{n} = "stablehlo.all_gather"(%x{n}) {{all_gather_dim = 0 : i64, {groups}, use_global_device_ids}} : '
+        f"(tensor<{size}xf32>) -> tensor<32xf32>"
+        for n, (groups, size) in enumerate([(two, 16), (GROUPS, 8), (two, 16)])
+    )
+    given = "%x0: tensor<16xf32>, %x1: tensor<8xf32>, %x2: tensor<16xf32>"
+    kinds = ", ".join(["tensor<32xf32>"] * 3)
+    assert shards_inside(load(module(given, kinds, f"{body}\n    return %r0, %r1, %r2 : {kinds}"))) == {32: 4}
+
+
+def distinct(drawing: Drawing, seed: int) -> int:
+    """How many of the shards inside look different."""
+    (blocks,) = drawing.draw(DRAWS[0], seed)
+    shards = blocks.values[0][blocks.classes[1]].reshape(DEVICES, -1)
+    return len(np.unique(shards, axis=0))
+
+
+def test_every_other_draw_tells_shards_inside_apart() -> None:
+    """With few values, as the first draws have; the others are as if the dimension were not split."""
+    drawing = Drawing(split_inside(GATHERED))
+    told = [[distinct(drawing, seed) for seed in range(start, 16, 2)] for start in (0, 1)]
+    assert all(n > 1 for n in told[0])
+    plain = Drawing(split_inside(f"    %r = stablehlo.cosine %x : {WHOLE}"))
+    assert told[1] == [distinct(plain, seed) for seed in range(1, 16, 2)]
+    assert told[0] != [distinct(plain, seed) for seed in range(0, 16, 2)]
+
+
+def test_shards_that_change_places_are_found() -> None:
+    right, wrong = permuted("[[0, 0], [1, 1], [2, 2], [3, 3]]"), permuted("[[0, 0], [1, 2], [2, 1], [3, 3]]")
+    assert not Search(split_inside(right)).find([0], draws=4)
+    assert Search(split_inside(wrong)).find([0], draws=4) == {0}
