@@ -19,6 +19,7 @@ from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.ordering import top_k
 from hlo_verify.evaluate.state import PartialRule, Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.program.element_types import compare_types
 from hlo_verify.program.ir import Op
 from hlo_verify.program.mesh import AxisReference
 from hlo_verify.program.op_families import BORDERS, IDENTITIES
@@ -169,17 +170,20 @@ def _top_k(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
 def _largest(op: Op) -> bool:
     """Whether TopK takes the largest elements: as JAX exports it, or by its comparator as XLA has it."""
     attributes = op.attributes.get("attributes")
-    if isinstance(attributes, dict) and isinstance(attributes.get("largest"), bool):
-        return bool(attributes["largest"])
+    stated = attributes.get("largest") if isinstance(attributes, dict) else None
     if not op.regions:
-        return True
+        return stated if isinstance(stated, bool) else True
     (region,) = op.regions
     compare = region.ops[0] if len(region.ops) == 1 else None
     if compare is None or compare.name != "compare" or region.results != compare.results:
         raise UnknownError("a comparator that is not one comparison")
     direction = compare.attributes["comparison_direction"]
-    if compare.operands != region.arguments[:2] or direction not in ("GT", "LT"):
+    said = compare.attributes.get("compare_type", "NOTYPE")
+    is_order = compare.operands == region.arguments[:2] and direction in ("GT", "LT")
+    if not is_order or said == "TOTALORDER" or said not in compare_types(region.argument_types[0].dtype):
         raise UnknownError("a comparator that is no order of the values")
+    if stated not in (None, direction == "GT"):
+        raise UnknownError("a comparator that orders the values otherwise than is said")
     return bool(direction == "GT")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.ops.comparators import order_of
 from hlo_verify.ops.groups import process_groups
 from hlo_verify.ops.ordering import top_k
 from hlo_verify.ops.values import (
@@ -172,7 +173,7 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
         groups = {"replica_groups": rows if np.size(rows) else (), "channel_id": max(0, channel)}
         among = process_groups(replace(op, name="all_to_all", attributes=groups), context)
         how = {**config, "channel_id": 0, "replica_groups": among}
-    about = {k: v for k, v in without_row_major(op.attributes).items() if k != "backend_config"}
+    about = {k: v for k, v in without_row_major(op.attributes).items() if k not in ("backend_config", "kinds")}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []
     for value in args:
@@ -206,20 +207,15 @@ def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
     """TopK as XLA has it (its comparator, where there is one, orders the values alone) and as JAX exports it."""
     attributes = op.attributes.get("attributes")
-    if isinstance(attributes, dict) and isinstance(attributes.get("largest"), bool):
-        return top_k(op, args, attributes["largest"])
+    stated = attributes.get("largest") if isinstance(attributes, dict) else None
     if not op.regions:
-        return top_k(op, args, True)
-    (region,) = op.regions
-    compare = region.ops[0] if len(region.ops) == 1 else None
-    if compare is None or compare.name != "compare" or region.results != compare.results:
-        raise UnsupportedError("custom_call to TopK with a comparator that is not one comparison", Unsupported.REGION)
-    direction = compare.attributes["comparison_direction"]
-    if compare.operands != region.arguments[:2] or direction not in ("GT", "LT"):
+        return top_k(op, args, stated if isinstance(stated, bool) else True)
+    order = order_of(op.regions[0]) if len(op.regions) == 1 else None
+    if order is None or order[0] != 0 or stated not in (None, not order[1]):
         raise UnsupportedError(
             "custom_call to TopK with a comparator that is no order of the values", Unsupported.REGION
         )
-    return top_k(op, args, direction == "GT")
+    return top_k(op, args, not order[1])
 
 
 CUSTOM_CALLS: dict[str, Rule] = {

@@ -13,6 +13,9 @@ from hlo_verify.program.operations import CUSTOM_CALL, ROWS, TARGETS, Family
 from hlo_verify.registered_calls import registered
 
 COMMUNICATES = Family.COLLECTIVE | Family.POINT_TO_POINT
+_IN_SPITE_OF_EFFECTS = Family.COLLECTIVE | Family.IDENTITY | Family.MANUAL
+"""What custom calls are though they say that they have a side effect: the compiler's own marks say it of themselves, so
+that they stay where they are. Of all others no more is known then."""
 
 
 def _names(family: Family) -> frozenset[str]:
@@ -61,15 +64,13 @@ def family(name: str, attributes: Mapping[str, Any]) -> Family | None:
         row = ROWS.get(name)
         return None if row is None else row.families
     target = str(attributes.get("call_target_name"))
-    if target in registered():
-        return Family.PLAIN  # what users say of a call, they say of what it computes on one device
     row = TARGETS.get(target)
-    known = None if row is None else row.families
-    if known == Family.KERNEL:
-        if attributes.get("has_side_effect"):
-            return None
-        if says_that_it_communicates(attributes):
-            return Family.KERNEL | Family.COLLECTIVE
+    # What users say of a call, they say of what it computes on one device.
+    known = Family.PLAIN if target in registered() else None if row is None else row.families
+    if known is not None and attributes.get("has_side_effect") and not known & _IN_SPITE_OF_EFFECTS:
+        return None
+    if known == Family.KERNEL and says_that_it_communicates(attributes):
+        return Family.KERNEL | Family.COLLECTIVE
     return known
 
 

@@ -34,6 +34,12 @@ Array = npt.NDArray[Any]
 IGNORED = frozenset({"xla_shape", "result_layout", "result_accuracy", "operandSegmentSizes", "resultSegmentSizes"})
 
 
+CALL = "stablehlo.custom_call"
+STATED = frozenset({"api_version", "called_computations", "call_target_name", "frontend_attributes", "has_side_effect"})
+STATED |= frozenset({"operand_layouts", "output_operand_aliases", "replica_groups", "result_layouts"})
+"""Attributes of custom calls whose types StableHLO states."""
+
+
 class Attributes:
     """Reads attributes of one module; equal attributes are read once."""
 
@@ -48,6 +54,7 @@ class Attributes:
         """All attributes of an operation, without those of `IGNORED` for stablehlo's own operations."""
         raw = operation.attributes
         plain: dict[str, Any] = {}
+        kinds: dict[str, Any] = {}
         for name in raw:
             if name in IGNORED and not operation.name.startswith("mhlo."):
                 continue
@@ -57,9 +64,12 @@ class Attributes:
                 plain["value"] = self.constant(operation)
             else:
                 short = name.removeprefix("mhlo.")  # unless the operation has both
-                plain[name if short != name and short in raw else short] = self.read(
-                    raw[name], name == "replica_groups"
-                )
+                short = name if short != name and short in raw else short
+                plain[short] = self.read(raw[name], name == "replica_groups")
+                if operation.name == CALL and short not in STATED and (kind := _kind(raw[name])):
+                    kinds[short] = kind
+        if kinds:
+            plain["kinds"] = kinds  # a call reads its settings by their types
         return plain
 
     def read(self, attribute: Any, groups: bool = False) -> Any:
@@ -76,7 +86,10 @@ class Attributes:
         if isinstance(attribute, ir.ArrayAttr):
             return tuple(self.read(element) for element in attribute)
         if isinstance(attribute, ir.DictAttr):
-            return {name: self.read(attribute[name]) for name in _names(attribute)}
+            try:
+                return {name: self.read(attribute[name]) for name in _names(attribute)}
+            except TypeError:  # complex elements, which the binding of jaxlib 0.10 cannot represent
+                return self.resources.written_out(str(attribute))
         if isinstance(attribute, ir.DenseElementsAttr):
             return read_elements(attribute)
         return self._read_dialect(attribute)
@@ -145,6 +158,22 @@ class Attributes:
         if not isinstance(value, np.ndarray):
             raise InputError(f"a constant of unknown form: {str(attribute)[:80]}", Input.UNSUPPORTED_MODULE)
         return value
+
+
+def _kind(attribute: Any) -> Any:
+    """What an attribute is beside its value in Python: numbers of other types, symbols and texts have equal ones.
+    Nothing of a text, and of what has its type in its value."""
+    if isinstance(attribute, ir.DictAttr):
+        try:
+            return tuple((name, _kind(attribute[name])) for name in sorted(_names(attribute)))
+        except TypeError:  # known by its text
+            return ""
+    if isinstance(attribute, ir.ArrayAttr):
+        return "array", *map(_kind, attribute)
+    if isinstance(attribute, ir.IntegerAttr | ir.FloatAttr):
+        return str(attribute)  # of NaN, that has its bits
+    is_text = isinstance(attribute, ir.StringAttr)
+    return type(attribute).__name__ if type(attribute) in _READERS and not is_text else ""
 
 
 def _names(attribute: Any) -> list[str]:

@@ -33,6 +33,9 @@ Types = dict[Name, str]
 _UNKNOWN = "a region"
 _KNOWN = ""
 _OR = " or "
+_IN = " in "
+_PLAIN_DIGITS = 23
+"""Binary digits of f32: a compiler may compute in it what a program says in a narrower type, and then round."""
 _MOVING = MOVES | FORWARDS | {"gather", "select"} | {name for name, row in ROWS.items() if row.notation == "movement"}
 _SAME = {"dot": "dot_general"}
 """Two names of one operation."""
@@ -104,12 +107,16 @@ def _maker(op: Op, made: str, dtype: str, types: Types) -> str:
     if op.operands and (is_moved or (made and op.name in REDUCTIONS)):
         return made
     if op.name == "convert" and made:
-        return made if made == SIGNED_ZERO else _together(f"{_operation(each)} in {dtype}" for each in made.split(_OR))
-    return f"{_SAME.get(op.name, op.name)} in {dtype}"
+        return made if made == SIGNED_ZERO else _together(_rounded(each, dtype) for each in made.split(_OR))
+    return f"{_SAME.get(op.name, op.name)}{_IN}{dtype}"
 
 
-def _operation(maker: str) -> str:
-    return maker.split(" in ")[0]
+def _rounded(maker: str, dtype: str) -> str:
+    """What made a number that is rounded to a type: the operation, with all narrow types that it was rounded to on the
+    way, as two roundings are another one than the last of them."""
+    operation, *formats = maker.split(_IN)
+    narrow = {each for each in formats if each in DTYPES and is_float(each) and finfo(each).nmant < _PLAIN_DIGITS}
+    return _IN.join((operation, *sorted(narrow - {dtype}), dtype))
 
 
 def _together(makers: Iterable[str]) -> str:

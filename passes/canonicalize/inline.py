@@ -17,7 +17,7 @@ from hlo_verify.passes.canonicalize.resources import Resources
 from hlo_verify.program import sharding_text
 from hlo_verify.program.ir import UNREAD_FIELDS, Function, Name, Op, TensorType
 from hlo_verify.program.mesh import Mesh, device_order_of, read_mesh
-from hlo_verify.program.op_families import BORDERS
+from hlo_verify.program.op_families import BORDERS, IDENTITIES
 
 Values = tuple[Name, ...]
 Environment = dict[Any, Values]
@@ -99,8 +99,12 @@ class Builder:
         if "called_computations" in attributes:
             regions += tuple(map(self.called, attributes["called_computations"]))
         name = name.removeprefix("stablehlo.")
+        operand_types = self.flat_types(operand.type for operand in operation.operands)
+        if name == "custom_call":
+            attributes |= _tuples(operation)
+            if attributes.get("call_target_name") in IDENTITIES and operand_types != types:
+                name = "custom_call that gives its operands in other types"  # so that no rule claims to know it
         if name in RULES:
-            operand_types = self.flat_types(operand.type for operand in operation.operands)
             name = RULES[name](name, attributes, operand_types, types)
         if name != "custom_call" and UNREAD_FIELDS in attributes.get("frontend_attributes", ()):
             name = f"{name} with fields that StableHLO does not have"  # so that no rule claims to know it
@@ -231,6 +235,22 @@ def single_block(function: Any) -> Any:
         name = function.attributes["sym_name"].value
         raise InputError(f"the function @{name} has {len(blocks)} blocks; one is supported", Input.UNSUPPORTED_MODULE)
     return blocks[0]
+
+
+def _tuples(operation: Any) -> dict[str, Any]:
+    """How a call's operands and results are nested where that is more than a list, for it sees that."""
+    operands = tuple(_nesting(operand.type) for operand in operation.operands)
+    results = tuple(_nesting(result.type) for result in operation.results)
+    if len(results) == 1 and isinstance(results[0], tuple) and len(results[0]) > 1:
+        (results,) = results  # what HLO has in the place of several results
+    return {"nesting": (operands, results)} if any((*operands, *results)) else {}
+
+
+def _nesting(type_: Any) -> Any:
+    """A tuple of what is in a tuple; nothing of a tensor."""
+    if not isinstance(type_, ir.TupleType):
+        return ""
+    return tuple(_nesting(type_.get_type(k)) for k in range(type_.num_types)) or "empty"
 
 
 def _flatten(type_: Any) -> Iterator[TensorType]:

@@ -177,3 +177,33 @@ def test_what_made_a_number_is_seen_through_manual_regions() -> None:
     for minus, is_same in (("stablehlo.negate %p", True), ("stablehlo.subtract %z, %p", False)):
         report = hlo_verify.verify(wanted, global_module(region.replace("MINUS", minus)))
         assert (report.verdict is Verdict.PROVED) is is_same
+
+
+def narrowed(*formats: str, computed: bool = False) -> str:
+    """The bits of `%x`, or of its opposite, rounded to those types one after another."""
+    lines, kind = f"%v0 = stablehlo.{'negate' if computed else 'optimization_barrier'} %x : {F}", "f32"
+    for n, format in enumerate(formats):
+        lines += f"\n%v{n + 1} = stablehlo.convert %v{n} : (tensor<4x{kind}>) -> tensor<4x{format}>"
+        kind = format
+    words = "tensor<4xui8>" if kind.startswith("f8") else "tensor<4xi16>"
+    return program(f"{lines}\n%r = stablehlo.bitcast_convert %v{len(formats)} : (tensor<4x{kind}>) -> {words}", words)
+
+
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other", "is_proved"),
+    [
+        (("f8E4M3FN",), ("bf16", "f8E4M3FN"), False),
+        (("f16", "bf16"), ("bf16",), False),
+        (("bf16", "f8E5M2"), ("f16", "f8E5M2"), False),
+        (("bf16", "f32", "f8E5M2"), ("f8E5M2",), False),
+        (("bf16", "f32", "f8E5M2"), ("bf16", "f8E5M2"), True),
+        (("bf16", "f32", "bf16"), ("bf16",), True),
+        (("f64", "bf16"), ("bf16",), True),
+    ],
+)
+def test_two_roundings_are_another_one_than_the_last(
+    one: tuple[str, ...], other: tuple[str, ...], is_proved: bool, computed: bool
+) -> None:
+    first, second = narrowed(*one, computed=computed), narrowed(*other, computed=computed)
+    assert (hlo_verify.verify(first, second, devices=1).verdict is Verdict.PROVED) is is_proved
