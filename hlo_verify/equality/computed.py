@@ -104,13 +104,17 @@ def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
     """Whether all that the found term computes is a number wherever that holds of the expected one."""
     if not _is_in_doubt(found):
         return True
-    known: set[int] = set()
-    for part in _parts((), ONE, expected, only_doubtful=False):
-        known |= part.numbers(labelling, selected=bool(part.atom.doubt)) | part.shown(labelling)
-    return all(
-        part.numbers(labelling, selected=True) <= known or part.numbers(labelling, selected=False) <= known
-        for part in parts_in_doubt(found)
-    )
+    computed = list(_parts((), ONE, expected, only_doubtful=False))
+    known = frozenset[int]().union(*(part.numbers(labelling, selected=bool(part.atom.doubt)) for part in computed))
+    open_ = [part for part in parts_in_doubt(found) if not _is_known(part, known, labelling)]
+    if not open_:
+        return True
+    shown = known.union(*(part.shown(labelling) for part in computed))
+    return all(_is_known(part, shown, labelling) for part in open_)
+
+
+def _is_known(part: Computed, known: frozenset[int], labelling: Labelling) -> bool:
+    return any(part.numbers(labelling, selected=selected) <= known for selected in (True, False))
 
 
 def _parts(bound: tuple[Var, ...], around: Poly, p: Poly, *, only_doubtful: bool) -> Iterator[Computed]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 from hlo_verify.terms import algebra
 from hlo_verify.terms.doubts import INFINITE
@@ -35,9 +36,7 @@ def joined(mono: Monomial) -> Poly | None:
         if any(not isinstance(n, int) for n, _ in powers) or not _is_joint(powers):
             continue
         exponent = sum((n * power[0] for n, power in powers), Fraction(0))
-        times: Number = 1
-        for n, (_, multiple) in powers:
-            times *= multiple**n
+        times = prod(Fraction(multiple) ** int(n) for n, (_, multiple) in powers)
         rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
         return algebra.expanded(rest, _written(base, exponent))
     return None
