@@ -3,7 +3,8 @@
 If the weights of the values are 0, attention gives 0, and nothing hangs on its scores, which are the most of all that
 there is to compute. That a product is 0 where one factor is holds of numbers alone: so the other factor, which is not
 computed, must be seen to be one for these arguments, by what is known of every operation on the way. In real
-arithmetic nothing is too large. Results rest on this; what `zeros` says of each argument is a guess.
+arithmetic nothing is too large; what a loop gives is known where it surely ends (`ending`). Results rest on this; what
+`zeros` says of each argument is a guess.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 from flint import arb
 
 from hlo_verify.evaluate.blocks import Blocks
+from hlo_verify.evaluate.ending import surely_ends
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.numbers import is_complex, is_float
+from hlo_verify.evaluate.numbers import is_complex, is_float, is_integer
 from hlo_verify.evaluate.reductions import monoid
 from hlo_verify.evaluate.state import Literals
 from hlo_verify.program.ir import Function, Name, Op, TensorType
@@ -123,6 +125,8 @@ class _Walk:
     known: dict[Name, Known] = field(default_factory=dict)
     types: dict[Name, TensorType] = field(default_factory=dict)
     constants: dict[int, Known] = field(default_factory=dict)
+    numbers: dict[Name, int] = field(default_factory=dict)
+    """The integers that are constants."""
 
     def through(self, function: Function) -> None:
         self.types.update(zip(function.arguments, function.argument_types, strict=True))
@@ -152,6 +156,8 @@ class _Walk:
         kept = self.constants.get(id(op))
         if kept is None:
             array, (type_,) = np.asarray(op.attributes["value"]), op.types
+            if array.size == 1 and is_integer(type_.dtype):
+                self.numbers[op.results[0]] = int(array.reshape(-1)[0])
             if not any(array.strides):
                 array = array.reshape(-1)[:1]
             kept = (
@@ -173,7 +179,7 @@ class _Walk:
                 self.through(region)
             after = [self.known.get(v, Known.NOTHING) & known for v, known in zip(body.results, carried, strict=True)]
             if after == carried:
-                return carried
+                return carried if surely_ends(op, self.numbers) else [Known.NOTHING] * len(carried)
             carried = after
 
 
@@ -333,15 +339,9 @@ def _joined(reducer: str, given: list[Known]) -> Known:
     both = _all(given)
     if not _is(both, N):
         return Known.NOTHING
-    if reducer == "add":
-        return (
-            Z
-            if _is(both, Z)
-            else P
-            if _is(given[0], P) and _is(both, Known.NOT_NEGATIVE)
-            else both & Known.NOT_NEGATIVE
-        )
-    return both if reducer in ("maximum", "minimum") else N
+    if reducer == "add" and not _is(both, Z):
+        return P if _is(given[0], P) and _is(both, Known.NOT_NEGATIVE) else both & Known.NOT_NEGATIVE
+    return both if reducer in ("add", "maximum", "minimum") else N
 
 
 def _permuted(op: Op, given: list[Known], types: Types) -> Known:
