@@ -65,6 +65,8 @@ def _meaning(operation: Any, taken: Collection[str]) -> _Found | None:
     if meaning is None or target in taken:
         return None
     given = operation.attributes
+    if _does_more(given) and not meaning.is_mark:
+        return None
     config = given["backend_config"].value if "backend_config" in given else ""
     config = config.strip('"') if isinstance(config, str) else ""
     said = f"custom_call to {target} is {meaning.said}"
@@ -73,6 +75,12 @@ def _meaning(operation: Any, taken: Collection[str]) -> _Found | None:
     except (ValueError, KeyError):
         return None
     return _Found(lambda *arrays: meaning.compute(config, *arrays), f"{target}.{config}", said, ranks)
+
+
+def _does_more(given: Any) -> bool:
+    """Whether a call says that it has an effect beside its results, or runs computations."""
+    effect, computations = "has_side_effect", "called_computations"
+    return (effect in given and bool(given[effect].value)) or (computations in given and len(given[computations]) > 0)
 
 
 def operations(operation: Any) -> Iterator[Any]:

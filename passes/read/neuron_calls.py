@@ -23,6 +23,11 @@ class Meaning:
     said: str
     gathered: Callable[[str], int] = lambda config: 1
 
+    @property
+    def is_mark(self) -> bool:
+        """Whether it only marks a place: it may say that it has an effect, so that it stays there."""
+        return self.compute is _same
+
 
 def _same(config: str, *operands: Any) -> Any:
     return operands

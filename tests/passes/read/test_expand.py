@@ -181,6 +181,17 @@ def test_what_is_not_understood_stays(operation: str, arguments: list[Array]) ->
     assert [op.name for op in loaded.main.ops] == ["custom_call"] and not loaded.notes
 
 
+@pytest.mark.parametrize("said", ["has_side_effect = true", "called_computations = [@other]"])
+@pytest.mark.parametrize(("target", "stays"), [("AwsNeuronErf", True), ("NeuronBoundaryMarker-Start", False)])
+def test_what_does_more_than_it_means_stays(target: str, stays: bool, said: str) -> None:
+    text = module(call(target, ""), [X], [X]).replace("backend_config", f"{said}, backend_config")
+    assert said in text
+    other = f"func.func private @other(%a: {kind(X)}) -> {kind(X)} {{ return %a : {kind(X)} }}"
+    end = text.rindex("}")
+    loaded = load(text[:end] + other + text[end:])
+    assert ([op.name for op in loaded.main.ops] == ["custom_call"]) is stays
+
+
 def test_what_users_say_goes_first() -> None:
     hlo_verify.register_custom_call("AwsNeuronErf", lambda x: -x)
     try:
