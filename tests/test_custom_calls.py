@@ -335,3 +335,30 @@ def test_results_without_elements(known: bool, sizes: tuple[int, ...]) -> None:
     for recheck in (False, True):
         report = hlo_verify.verify(text, text, devices=1, recheck=recheck)
         assert [result.verdict for result in report.results] == [PROVED if known or not n else UNKNOWN for n in sizes]
+
+
+@pytest.mark.parametrize("trailing", [0, 1, 2, 3])
+@pytest.mark.parametrize("other", [(), (6,), (4, 6)])
+@pytest.mark.parametrize("result", [(), (4,), (4, 6)])
+@pytest.mark.parametrize("shape", [(6,), (4, 6), (2, 4, 6)])
+def test_operands_with_fewer_dimensions_than_it_works_on(
+    shape: tuple[int, ...], other: tuple[int, ...], result: tuple[int, ...], trailing: int
+) -> None:
+    """They are taken whole where there is no batch; with one it is not known what they are for each of it."""
+
+    def kind(shape: tuple[int, ...]) -> str:
+        return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
+
+    def program(turned: str) -> str:
+        x, w, y = map(kind, (shape, other, result))
+        return (
+            f"module @m {{\nfunc.func public @main(%x: {x}, %w: {w}) -> {y} {{\n"
+            f"%t = stablehlo.reverse %x, dims = [{turned}] : {x}\n"
+            f"%y = stablehlo.custom_call @my.kernel(%t, %w) : ({x}, {w}) -> {y}\nreturn %y : {y}\n}}\n}}\n"
+        )
+
+    hlo_verify.register_custom_call("my.kernel", trailing=trailing)
+    shapes = (shape, other, result)
+    is_known = len({each[: max(0, len(each) - trailing)] for each in shapes}) == 1
+    assert (hlo_verify.verify(program(""), program(""), devices=1).verdict is PROVED) is is_known
+    assert hlo_verify.verify(program(""), program("0"), devices=1, refute=False).verdict is UNKNOWN

@@ -144,11 +144,11 @@ def deterministic(trailing: int | None = None) -> Rule:
             (type_.dtype, type_.shape[0 if trailing is None else max(0, type_.rank - trailing) :]) for type_ in op.types
         )
         results = []
+        dims = [(v, _last(v, len(v.shape) if trailing is None else min(trailing, len(v.shape)))) for v in args]
         for n, type_ in enumerate(op.types):
-            own = range(type_.rank) if trailing is None else range(type_.rank - trailing, type_.rank)
-            dims = [(v, _last(v, len(v.shape) if trailing is None else trailing)) for v in args]
+            own = range(0 if trailing is None else max(0, type_.rank - trailing), type_.rank)
             batch = type_.shape[: own.start]
-            if own.start < 0 or any(v.shape[: d.start] != batch for v, d in dims):
+            if any(v.shape[: d.start] != batch for v, d in dims):
                 raise UnsupportedError(
                     f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
                 )
