@@ -10,6 +10,9 @@ _REGION = re.compile(r"\bsdy\.manual_computation\b|@SPMDFullToShardShape\b")
 _STATED = re.compile(r"\bsdy\.sharding(_constraint)?\b|\bsdy\.reshard\b|\bmhlo\.sharding\b|@Sharding\b")
 
 
+_ON_ONE = re.compile(r"\bsdy\.sharding = #sdy\.sharding(_per_value)?<\[?(<@maximal_mesh_\d+, \[\]>(, )?)+\]?>")
+"""What JAX says of each call back to Python: it is made on one device."""
+
 _ONE = re.compile(r"\bmhlo\.num_partitions = 1 : i32\b")
 _MESH = re.compile(r"^\s*sdy\.mesh @\S+ = <\[(.*?)\]", re.MULTILINE)
 _SIZE = re.compile(r'"=(\d+)')
@@ -41,6 +44,7 @@ def distribution_of(contents: str | bytes, devices: int | None) -> Distribution:
     """Who distributes the module: text of StableHLO, or a proto of what was compiled for so many devices."""
     if isinstance(contents, bytes):
         return Distribution.DONE if devices is not None and devices > 1 else Distribution.NOBODY
-    if _STATED.search(contents):
+    has_region = bool(_REGION.search(contents))
+    if _STATED.search(contents) and (has_region or _STATED.search(_ON_ONE.sub("", contents))):
         return Distribution.XLA
-    return Distribution.AUTHOR if _REGION.search(contents) else Distribution.NOBODY
+    return Distribution.AUTHOR if has_region else Distribution.NOBODY

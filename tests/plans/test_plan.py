@@ -205,6 +205,21 @@ def test_a_reference_that_was_lowered_has_no_copies() -> None:
     assert check(double, plan, X).verdict is Verdict.PROVED
 
 
+@pytest.mark.parametrize("is_printed", [False, True])
+def test_what_a_program_prints_is_no_sharding(is_printed: bool) -> None:
+    """JAX says of a call back to Python on which device it is made."""
+
+    def printed(x: Any) -> Any:
+        jax.debug.print("{}", x[0, 0])
+        return x * 2
+
+    def twice(x: Any) -> Any:
+        return x * 2
+
+    plan = Plan(takes=("x",), ranks=[[Run(printed if is_printed else twice, ("x",), "y")]], returns="y")
+    assert check(twice, plan, X).verdict is (Verdict.UNKNOWN if is_printed else Verdict.PROVED)
+
+
 def test_the_program_of_the_usage_page_runs() -> None:
     page = (Path(__file__).parents[2] / "docs/usage.md").read_text()
     (program,) = (text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Plan(" in text)
