@@ -234,3 +234,20 @@ def test_a_reduction_to_the_greatest_starts_from_the_least_at_0() -> None:
     assert pair is not None and pair.is_mutated
     found, outcome, judgement = examine(pair, refute=True)
     assert found is None and outcome.truth is Truth.DIFFERS and judgement.verdict == "REFUTED"
+
+
+def test_infinities_of_two_signs_differ() -> None:
+    """The greatest of no elements is minus infinity, the least is infinity."""
+    pair = make_pair("small", 71125, 8115)
+    assert pair is not None
+    found, outcome, judgement = examine(pair, refute=True)
+    assert found is None and outcome.truth is Truth.NAN and judgement.verdict == "REFUTED"
+
+
+@pytest.mark.parametrize("number", [2863, 3356])
+def test_what_vanishes_beside_infinities_is_looked_for(number: int) -> None:
+    """Pairs that were PROVED once, though what is multiplied by 0 may be no number."""
+    pair = make_pair("poles", 5, number)
+    assert pair is not None
+    found, outcome, judgement = examine(pair, refute=False)
+    assert found is None and outcome.truth is Truth.NAN and judgement.verdict == "UNKNOWN"

@@ -38,6 +38,11 @@ FAMILIES = {
         ("f32", "i32"), {"layers": 4, "binary": 4, "unary": 2, "move": 1, "reduce": 2, "dot": 1, "select": 1}, (1, 2)
     ),
     "special": Family(("f32",), {"special": 2, "binary": 4, "select": 2, "compare": 2, "reduce": 2, "move": 1}),
+    "poles": Family(
+        ("f32",),
+        {"unary": 4, "binary": 3, "mask": 3, "select": 1, "reduce": 1, "move": 1},
+        beside_poles=True,
+    ),
     "windows": Family(
         ("i32", "f32", "i8"),
         {"gaps": 3, "window": 4, "shift": 4, "batch_dot": 2, "binary": 2, "reduce": 1, "move": 1},

@@ -134,3 +134,16 @@ def random_bits(maker: Maker) -> list[int]:
     if rng.random() < 0.4:
         state, found = builder.many("rng_bit_generator", [state], kinds)
     return [builder.convert(found, maker.dtype())]
+
+
+def mask(maker: Maker) -> list[int]:
+    """A value, and an infinity along a part of one dimension, as of scores that are left out."""
+    a = maker.some(lambda k: k.is_float and bool(k.shape) and min(k.shape) > 0)
+    if a is None:
+        return []
+    kind, b = maker.kind(a), maker.builder
+    dim = maker.random.randrange(len(kind.shape))
+    at = b.op("iota", (), kind.of("i32"), dim=dim)
+    here = b.compare(maker.random.choice(["LT", "GE"]), at, b.like(maker.random.randrange(kind.shape[dim] + 1), at))
+    infinity = b.like(maker.random.choice([float("-inf"), float("-inf"), float("inf")]), a)
+    return [b.op("select", (here, a, infinity), kind)]

@@ -27,6 +27,7 @@ STEPS: dict[str, Step] = {
     "complex": further.complex_numbers,
     "bits": further.random_bits,
     "real": further.real,
+    "mask": further.mask,
     "while": regions.loop,
 }
 

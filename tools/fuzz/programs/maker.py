@@ -24,6 +24,8 @@ class Family:
     """How often what devices run is written in ways that depend on the device."""
     called: float = 0.1
     """How often a part of a program is a function that it calls."""
+    beside_poles: bool = False
+    """Whether what devices run computes what may be no number, and makes nothing of it."""
 
 
 @dataclass(slots=True)

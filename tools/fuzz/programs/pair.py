@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tools.fuzz.programs import by_device, text
+from tools.fuzz.programs import by_device, poles, text
 from tools.fuzz.programs.calls import outline
 from tools.fuzz.programs.elementwise import Array
 from tools.fuzz.programs.families import FAMILIES
@@ -144,6 +144,8 @@ def make_pair(family: str, seed: int, number: int) -> Pair | None:
         done += [f"logical {each}" for each in rewrite(logical, rng, rng.randrange(1, 3))]
     if rng.random() < FAMILIES[family].by_device:
         done += rewrite_some(parts, rng, rng.randrange(1, 4), by_device.rewrites(mesh))
+    if FAMILIES[family].beside_poles:
+        done += rewrite_some(parts, rng, rng.randrange(1, 3), poles.WAYS)
     for function in (logical, parts):
         if rng.random() < FAMILIES[family].called:
             done += [each for each in (outline(function, rng), outline(function, rng)) if each]

@@ -102,7 +102,7 @@ def compare(pair: Pair, given: Sequence[Array], generator: np.random.Generator, 
                 with np.errstate(invalid="ignore"):
                     size = scale.reshape(-1, *[1] * (x.ndim - 1))
                     different = (finite & (np.abs(x - y) > ROUNDING * size)).reshape(inputs, -1)
-                odd = (np.isfinite(x) != np.isfinite(y)).reshape(inputs, -1)
+                odd = (~finite & (x != y) & ~(np.isnan(x) & np.isnan(y))).reshape(inputs, -1)
             sure = different.any(1) & defined & ~poles
             odd |= different & poles[:, None]
             if sure.any():
