@@ -36,8 +36,9 @@ IGNORED = frozenset({"xla_shape", "result_layout", "result_accuracy", "operandSe
 
 CALL = "stablehlo.custom_call"
 STATED = frozenset({"api_version", "called_computations", "call_target_name", "frontend_attributes", "has_side_effect"})
-STATED |= frozenset({"operand_layouts", "output_operand_aliases", "replica_groups", "result_layouts"})
-"""Attributes of custom calls whose types StableHLO states."""
+STATED |= frozenset({"operand_layouts", "operand_tilings", "output_operand_aliases", "replica_groups"})
+STATED |= frozenset({"result_layouts", "result_tilings"})
+"""Attributes of custom calls whose types StableHLO states, and tilings, which jaxlib has beside layouts."""
 
 
 class Attributes:
