@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from hlo_verify.equality.computed import parts_in_doubt
 from hlo_verify.equality.opening import ingredients
-from hlo_verify.equality.summands import SpentError
+from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
+from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.doubts import INFINITE, INTEGRAL
@@ -38,18 +38,6 @@ KINDS = frozenset({"sum", "max", "min", "term"})
 Range = tuple[int, int]
 
 
-@dataclass(slots=True)
-class _Steps:
-    """How many parts of terms were looked at."""
-
-    taken: int = 0
-
-    def take(self) -> None:
-        self.taken += 1
-        if not allows("question_parts", self.taken):
-            raise SpentError
-
-
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A part that is a number at some places of a tensor: at each index, or wherever it lies in a range."""
@@ -64,13 +52,13 @@ class _Known:
         )
 
 
-def decided(found: Poly, expected: Poly) -> Poly:
+def decided(found: Poly, expected: Poly, session: Session) -> Poly:
     """The found term, with the questions decided that the expected one decides, where that is a number; as it is where
     that takes more steps than there may be."""
     if ingredients(found).isdisjoint(ASKED):
         return found
     known: dict[Tensor, list[_Known]] = {}
-    steps = _Steps()
+    steps = Steps(session.limits.question_parts)
     try:
         for bound, atom in _computed((), expected, steps):
             place = _known(bound, atom)
@@ -78,10 +66,11 @@ def decided(found: Poly, expected: Poly) -> Poly:
                 known.setdefault(place.tensor, []).append(place)
         return _Questions(known, steps).decided(found) if known else found
     except SpentError:
+        session.reached("question_parts")
         return found
 
 
-def _computed(bound: tuple[Var, ...], p: Poly, steps: _Steps) -> Iterator[tuple[tuple[Var, ...], Atom]]:
+def _computed(bound: tuple[Var, ...], p: Poly, steps: Steps) -> Iterator[tuple[tuple[Var, ...], Atom]]:
     """The parts that a term is no number without, whatever conditions hold, for all values of some variables."""
     for mono, _ in separated(p):
         for atom, _ in mono if not any(atom.boolean for atom, _ in mono) else ():
@@ -135,7 +124,7 @@ class _Questions:
     """Decides the questions of terms by what is known to be a number."""
 
     known: dict[Tensor, list[_Known]]
-    steps: _Steps
+    steps: Steps
 
     def decided(self, p: Poly) -> Poly:
         images: dict[Atom, Poly] = {}

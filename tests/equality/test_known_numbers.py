@@ -45,6 +45,6 @@ def test_what_the_expected_term_divides_by_answers_the_question(depth: int, is_d
         quotient = divide(ONE, read(v))
         asked = layers(named(algebra.multiply(apply(IS_FINITE, (quotient,)), read(v))), v, depth)
         over_all = reduce_sum((v,), quotient)
-        assert is_open(asked) and is_open(decided(asked, read(v)))
-        assert is_open(decided(asked, over_all)) is not is_decided
+        assert is_open(asked) and is_open(decided(asked, read(v), session))
+        assert is_open(decided(asked, over_all, session)) is not is_decided
     assert ("question_parts" in session.spent().limits) is not is_decided
