@@ -31,8 +31,8 @@ from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
-from hlo_verify.evaluate.vanishing import VANISHED, Known, known_of, without_vanishing
-from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, used
+from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
+from hlo_verify.program.ir import VANISHED, Function, Module, Name, Op, TensorType, used
 from hlo_verify.program.op_families import BORDERS
 
 RULES: dict[str, Rule] = {

@@ -23,11 +23,8 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float, is_integer
 from hlo_verify.evaluate.reductions import monoid
 from hlo_verify.evaluate.state import Literals
-from hlo_verify.program.ir import Function, Name, Op, TensorType
+from hlo_verify.program.ir import VANISHED, Function, Name, Op, TensorType
 from hlo_verify.program.op_families import communicates_itself, is_identity
-
-VANISHED = "vanished"
-"""The attribute of an operation of which every result is 0, and which has neither operands nor regions then."""
 
 
 class Known(IntFlag):

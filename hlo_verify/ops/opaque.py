@@ -27,7 +27,7 @@ from hlo_verify.ops.values import (
     whole,
 )
 from hlo_verify.program.attributes import fingerprint
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import KINDS, Op
 from hlo_verify.program.op_families import IDENTITIES
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
@@ -173,7 +173,7 @@ def _exchange(op: Op, args: list[Value], context: Context) -> list[Value]:
         groups = {"replica_groups": rows if np.size(rows) else (), "channel_id": max(0, channel)}
         among = process_groups(replace(op, name="all_to_all", attributes=groups), context)
         how = {**config, "channel_id": 0, "replica_groups": among}
-    about = {k: v for k, v in without_row_major(op.attributes).items() if k not in ("backend_config", "kinds")}
+    about = {k: v for k, v in without_row_major(op.attributes).items() if k not in ("backend_config", KINDS)}
     sender = expr.fresh("f", context.device.size)
     bound, bodies = [sender], []
     for value in args:

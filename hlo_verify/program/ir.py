@@ -31,6 +31,18 @@ UNREAD_FIELDS = "hlo_verify.fields"
 MADE_BY = "made_by"
 """The attribute of an operation that looks at the bits of computed numbers: which operations made them."""
 
+VANISHED = "vanished"
+"""The attribute of an operation of which every result is 0, and which has neither operands nor regions then."""
+
+KINDS = "kinds"
+"""The attribute of a custom call that has the types of its settings."""
+
+NESTING = "nesting"
+"""The attribute of a custom call that has how its operands and results are nested, where that is more than a list."""
+
+OURS = frozenset({MADE_BY, VANISHED, KINDS, NESTING})
+"""Attributes that operations of modules do not have by themselves, whatever these say."""
+
 SIGNED_ZERO = "a zero with a sign"
 """What made a constant of which no real number tells the bits."""
 

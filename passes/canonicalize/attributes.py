@@ -26,6 +26,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.jaxlib_api import ir, sdy, stablehlo
 from hlo_verify.passes.canonicalize.dense import elements_from_text, read_elements
 from hlo_verify.passes.canonicalize.resources import REFERENCE, Resources
+from hlo_verify.program.ir import KINDS, OURS
 from hlo_verify.program.mesh import AxisReference, Mesh, read_mesh
 
 Array = npt.NDArray[Any]
@@ -34,11 +35,15 @@ Array = npt.NDArray[Any]
 IGNORED = frozenset({"xla_shape", "result_layout", "result_accuracy", "operandSegmentSizes", "resultSegmentSizes"})
 
 
-CALL = "stablehlo.custom_call"
+MODULE, CALL = "builtin.module", "stablehlo.custom_call"
 STATED = frozenset({"api_version", "called_computations", "call_target_name", "frontend_attributes", "has_side_effect"})
 STATED |= frozenset({"operand_layouts", "operand_tilings", "output_operand_aliases", "replica_groups"})
 STATED |= frozenset({"result_layouts", "result_tilings"})
 """Attributes of custom calls whose types StableHLO states, and tilings, which jaxlib has beside layouts."""
+
+
+THE_MODULES = "the module's "
+"""What attributes are called with that have the names of our own."""
 
 
 class Attributes:
@@ -64,13 +69,12 @@ class Attributes:
             elif name == "value" and operation.name.endswith(".constant"):
                 plain["value"] = self.constant(operation)
             else:
-                short = name.removeprefix("mhlo.")  # unless the operation has both
-                short = name if short != name and short in raw else short
+                short = _short(name, raw, operation.name)
                 plain[short] = self.read(raw[name], name == "replica_groups")
                 if operation.name == CALL and short not in STATED and (kind := _kind(raw[name])):
                     kinds[short] = kind
         if kinds:
-            plain["kinds"] = kinds  # a call reads its settings by their types
+            plain[KINDS] = kinds  # a call reads its settings by their types
         return plain
 
     def read(self, attribute: Any, groups: bool = False) -> Any:
@@ -159,6 +163,17 @@ class Attributes:
         if not isinstance(value, np.ndarray):
             raise InputError(f"a constant of unknown form: {str(attribute)[:80]}", Input.UNSUPPORTED_MODULE)
         return value
+
+
+def _short(name: str, given: Any, operation: str) -> str:
+    """What an attribute is called. Without its dialect where a module or a call says it beside what StableHLO states,
+    as `mhlo.is_stable` says nothing of a sort. None has a name of ours, nor that of a sharding where it is none."""
+    short = name.removeprefix("mhlo.")
+    if short != name and short not in given:  # unless the operation has both
+        is_setting = operation == MODULE or (operation == CALL and short not in STATED)
+        name = short if is_setting or short == "frontend_attributes" else name
+    is_ours = name in OURS or (name == "sharding" and not operation.startswith("sdy."))
+    return THE_MODULES + name if is_ours or name.startswith(THE_MODULES) else name
 
 
 def _kind(attribute: Any) -> Any:

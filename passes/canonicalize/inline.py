@@ -15,7 +15,7 @@ from hlo_verify.passes.canonicalize.defaults import RULES
 from hlo_verify.passes.canonicalize.locations import Locations
 from hlo_verify.passes.canonicalize.resources import Resources
 from hlo_verify.program import sharding_text
-from hlo_verify.program.ir import UNREAD_FIELDS, Function, Name, Op, TensorType
+from hlo_verify.program.ir import NESTING, UNREAD_FIELDS, Function, Name, Op, TensorType
 from hlo_verify.program.mesh import Mesh, device_order_of, read_mesh
 from hlo_verify.program.op_families import BORDERS, IDENTITIES
 
@@ -243,7 +243,7 @@ def _tuples(operation: Any) -> dict[str, Any]:
     results = tuple(_nesting(result.type) for result in operation.results)
     if len(results) == 1 and isinstance(results[0], tuple) and len(results[0]) > 1:
         (results,) = results  # what HLO has in the place of several results
-    return {"nesting": (operands, results)} if any((*operands, *results)) else {}
+    return {NESTING: (operands, results)} if any((*operands, *results)) else {}
 
 
 def _nesting(type_: Any) -> Any:

@@ -11,9 +11,9 @@ import pytest
 from hlo_verify.evaluate import Blocks, dense, evaluate, interpret, of_dense, random_argument
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.vanishing import SURE, VANISHED, Known, _between, known_of
+from hlo_verify.evaluate.vanishing import SURE, Known, _between, known_of
 from hlo_verify.passes.load.load import load
-from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.ir import VANISHED, Op, TensorType
 
 N, Z, P = Known.NUMBER, Known.ZERO, Known.POSITIVE
 

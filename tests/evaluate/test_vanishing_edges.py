@@ -19,9 +19,9 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import exact
 from hlo_verify.evaluate.state import as_written
-from hlo_verify.evaluate.vanishing import VANISHED, Known, known_of, without_vanishing
+from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
 from hlo_verify.passes.load.load import load
-from hlo_verify.program.ir import Module, Name, operations, value_types
+from hlo_verify.program.ir import VANISHED, Module, Name, operations, value_types
 from tests.support.edge_programs import DEVICES, ON_DEVICES, edge_program
 
 LIMITS = Limits(1 << 16, 1e9, 64)
