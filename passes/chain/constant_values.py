@@ -44,6 +44,15 @@ class Computed:
         return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
 
     @property
+    def is_as_computed(self) -> bool:
+        """Whether floating point gives just this number wherever it is computed. Sums, products, quotients and square
+        roots are rounded correctly; of other functions a neighbour may come, and `as_written` takes one of each."""
+        if self.name == "sqrt":
+            again = _function(self.name, self.operands[0])
+            return again is not None and again.key == self.key and self.operands[0].is_as_computed
+        return self.name not in _UNARY and all(x.is_as_computed for x in self.operands)
+
+    @property
     def literals(self) -> int:
         """How many numbers that are written down it is made of, each of which may be rounded."""
         return sum(x.literals for x in self.operands) if self.operands else 1

@@ -191,7 +191,8 @@ class _Walk:
         if self._last is not None:
             for reading in readings:
                 how = self._likeness(self._last, reading.module)
-                if how and (how == SAME or self._is_covered(reading)):
+                is_it = how == SAME and reading.is_as_computed
+                if is_it or (how and self._is_covered(reading)):
                     return reading.module, self._found._replace(how=how, compared_with=_file(self._last))
         if self._proved is not None and self._proved is not self._last:
             for reading in self._folded.readings(self._proved, given):

@@ -35,6 +35,11 @@ class Reading:
         """What it takes for granted."""
         return tuple(dict.fromkeys(f"the constant {found.meaning}, rounded" for found in self.meant.values()))
 
+    @property
+    def is_as_computed(self) -> bool:
+        """Whether floating point surely gives each of the constants: then it is what was read, bit by bit."""
+        return all(found.is_as_computed for found in self.meant.values())
+
 
 class Folded:
     """What the constants of a chain's modules were computed from, as far as it is known."""
