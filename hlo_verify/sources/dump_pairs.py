@@ -90,15 +90,18 @@ def find_pairs(folder: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
 
 
 def parse_names(folder: Path, names: Iterable[str]) -> list[Dump]:
-    """The dumps among the files of a folder, one for each module and step; other files are left out."""
-    forms: dict[tuple[str, int], list[tuple[str, Dump]]] = defaultdict(list)
+    """The dumps among the files of a folder, one for each module, step and pass; other files are left out.
+
+    Two passes have one step where a folder has dumps of two compilations: neither stands for the other.
+    """
+    forms: dict[tuple[str, int, tuple[str, str, str]], list[tuple[str, Dump]]] = defaultdict(list)
     for name in sorted(names):
         ending = _ENDING.search(name)
         match = ending and _NAME.fullmatch(name[: ending.start()])
         if ending and match:
             passes = match["after"], match["before"] or "", match["pipeline"]
             dump = Dump(folder / name, match["module"], int(match["step"]), *passes)
-            forms[dump.module, dump.step].append((ending["form"], dump))
+            forms[dump.module, dump.step, passes].append((ending["form"], dump))
     return [_best_form(candidates) for candidates in forms.values()]
 
 

@@ -30,6 +30,13 @@ def test_the_partitioned_half_begins_with_the_partitioner_s_own_clean_up(tmp_pat
     assert [dump.pipeline for dump in chain.dumps[:2]] == ["async-collective", "spmd-partitioner"]
 
 
+def test_what_another_compilation_left_at_the_same_step_is_looked_at_too(tmp_path: Path) -> None:
+    other = "module_0000.jit_f.0004.spmd-cleanup.after_zero-sized-hlo-elimination.before_dce.txt"
+    [chain] = find_chains(fill(tmp_path, *CPU, other))
+    assert sorted(dump.path.name for dump in chain.dumps) == sorted((*CPU, other))
+    assert [dump.step for dump in chain.dumps] == [0, 3, 4, 4, 6, 20, 21]
+
+
 def test_a_chain_for_each_module(tmp_path: Path) -> None:
     chains = find_chains(fill(tmp_path, *SHARDY_CPU, *GSPMD_GPU, *TPU, *NOISE))
     assert [(chain.module, len(chain.dumps), chain.partitioned) for chain in chains] == [
