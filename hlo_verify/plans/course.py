@@ -7,7 +7,7 @@ means. So what comes of it is one program, which is compared with the reference 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,9 @@ def carried_out(plan: Plan, arguments: Mapping[str, Any]) -> Any:
         if rank is None and names.is_of(word, plan.takes):
             return names.part(word, arguments[names.bare(word).partition("/")[0]], _rows)
         return next(
-            each.values[word] for each in course.ranks if word in each.values and rank in (None, str(each.number))
+            each.values[word]
+            for each in course.ranks
+            if word in each.values and (rank is None or int(rank) == each.number)
         )
 
     return _mapped(result, plan.returns)
@@ -123,6 +125,9 @@ class _Course:
                     moved = True
             moved |= self._deliver() or self._meet(mesh)
         if not all(rank.done for rank in self.ranks):
+            for others, meetings in self._gathered(mesh):
+                if len(meetings) == len(others):
+                    met(meetings)  # says that they are different ones
             raise wrong(self._stuck())
 
     def _go_on(self, rank: _Rank, value: Any) -> None:
@@ -164,18 +169,21 @@ class _Course:
         return moved
 
     def _meet(self, mesh: Ranks) -> bool:
-        """Let those go on who are at the same collective; whether anybody was."""
-        for rank in self.ranks:
-            if not isinstance(rank.waits, Meeting):
-                continue
-            others = [self.ranks[n] for n in mesh.group(rank.number, rank.waits.axes)]
-            meetings = [other.waits for other in others]
-            if all(isinstance(meeting, Meeting) for meeting in meetings):
-                found = met([meeting for meeting in meetings if isinstance(meeting, Meeting)])
-                for other, value in zip(others, found, strict=True):
+        """Let those go on who are at the same collective; whether anybody was. Who waits along other axes, with others,
+        is not there yet."""
+        for others, meetings in self._gathered(mesh):
+            if len(meetings) == len(others) and len({frozenset(meeting.axes) for meeting in meetings}) == 1:
+                for other, value in zip(others, met(meetings), strict=True):
                     self._go_on(other, value)
                 return True
         return False
+
+    def _gathered(self, mesh: Ranks) -> Iterator[tuple[list[_Rank], list[Meeting]]]:
+        """For each rank at a collective, the ranks that it meets there, and the collectives that these are at."""
+        for rank in self.ranks:
+            if isinstance(rank.waits, Meeting):
+                others = [self.ranks[n] for n in mesh.group(rank.number, rank.waits.axes)]
+                yield others, [other.waits for other in others if isinstance(other.waits, Meeting)]
 
     def _stuck(self) -> str:
         lines = []

@@ -117,6 +117,40 @@ def plan_of(*programs: Any) -> Plan:
 X, W = jax.ShapeDtypeStruct((3, 8), jnp.float32), jax.ShapeDtypeStruct((8, 5), jnp.float32)
 
 
+ORDERS = {
+    "one group comes later": "b a, b a, a b, a b",
+    "a chain of ranks": "a b, b a, b a, b a",
+    "two and two": "a b, b a, a b, b a",
+}
+"""Along which axis of two each rank meets others first: for each a way through."""
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_ranks_meet_along_two_axes_in_orders_of_their_own(name: str) -> None:
+    def meet(axis: str) -> Run:
+        return Run(lambda x: lax.psum(x, axis), "x", axis)
+
+    ranks = [[meet(axis) for axis in order.split()] for order in ORDERS[name].split(", ")]
+    plan = Plan(takes="x", mesh={"a": 2, "b": 2}, ranks=ranks, returns=("a@*", "b@*"))
+    assert check(lambda x: (2 * x, x + x), plan, jax.ShapeDtypeStruct((3,), jnp.float32)).verdict is Verdict.PROVED
+
+
+def test_ranks_that_wait_in_a_ring_along_two_axes() -> None:
+    def meet(axis: str) -> Run:
+        return Run(lambda x: lax.psum(x, axis), "x", axis)
+
+    ranks = [[meet(axis) for axis in order] for order in ("ab", "ba", "ba", "ab")]
+    plan = Plan(takes="x", mesh={"a": 2, "b": 2}, ranks=ranks, returns=("a@*", "b@*"))
+    with pytest.raises(InputError, match="ranks meet in different collectives: one is at psum over a"):
+        jax.jit(plan)(jnp.ones(3))
+
+
+@pytest.mark.parametrize("returns", ["y@1", "y@01"])
+def test_the_rank_of_a_result_is_a_number(returns: str) -> None:
+    plan = Plan(takes="x", ranks=[[], [Run(jnp.sin, "x", "y")]], returns=returns)
+    np.testing.assert_allclose(jax.jit(plan)(jnp.ones(3)), np.sin(np.ones(3)), rtol=1e-6)
+
+
 def test_ranks_written_by_hand() -> None:
     right = plan_of(*map(rank, range(RANKS)))
     assert check(jnp.matmul, right, X, W).verdict is Verdict.PROVED
