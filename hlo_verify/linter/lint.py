@@ -137,7 +137,9 @@ def lint_ranks(programs: Mapping[str | Path, Sequence[int]], *, buffered_sends: 
     found = [one for _, program in parsed for one in _of_one(program.module)]
     found += [one for _, program in parsed for one in entering.check(Meetings(program.module), None, program.devices)]
     together = [program for _, program in parsed]
-    found += [*ranks.check(together), *sends.between(together, buffered=buffered_sends)]
+    of_collectives = list(ranks.check(together))
+    found += of_collectives
+    found += sends.between(together, buffered=buffered_sends, collectives=not of_collectives)
     looked_at = sum((Counter(_looked_at(program.module)) for program in together), Counter())
     name = ", ".join(f"{path} on {','.join(map(str, program.devices))}" for path, program in parsed)
     return LintReport(name, tuple(dict.fromkeys(found)), dict(looked_at) | {"programs": len(together)})

@@ -3,8 +3,9 @@
 A send of device s to t on a channel meets the receive of t from s on that channel, the first the first. Between devices
 the pairs (`_xla_send_recv_source_target_pairs`) say who; transfers of a runtime through the host are matched by their
 rendezvous instead. Where no channel has both a send and a receive, channels tell nothing, and the order alone counts. A
-done waits until the other end has been posted; a device goes on in the order of its schedule. What stands in a loop is
-looked at as to whether there is another end at all: how often it runs is not known.
+done waits until the other end has been posted; a device goes on in the order of its schedule. In a collective it waits
+for all that it meets there. What stands in a loop is looked at as to whether there is another end at all: how often it
+runs is not known.
 
 Source: docs/operation_semantics.md (Send, Recv), XLA's hlo_verifier.cc.
 """
@@ -12,17 +13,23 @@ Source: docs/operation_semantics.md (Send, Recv), XLA's hlo_verifier.cc.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.diagnostics import Collective, Ranks
-from hlo_verify.hlo.groups import Groups, parse_lists
+from hlo_verify.hlo.groups import COLLECTIVES, Groups, parse_lists
+from hlo_verify.hlo.meetings import Meetings
 from hlo_verify.hlo.module import HloModule, Instruction, parts
 from hlo_verify.hlo.shapes import same
+from hlo_verify.linter.course import Courses
 from hlo_verify.linter.finding import Finding, at
+from hlo_verify.linter.rendezvous import Communicator
 
 RUNTIMES = ("xla_megascale_runtime",)
 """Handlers of host transfers of which both ends are in programs; another's other end is code on the host."""
+
+ENDS = ("send", "recv", "send-done", "recv-done")
+_DONES = tuple(f"{one.removesuffix('-start')}-done" for one in sorted(COLLECTIVES) if one.endswith("-start"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +123,9 @@ def _name(end: Instruction) -> str:
     return end.frontend("_xla_host_transfer_rendezvous")
 
 
-def between(programs: Sequence[Program], *, buffered: bool = False) -> Iterator[Finding]:
-    """What is wrong with the sends and receives of all devices together. `buffered`: a send need not wait."""
+def between(programs: Sequence[Program], *, buffered: bool = False, collectives: bool = True) -> Iterator[Finding]:
+    """What is wrong with the sends and receives of all devices together. `buffered`: a send need not wait. Unless
+    `collectives` are known to be wrong, devices wait in them too, where all stand in the order of the schedule."""
     events = {program: _events(program.module) for program in programs}
     channels = [{e.channel for found in events.values() for e in found if e.opcode == end} for end in ("send", "recv")]
     by_channel = bool(channels[0] & channels[1])
@@ -126,14 +134,47 @@ def between(programs: Sequence[Program], *, buffered: bool = False) -> Iterator[
     straight = all(event.computation.is_entry for found in events.values() for event in found)
     faults = list(_without_another_end(posts, counted=straight))
     yield from faults
-    if straight and not faults:
-        yield from _Running(schedules, by_channel, buffered).stuck()
+    if straight and not faults and posts:
+        known = collectives and all(_is_straight(program.module) for program in programs)
+        turns = {program: _turns(program.module, collectives=known) for program in programs}
+        yield from _Running({d: turns[p] for p in programs for d in p.devices}, by_channel, buffered).stuck()
+
+
+def _is_straight(module: HloModule) -> bool:
+    """Whether all collectives of a module stand in its entry."""
+    return all(one.computation.is_entry for one in module.instructions() if one.opcode in COLLECTIVES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turn:
+    """What a device comes to: it posts an instruction, or waits for the other ends of what `awaits` has posted."""
+
+    instruction: Instruction
+    awaits: tuple[Instruction, ...] = ()
+    communicators: Mapping[int, tuple[Communicator, ...]] = field(default_factory=dict)
+    """By device, whom a collective that is posted brings together."""
+
+
+def _turns(module: HloModule, *, collectives: bool) -> list[_Turn]:
+    """The turns of a device in the order in which it comes to them."""
+    courses = Courses(Meetings(module))
+    found = []
+    for one in module.in_turn():
+        if one.opcode in ENDS and not _is_of_host(one):
+            is_done = one.opcode.endswith("-done")
+            found.append(_Turn(one, tuple(one.sources) if is_done else ()))
+        elif collectives and one.opcode in COLLECTIVES:
+            found.append(_Turn(one, (), courses.communicators(one)))
+            if not one.opcode.endswith("-start"):
+                found.append(_Turn(one, (one,)))
+        elif collectives and one.opcode in _DONES:
+            found.append(_Turn(one, tuple(each for each in one.sources if each.opcode in COLLECTIVES)))
+    return found
 
 
 def _events(module: HloModule) -> list[Instruction]:
     """Sends, receives and their dones in the order in which a device comes to them."""
-    ends = ("send", "recv", "send-done", "recv-done")
-    return [one for one in module.in_turn() if one.opcode in ends and not _is_of_host(one)]
+    return [one for one in module.in_turn() if one.opcode in ENDS and not _is_of_host(one)]
 
 
 def _posts(event: Instruction, device: int, *, by_channel: bool) -> Iterator[Post]:
@@ -208,12 +249,17 @@ def _once(said: set[tuple[str, str]], post: Post, code: Ranks, message: str, *ot
 class _Running:
     """All devices, each as far as it comes."""
 
-    schedules: dict[int, list[Instruction]]
+    schedules: dict[int, list[_Turn]]
     by_channel: bool
     buffered: bool
     reached: dict[int, int] = field(default_factory=dict)
     posted: dict[tuple[bool, tuple[int | None, int, int]], int] = field(default_factory=lambda: defaultdict(int))
     numbers: dict[tuple[int, str, tuple[int | None, int, int]], int] = field(default_factory=dict)
+    arrived: dict[tuple[Communicator, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Who has posted the collective of a number on a communicator."""
+    joined: dict[int, Counter[Communicator]] = field(default_factory=lambda: defaultdict(Counter))
+    meeting: dict[tuple[int, str], list[tuple[Communicator, int]]] = field(default_factory=dict)
+    """By device and collective, where it is awaited, and by which number."""
 
     def stuck(self) -> Iterator[Finding]:
         """Who waits for whom when nobody can go on; nothing if all come to their end."""
@@ -221,43 +267,53 @@ class _Running:
         moved = True
         while moved:
             moved = sum(map(self._go, self.schedules)) > 0  # every device in each round
-        waiting = {d: events[self.reached[d]] for d, events in self.schedules.items() if self.reached[d] < len(events)}
+        waiting = {d: turns[self.reached[d]] for d, turns in self.schedules.items() if self.reached[d] < len(turns)}
         if not waiting:
             return
         chain = self._chain(waiting)
         device = chain[0]
         ahead = zip(chain, [*chain[1:], device], strict=True)
-        lines = [f"device {one} waits in {waiting[one]} for device {other}" for one, other in ahead]
-        yield at(
-            waiting[device],
-            Ranks.SEND_RECV_DEADLOCK,
-            "; ".join(lines),
-            *(source for one in chain for source in (*waiting[one].sources, waiting[one])),
-        )
+        lines = [f"device {one} waits in {waiting[one].instruction} for device {other}" for one, other in ahead]
+        about = (each for one in chain for each in (*waiting[one].awaits, waiting[one].instruction))
+        yield at(waiting[device].instruction, Ranks.SEND_RECV_DEADLOCK, "; ".join(lines), *dict.fromkeys(about))
 
     def _go(self, device: int) -> bool:
         """Let a device go on; whether it did."""
-        events, began = self.schedules[device], self.reached[device]
-        while self.reached[device] < len(events) and not self._waits_for(device, events[self.reached[device]]):
-            for post in _posts(events[self.reached[device]], device, by_channel=self.by_channel):
-                self.numbers[device, post.instruction.name, post.meets] = self.posted[post.is_send, post.meets]
-                self.posted[post.is_send, post.meets] += 1
+        turns, began = self.schedules[device], self.reached[device]
+        while self.reached[device] < len(turns) and not self._waits_for(device, turns[self.reached[device]]):
+            turn = turns[self.reached[device]]
+            if not turn.awaits:
+                self._post(device, turn)
             self.reached[device] += 1
         return self.reached[device] > began
 
-    def _waits_for(self, device: int, event: Instruction) -> list[int]:
-        """The devices whose other end a done still lacks."""
-        if event.opcode not in ("send-done", "recv-done") or (self.buffered and event.opcode == "send-done"):
+    def _post(self, device: int, turn: _Turn) -> None:
+        for post in _posts(turn.instruction, device, by_channel=self.by_channel):
+            self.numbers[device, post.instruction.name, post.meets] = self.posted[post.is_send, post.meets]
+            self.posted[post.is_send, post.meets] += 1
+        for on in turn.communicators.get(device, ()):
+            number = self.joined[device][on]
+            self.joined[device][on] += 1
+            self.arrived[on, number].add(device)
+            self.meeting.setdefault((device, turn.instruction.name), []).append((on, number))
+
+    def _waits_for(self, device: int, turn: _Turn) -> list[int]:
+        """The devices whose other end a turn still lacks."""
+        if self.buffered and turn.instruction.opcode == "send-done":
             return []
         found = []
-        for start in event.sources:
+        for start in turn.awaits:
             for post in _posts(start, device, by_channel=self.by_channel):
                 number = self.numbers.get((device, start.name, post.meets))
                 if number is not None and self.posted[not post.is_send, post.meets] <= number:
                     found.append(post.peer)
+            for on, number in self.meeting.get((device, start.name), ()):
+                here = self.arrived[on, number]
+                if len(here) < len(on[1]):
+                    found += [one for one in on[1] if one not in here and one in self.schedules]
         return found
 
-    def _chain(self, waiting: dict[int, Instruction]) -> list[int]:
+    def _chain(self, waiting: dict[int, _Turn]) -> list[int]:
         """Devices of which each waits for the next, and the last for the first, where there is such a ring."""
         device, seen = min(waiting), list[int]()
         while device not in seen:

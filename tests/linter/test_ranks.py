@@ -94,6 +94,60 @@ def test_sends_and_receives(events: list[list[str]], buffered: bool, names: list
     assert [one.name for one in found] == names
 
 
+@pytest.mark.parametrize(
+    ("events", "buffered", "is_stuck"),
+    [
+        (["send 1 0>1", "done send 1", "all-reduce 9"], False, False),
+        (["all-reduce 9", "send 1 0>1", "done send 1"], False, True),  # the other one receives before it
+        (["all-reduce 9", "send 1 0>1", "done send 1"], True, True),
+        (["send 1 0>1", "all-reduce 9", "done send 1"], False, False),
+    ],
+)
+def test_sends_and_collectives_wait_for_each_other(
+    events: list[str], buffered: bool, is_stuck: bool, tmp_path: Path
+) -> None:
+    receives = ["recv 1 0>1", "done recv 1", "all-reduce 9"]
+    found = report(tmp_path, program(events), program(receives), buffered=buffered).findings
+    assert [one.name for one in found] == ["send_recv_deadlock"] * is_stuck
+    if is_stuck:
+        assert found[0].message == "device 0 waits in %r0 for device 1; device 1 waits in %done_recv1 for device 0"
+
+
+def test_a_collective_that_is_waited_for_later_keeps_nobody(tmp_path: Path) -> None:
+    sends = program(["all-reduce 9", "send 1 0>1", "done send 1"])
+    later = sends.replace(" all-reduce(p)", " all-reduce-start(p)").replace("r0 = ", "s0 = ")
+    later = later.replace("  ROOT", "  r0 = f32[4] all-reduce-done(s0)\n  ROOT")
+    receives = program(["recv 1 0>1", "done recv 1", "all-reduce 9"])
+    assert report(tmp_path, later, receives).findings == ()
+
+
+def test_sends_and_collectives_of_one_program_wait_for_each_other() -> None:
+    alone = ["all-reduce 9", "send 1 0>1", "done send 1", "recv 1 0>1", "done recv 1"]
+    assert lint(program(alone)).findings == ()
+    turned = program(["recv 1 0>1", "done recv 1", *alone[:3]])
+    assert [one.name for one in lint(turned).findings] == ["send_recv_deadlock"]
+
+
+def test_how_often_a_loop_meets_is_not_known(tmp_path: Path) -> None:
+    """So where one does, nobody is taken to wait in a collective."""
+    texts = [
+        program(["all-reduce 9", "send 1 0>1", "done send 1"]),
+        program(["recv 1 0>1", "done recv 1", "all-reduce 9"]),
+    ]
+    body = """b {
+  s = f32[4] parameter(0)
+  ROOT n = f32[4] all-reduce(s), channel_id=8, to_apply=add, replica_groups={{0,1}}, use_global_device_ids=true
+}
+c {
+  a = f32[4] parameter(0)
+  ROOT f = pred[] constant(false)
+}
+ENTRY"""
+    loop = "  l = f32[4] while(p), condition=c, body=b\n  ROOT"
+    looped = [text.replace("ENTRY", body).replace("  ROOT z", f"{loop} z") for text in texts]
+    assert report(tmp_path, *looped).findings == ()
+
+
 def test_a_deadlock_says_who_waits_for_whom(tmp_path: Path) -> None:
     [found] = report(tmp_path, *map(program, SEND_FIRST)).findings
     assert found.message == ("device 0 waits in %done_send1 for device 1; device 1 waits in %done_send2 for device 0")
