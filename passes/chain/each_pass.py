@@ -63,6 +63,9 @@ NOTHING = "there is nothing that it could be compared with: what was before is m
 BY_DEVICE = (
     "it works device by device, and such modules are only compared operation by operation before the partitioner"
 )
+ROUNDED = (
+    "it is equal but for roundings of constants; in programs of several replicas it is not seen whether they stay some"
+)
 REPLICAS = "programs of several replicas are not compared with one another"
 
 
@@ -201,9 +204,14 @@ class _Walk:
         return None
 
     def _is_covered(self, reading: Reading) -> bool:
-        """Whether the roundings of constants that a reading allows stay roundings; if not, it is noted how far."""
-        pair = self._pair(reading.module, reading.module) if reading.meant else None
-        far = None if pair is None else amplified(*pair, reading.meant, self._session)
+        """Whether the roundings of constants that a reading allows stay roundings; if not, it is noted how far. Of a
+        module that makes no pair with itself, nothing says so."""
+        if not reading.meant:
+            return True
+        pair = self._pair(reading.module, reading.module)
+        if pair is None:
+            return False
+        far = amplified(*pair, reading.meant, self._session)
         self._far = self._far or far
         return far is None
 
@@ -224,7 +232,8 @@ class _Walk:
             found = self._with_an_earlier_one(reading.module)
             if found.verdict is not Verdict.PROVED or self._is_covered(reading):
                 return reading.module, found
-        return given, Found(Verdict.UNKNOWN, reason=str(self._far), code=Solver.AMPLIFIED.value)
+        reason = ROUNDED if self._far is None else str(self._far)
+        return given, Found(Verdict.UNKNOWN, reason=reason, code=Solver.AMPLIFIED.value)
 
     def _is_like_its_reference(self, module: Module) -> bool:
         """Whether a module is at once seen to equal its reference."""

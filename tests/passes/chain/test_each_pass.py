@@ -127,32 +127,41 @@ ROOT_OF_TWO = np.sqrt(np.float32(2))
 NEIGHBOURS = [np.nextafter(ROOT_OF_TWO, np.float32(end)) for end in (0, 2)]
 
 
-def difference(number: str, made: tuple[str, ...] = ()) -> str:
-    """`(x * number - x * 1.41421354) * 1e8`"""
+def difference(made: tuple[str, ...], knows: str = "") -> str:
+    """`(x * n - x * 1.41421354) * 1e8`, plus the number of the device where it knows of several."""
     lines = (
         *made,
         f"k = f32[] constant({ROOT_OF_TWO:.9g})",
         "g = f32[] constant(1e8)",
-        *(f"{v}s = f32[4] broadcast({v}), dimensions={{}}" for v in (number, "k", "g")),
-        f"p = f32[4] multiply(x, {number}s)",
+        *(f"{v}s = f32[4] broadcast({v}), dimensions={{}}" for v in "nkg"),
+        "p = f32[4] multiply(x, ns)",
         "q = f32[4] multiply(x, ks)",
         "d = f32[4] subtract(p, q)",
-        "ROOT r = f32[4] multiply(d, gs)",
+        "r = f32[4] multiply(d, gs)",
+        "u = u32[] partition-id()" if knows else "u = u32[] constant(0)",
+        "v = f32[] convert(u)",
+        "w = f32[4] broadcast(v), dimensions={}",
+        "ROOT s = f32[4] add(r, w)",
     )
-    return "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n" + "\n".join(f"  {line}" for line in lines) + "\n}\n"
+    return (
+        f"HloModule m{knows}\n\nENTRY e {{\n  x = f32[4] parameter(0)\n"
+        + "\n".join(f"  {line}" for line in lines)
+        + "\n}\n"
+    )
 
 
+@pytest.mark.parametrize("knows", ["", ", num_partitions=2", ", replica_count=2"])
 @pytest.mark.parametrize(
     ("constant", "verdict"),
     [*((neighbour, Verdict.UNKNOWN) for neighbour in NEIGHBOURS), (ROOT_OF_TWO, Verdict.PROVED)],
     ids=["below", "above", "as it is rounded"],
 )
 def test_a_neighbour_of_a_root_is_looked_at_where_the_operations_are_the_same(
-    constant: float, verdict: Verdict, tmp_path: Path
+    constant: float, verdict: Verdict, knows: str, tmp_path: Path
 ) -> None:
     """The first computes 0 in floating point, and 2.4 x with real numbers; with a neighbour it is 11.9 x or -11.9 x."""
-    first = difference("n", ("two = f32[] constant(2)", "n = f32[] sqrt(two)"))
-    for step, text in enumerate((first, difference("n", (f"n = f32[] constant({constant:.9g})",)))):
+    first = difference(("two = f32[] constant(2)", "n = f32[] sqrt(two)"), knows)
+    for step, text in enumerate((first, difference((f"n = f32[] constant({constant:.9g})",), knows))):
         (tmp_path / f"module_0000.m.{step:04d}.simplification.after_p{step}.before_q.txt").write_text(text)
     assert [step.verdict for step in verified(tmp_path).steps] == [Verdict.PROVED, verdict]
 
