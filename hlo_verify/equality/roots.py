@@ -63,8 +63,8 @@ def _power_of(base: Poly, atom: Atom) -> Power | None:
     rooted = _rooted(atom)
     if rooted is not None and isinstance(atom, Apply):
         return (HALF if atom.function == SQRT else -HALF, 1) if rooted is base else None
-    if not isinstance(atom, Apply) or atom.function != INVERSE:
-        return None
+    if not isinstance(atom, Apply) or atom.function != INVERSE or not atom.args[0].items:
+        return None  # of 0, there is no inverse
     k = Fraction(leading(atom.args[0])) / Fraction(leading(base))
     return (Fraction(-1), 1 / k) if algebra.scale(base, k) is atom.args[0] else None
 

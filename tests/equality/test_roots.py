@@ -20,7 +20,7 @@ from hlo_verify.equality.roots import joined
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import INVERSE, SQRT
-from hlo_verify.terms.term import ONE, Monomial, make_apply, make_poly, of_atom, tensor
+from hlo_verify.terms.term import ONE, ZERO, Monomial, make_apply, make_poly, of_atom, tensor
 from tests.support.evaluate import Evaluator
 from tests.support.expressions import many
 from tests.support.lowering import Placed, floats
@@ -74,6 +74,23 @@ def test_powers_of_a_root_are_written_in_one_way(kind: str, n: int) -> None:
         whole = BASES[0] if kind == "sqrt" else of_atom(factor("inverse", 0, 1))
         expected = algebra.power_of(whole, n // 2)
         assert found is (expected if kind == "sqrt" else algebra.expanded(ONE, expected))
+
+
+@pytest.mark.parametrize("kind", ["sqrt", "inverse of a root"])
+def test_a_root_beside_an_inverse_of_nothing_stays(kind: str) -> None:
+    """Which `1/(0*x)` is, that a program may hold."""
+    nothing = make_apply(INVERSE, (ZERO,))
+    assert joined(((factor(kind, 0, 1), 1), (nothing, 1))) is None
+    squared, alone = joined(((factor(kind, 0, 1), 2), (nothing, 1))), joined(((factor(kind, 0, 1), 2),))
+    assert squared is not None and alone is not None
+    assert squared is algebra.expanded(of_atom(nothing), alone)
+
+
+@pytest.mark.parametrize("root", [jnp.sqrt, lax.rsqrt])
+def test_a_root_divided_by_nothing_is_compared(root: Function) -> None:
+    placed = Placed(jax.sharding.AbstractMesh((2,), ("d",)), (P("d"), P("d")), P("d"), floats((4,), (4,)))
+    pair = placed.pair(lambda x, y: root(x) / (0 * y), lambda x, y: root(x) / (0 * y * (y / y)))
+    assert hlo_verify.verify(*pair, refute=False).verdict is Verdict.UNKNOWN
 
 
 def centred(x: jax.Array, less: int = 0, epsilon: float = 1e-5) -> jax.Array:
