@@ -68,6 +68,8 @@ def _write_out(end: Any) -> None:
         }
         if any(each is None for each in attributes.values()):
             return
+        if begin is not None and _parsed(begin, "xla.sdy.manual_axes") != attributes["manual_axes"]:
+            return  # the two ends are of different regions
         whole = end.results[0].type if isinstance(end.results[0].type, ir.TupleType) else None
         types = [each.type for each in end.results]
         if whole is not None:

@@ -102,3 +102,14 @@ def test_calls_in_another_form_stay_what_they_are(tmp_path: Path) -> None:
     text = given.read_text().replace("manual_computation_body", "something_else")
     names = [op.name for op in operations(load(text).main)]
     assert "sdy.manual_computation" not in names
+
+
+@pytest.mark.parametrize("end", ["GlobalToLocalShape", "LocalToGlobalShape"])
+def test_two_ends_of_different_axes_are_no_region(end: str, tmp_path: Path) -> None:
+    given, _ = before_optimizations(two, tmp_path)
+    axes = 'xla.sdy.manual_axes="#sdy<manual_axes{\\"x\\", \\"y\\"}>"'
+    lines = given.read_text().splitlines()
+    assert any(end in line and axes in line for line in lines), lines
+    changed = [line.replace(axes, axes.replace(', \\"y\\"', "")) if end in line else line for line in lines]
+    names = [op.name for op in operations(load("\n".join(changed)).main)]
+    assert "sdy.manual_computation" not in names
