@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from hlo_verify.diagnostics import Severity
 from hlo_verify.render import Outcome, overall
 from hlo_verify.render.html import formulas
+from hlo_verify.render.html.compiled import Compiled
 from hlo_verify.render.html.prose import inline, prose
 from hlo_verify.render.html.view import FINDINGS, ROWS, SHOWN_RESULTS, Linted, ReportView, name_of, verdict_counts, view
 from hlo_verify.render.origin import Origin
@@ -23,6 +25,14 @@ from hlo_verify.version import __version__
 
 MOST = 1_800_000
 """Characters of a page; of a larger one that has tables to shorten, they are made shorter."""
+
+_SETTINGS: dict[str, Any] = {
+    "autoescape": True,
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "keep_trailing_newline": True,
+    "optimized": False,  # what filters give is worked out for each page, not when a template is compiled
+}
 
 __all__ = ["Linted", "fragment", "render", "render_lint"]
 
@@ -73,11 +83,9 @@ def _plural(count: int, noun: str) -> str:
 def _templates() -> Environment:
     found = Environment(
         loader=FunctionLoader(_read),
-        autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+        bytecode_cache=Compiled(repr(_SETTINGS)),
+        **_SETTINGS,
     )
     found.globals.update(
         difference=formulas.difference,
