@@ -31,6 +31,7 @@ from hlo_verify.options import (
     check_watch,
     make_parser,
 )
+from hlo_verify.render.output import check_outputs, is_terminal
 from hlo_verify.tasks import Asking, as_the_project_says, outcome_of, report_of
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def _run(arguments: argparse.Namespace, verify: Verify | None) -> int:
         raise InputError("--issue is written as Markdown; it goes with no other --format", Input.USAGE)
     if len(arguments.paths) > 2 and arguments.replay is not None:
         raise InputError("--replay goes with a logical and a partitioned module at most", Input.USAGE)
-    for path in (arguments.output, *(path for _, path in arguments.report)):
-        if path is not None and not os.path.isdir(path.absolute().parent):
-            raise InputError(f"cannot write {path}: there is no folder {path.parent}", Input.UNWRITABLE)
+    written = (arguments.output, arguments.witness, *(path for _, path in arguments.report))
+    read = (*arguments.paths, arguments.replay, arguments.shardings, arguments.results)
+    check_outputs(written, read)
     several = len(arguments.paths) < 3 and arguments.replay is None and any(map(os.path.isdir, arguments.paths))
     if arguments.each_pass:
         check_each_pass(arguments)
@@ -132,6 +133,7 @@ def _answer(arguments: argparse.Namespace, verify: Verify | None, several: bool)
 
 
 def _watch(arguments: argparse.Namespace, verify: Verify | None) -> int:
+    from hlo_verify.render.characters import one_line
     from hlo_verify.watching import Appeared, watch
 
     printing, jobs = _printing(arguments, several=True), {}
@@ -152,13 +154,13 @@ def _watch(arguments: argparse.Namespace, verify: Verify | None) -> int:
         if shows:
             printing.show(outcome)
 
-    print(f"hlo-verify: watching {arguments.paths[0]} (ctrl-C ends)", file=sys.stderr)
+    print(f"hlo-verify: watching {one_line(str(arguments.paths[0]))} (ctrl-C ends)", file=sys.stderr)
     watched = watch(find, decide, show)
-    if sys.stderr.isatty():
+    if is_terminal(sys.stderr):
         print(file=sys.stderr)  # the terminal has written ^C
     outcomes = list(watched.outcomes.values())
     for name in watched.left:
-        print(f"hlo-verify: {name} was not verified", file=sys.stderr)
+        print(f"hlo-verify: {one_line(name)} was not verified", file=sys.stderr)
     if shows:
         printing = replace(printing, style=replace(printing.style, quiet=True))
     printing.write(outcomes, arguments.format, arguments.output, arguments.report)
@@ -265,7 +267,7 @@ def _decided(
         from hlo_verify.cluster import on_cluster
 
         start = on_cluster(arguments.ray, arguments.jobs)
-    with Bar(arguments.progress and sys.stderr.isatty()) as bar:
+    with Bar(arguments.progress and is_terminal(sys.stderr)) as bar:
         if jobs and verify is None and not arguments.traceback and (count > 1 or start is not None):
             from hlo_verify.in_parallel import in_parallel, processes
 

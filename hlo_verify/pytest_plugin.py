@@ -7,6 +7,7 @@ It is loaded wherever hlo-verify is installed, so that nothing else is imported 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ import pytest
 if TYPE_CHECKING:
     from hlo_verify.linter.lint import LintReport
     from hlo_verify.shown import Report
+
+LONGEST = 200
+"""Bytes of a folder's name; systems take 255."""
 
 
 class Checker:
@@ -37,7 +41,7 @@ class Checker:
         report = check(function, *args, **{"keep": folder, **kwargs})
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "report.txt").write_text(f"{report}\n")
+            (folder / "report.txt").write_text(f"{report}\n", encoding="utf-8", errors="backslashreplace")
         if report.verdict != "PROVED":
             raise NotProvedError(report)
         return report
@@ -57,8 +61,16 @@ class Checker:
 def hlo_verify(request: pytest.FixtureRequest) -> Checker:
     """`hlo_verify.check(f, g, *args)` fails the test, with the report, unless it is proved that `g` computes `f`."""
     dump, limit = (request.config.getoption(f"hlo_verify_{name}") for name in ("dump", "time_limit"))
-    folder = None if dump is None else Path(dump) / re.sub(r"[^\w.-]+", "_", request.node.nodeid)
+    folder = None if dump is None else Path(dump) / _as_name(request.node.nodeid)
     return Checker(folder, limit)
+
+
+def _as_name(test: str) -> str:
+    """The name of a test as that of a folder. Of one that is too long for that, a sum tells it from others."""
+    name = re.sub(r"[^\w.-]+", "_", test)
+    if len(name.encode(errors="replace")) <= LONGEST:
+        return name
+    return f"{name[: LONGEST // 8]}-{hashlib.sha256(test.encode(errors='backslashreplace')).hexdigest()[:16]}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -48,7 +48,7 @@ def watch(
     known: dict[str, State] = {}
     try:
         while True:
-            now = {each: _state(each.files) for each in find() if each.files}
+            now = {each: _state(each.files) for each in find() if each.files and not _lacks(each)}
             complete = [each for each, state in now.items() if before.get(each.name) == state != known.get(each.name)]
             for number, each in enumerate(complete, 1):
                 outcomes.pop(each.name, None)  # it is not known of what is there now
@@ -58,8 +58,18 @@ def watch(
             before = {each.name: state for each, state in now.items()}
             pause()
     except KeyboardInterrupt:
-        left = [each.name for each in find() if known.get(each.name) != _state(each.files)]
+        left = [each.name for each in find() if _is_open(each, known.get(each.name))]
         return Watched({name: outcome for name, outcome in outcomes.items() if name not in left}, tuple(left))
+
+
+def _is_open(each: Appeared, known: State | None) -> bool:
+    """Whether nothing is known of what is there now. What was decided of files that were taken away is what it was."""
+    return known is None or (known != _state(each.files) and not _lacks(each))
+
+
+def _lacks(each: Appeared) -> bool:
+    """Whether files of it are not there, or not any more."""
+    return len(_state(each.files)) < len(each.files)
 
 
 def _state(files: Sequence[Path]) -> State:

@@ -57,7 +57,7 @@ class Runner:
     """Runs the steps of the action as GitHub's runner does, with `hlo-verify` and `python` in its place."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.log = folder, ""
         self.calls, self.summary = folder / "calls", folder / "summary"
         (folder / "bin").mkdir()
         for name in ("hlo-verify", "python"):
@@ -94,6 +94,7 @@ class Runner:
             kept["PYTHONPATH"] = str(ROOT)
             command = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
             done = subprocess.run(command, cwd=self.folder, env={"PATH": path, **kept, **env}, capture_output=True)
+            self.log += done.stdout.decode()
             written = self.folder / "GITHUB_OUTPUT"
             if written.exists():
                 outputs |= dict(line.split("=", 1) for line in written.read_text().splitlines())
@@ -168,6 +169,42 @@ def test_the_summary_has_all_reports(runner: Runner) -> None:
     assert "## Tests\n\n````text\n``` 2 failed\n````\n" in summary
     runner.run(verify="a", summary="false")
     assert runner.read("GITHUB_STEP_SUMMARY") == summary
+
+
+@pytest.mark.parametrize("kind", ["verify", "lint", "pytest"])
+def test_a_line_that_is_no_line_runs_nothing(kind: str, runner: Runner) -> None:
+    """A quote that is not closed: what stands before it would be another question than the one that was asked."""
+    status, outputs = runner.run(**{kind: "a.mlir it's.mlir exit=0"})
+    assert (status, outputs["verdict"], runner.read("CALLS")) == (1, "ERROR", "")
+
+
+def test_only_what_this_run_wrote_is_in_the_summary(runner: Runner) -> None:
+    """A folder may hold reports of an earlier use of the action: of more lines, or where this one writes none."""
+    runner.run(verify="a\nb\nc", summary="false")
+    stub = (runner.folder / "bin" / "hlo-verify").read_text().replace("markdown=*", "never=*")
+    (runner.folder / "bin" / "hlo-verify").write_text(stub)
+    runner.run(verify="a\nb")
+    assert "report markdown" not in runner.read("GITHUB_STEP_SUMMARY")
+    assert "report" in runner.read("hlo-verify-reports/03-verify.md")
+
+
+def test_a_summary_is_one_that_github_takes(runner: Runner) -> None:
+    large = "markdown=*) head -c 60000 /dev/zero | tr '\\0' x > \"${each#*=}\" ;;"
+    stub = f'#!/bin/bash\nfor each in "$@"; do case $each in {large} esac; done\n'
+    (runner.folder / "bin" / "hlo-verify").write_text(stub)
+    runner.run(verify="a\n" * 20, pytest="b")
+    summary = runner.read("GITHUB_STEP_SUMMARY")
+    assert 900_000 < len(summary) < 1_048_576 and "5 more reports are in hlo-verify-reports." in summary
+    assert "## Tests" in summary
+
+
+def test_what_a_module_says_is_no_command_to_the_runner(runner: Runner) -> None:
+    stub = (runner.folder / "bin" / "hlo-verify").read_text()
+    (runner.folder / "bin" / "hlo-verify").write_text(stub.replace("status=0\n", "status=0; echo ::add-mask::a\n", 1))
+    runner.run(verify="a exit=1", lint="b")
+    off, said, on, end = [line for line in runner.log.splitlines() if line.startswith("::")][1:5]
+    assert said == "::add-mask::a" and end == "::endgroup::"
+    assert off.startswith("::stop-commands::") and on == f"::{off.removeprefix('::stop-commands::')}::" and len(on) > 30
 
 
 @pytest.mark.slow

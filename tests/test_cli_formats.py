@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +14,19 @@ import pytest
 from hlo_verify import cli
 from hlo_verify.diagnostics import CODES
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.render import FORMATS, html
 from hlo_verify.render.origin import SMALL, of_command
+from hlo_verify.render.output import write
+from hlo_verify.render.progress import Bar
 from hlo_verify.report import Report, Verdict
 from tests.linter.test_cli import WRONG
-from tests.programs import FINDING, report
+from tests.programs import FINDING, chain, report
+from tests.render.test_html import Outline
 from tests.render.test_junit import parsed, stopped
 from tests.sources.test_dump_pairs import GSPMD_GPU, SHARDY_CPU, fill
 from tests.test_cli import Prover
 
+ROOT = Path(__file__).resolve().parents[1]
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
 
@@ -210,3 +217,95 @@ def test_errors_of_input_are_nobody_elses(capsys: pytest.CaptureFixture[str]) ->
     Path("a.mlir").write_text("module @m {}")
     assert cli.main(["a.mlir", "--issue", "xla", "-o", "bug.md"], verify=fails) == 2
     assert "defect of XLA" not in capsys.readouterr().err and not Path("bug.md").exists()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+def test_a_page_is_the_same_in_every_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says itself that it is UTF-8. What looks alike does not stand in it: a quote ends an attribute."""
+    said = "\u00e9 \u2026 \u201d onclick=\u201d \U0001f600"
+    steps = [replace(step, after=said) for step in chain(P, R).steps]
+    with open("out", "w", encoding=encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        write(html.render([replace(chain(P, R), steps=tuple(steps))]), None, "html")
+    page = Outline(Path("out").read_bytes().decode())
+    assert said in page.text and not any("onclick" in attributes for _, attributes in page.tags)
+
+
+def test_a_file_has_no_width(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    cli.main(["a", "--report", "text=a.txt"], verify=Prover(report(U)))
+    lines = capsys.readouterr().out.splitlines(), Path("a.txt").read_text().splitlines()
+    assert max(map(len, lines[0])) < 60 < max(map(len, lines[1]))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a", "-o", "folder"], "cannot write folder: it is a folder"),
+        (["a", "-o", ""], "it is a folder"),
+        (["a", "--report", "json=r", "--report", "sarif=./r"], "cannot write r: it is written twice"),
+        (["a", "--report", "json=r", "-o", "r"], "it is written twice"),
+        (["a", "--witness", "r", "-o", "r"], "it is written twice"),
+        (["a", "m.txt", "-o", "link"], "cannot write link: it is read"),
+        (["--replay", "m.txt", "--report", "markdown=m.txt"], "it is read"),
+        (["lint", "m.txt", "-o", "m.txt"], "it is read"),
+        (["lint", "m.txt", "--svg", "r", "--report", "json=r"], "it is written twice"),
+        (["lint", "m.txt", "--report", "json=no/r"], "there is no folder no"),
+        (["export", "m.txt", "--model-explorer", "m.txt"], "it is read"),
+        (["export", "m.txt", "--model-explorer", "folder"], "it is a folder"),
+    ],
+    ids=str,
+)
+def test_where_reports_cannot_go_is_known_before_the_work(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("folder").mkdir()
+    Path("m.txt").write_text(WRONG)
+    Path("link").symlink_to("m.txt")
+    assert cli.main(given, verify=Prover()) == 2
+    assert said in capsys.readouterr().err.replace("./r", "r") and Path("m.txt").read_text() == WRONG
+
+
+def test_what_is_no_file_takes_any_number_of_reports() -> None:
+    assert cli.main(["a", "-o", "/dev/null", "--report", "json=/dev/null"], verify=Prover(report(R))) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_a_report_that_cannot_be_written_leaves_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--report", "json=/dev/full", "--report", "sarif=a.sarif"]
+    assert cli.main(["a", *more], verify=Prover(report(R))) == 2
+    out, err = capsys.readouterr()
+    assert "cannot write /dev/full: No space left" in err and out.startswith("REFUTED") and Path("a.sarif").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_standard_output_that_takes_nothing_is_no_defect() -> None:
+    """Nor does Python fail when it flushes once more at its end, with a status of its own."""
+    command = [sys.executable, "-m", "hlo_verify", "--explain", "HV006"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "cannot write standard output: No space left" in done.stderr
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_caller_may_have_no_output(format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed (`>&- 2>&-`, a service of Windows), or in memory."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    given = ["a", "--format", format_, "--report", f"{format_}=r"]
+    assert cli.main(given, verify=Prover(report(R))) == 1
+    memory = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", memory)
+    assert cli.main(["a"], verify=Prover(report(R))) == 1
+    assert memory.getvalue().startswith("REFUTED") and Path("r").read_text()
+
+
+def test_names_of_files_write_no_commands_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = Bar(shown=False)
+    bar.works_on("a\x1b[2J\nb", 2)
+    assert bar.description == "(2 left) a\\x1b[2J b"
+    Path("a\x1b[2J\nb.txt").write_text(WRONG)
+    assert cli.main(["lint", "a\x1b[2J\nb.txt"]) == 1
+    assert capsys.readouterr().out.startswith("a\\x1b[2J b.txt: 1 error\n")

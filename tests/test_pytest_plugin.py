@@ -6,10 +6,17 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from hlo_verify import checking
+from hlo_verify import pytest_plugin as plugin
+from hlo_verify.report import Verdict
+from hlo_verify.shown import shown
+from tests import programs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -102,3 +109,28 @@ def test_a_final_module_that_has_a_defect(tmp_path: Path) -> None:
     done = run(tmp_path, tests=LINTED)
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "error[HV703] s: no copy-done waits for it" in done.stdout
+
+
+def test_names_of_folders(tmp_path: Path) -> None:
+    """They fit a file system, and those of two tests are two."""
+    assert plugin._as_name("a/test_b.py::test_c[d-1]") == "a_test_b.py_test_c_d-1_"
+    for letter in ("x", "\u03bb", "\U0001d49c", "\udc80"):
+        one, other = (plugin._as_name(f"test_a[{letter * 300}{n}]") for n in (1, 2))
+        assert one != other and one.startswith("test_a_")
+        (tmp_path / one).mkdir()
+
+
+def test_reports_are_kept_in_one_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever that of the system is."""
+    given = replace(programs.report(Verdict.PROVED), compared="8 \u00d7 \u03bb \u2026 \udc80")
+    monkeypatch.setattr(checking, "check", lambda *args, **kwargs: shown(given))
+    written: list[str | None] = []
+    write = Path.write_text
+
+    def noted(path: Path, text: str, encoding: str | None = None, **rest: str) -> int:
+        written.append(encoding)
+        return write(path, text, encoding, **rest)
+
+    monkeypatch.setattr(Path, "write_text", noted)
+    plugin.Checker(tmp_path / "a", None).check(None)
+    assert written == ["utf-8"] and "8 \u00d7 \u03bb" in (tmp_path / "a" / "0" / "report.txt").read_text("utf-8")

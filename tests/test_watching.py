@@ -59,6 +59,30 @@ def test_what_changes_is_verified_again(tmp_path: Path) -> None:
     assert seen == ["a=1", "a=12"] and list(found.outcomes) == ["a"]
 
 
+def test_what_is_taken_away_was_what_it_was(tmp_path: Path) -> None:
+    """A folder that is cleaned keeps no refutation from being told; what was never looked at is left."""
+    both = [tmp_path / name for name in "ab"]
+    both[0].write_text("1")
+
+    def find() -> list[Appeared]:
+        return [Appeared(file.name, (file,)) for file in both]
+
+    steps = iter([nothing, lambda: both[1].write_text("1"), lambda: [file.unlink() for file in both], nothing, nothing])
+
+    def pause() -> None:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    def decide(each: Appeared, waiting: int) -> Outcome:
+        assert each.files[0].exists(), "what is not there is not looked at again"
+        return report(R, name=each.name)
+
+    found = watch(find, decide, lambda outcome: None, pause)
+    assert (list(found.outcomes), found.left) == (["a"], ("b",))
+
+
 def test_what_was_not_verified_is_left(tmp_path: Path) -> None:
     """A module that changed since is not known any more; one that came last was not looked at."""
     (tmp_path / "a").write_text("1")

@@ -16,7 +16,8 @@ from hlo_verify.export.graph import Graph, graph_of
 from hlo_verify.export.model_explorer import graphs_json, matches_json, node_data
 from hlo_verify.limits import TIME_LIMIT
 from hlo_verify.program.depth import deeply
-from hlo_verify.render.output import write
+from hlo_verify.render.characters import visible
+from hlo_verify.render.output import check_outputs, write
 from hlo_verify.report import Report, Verdict
 from hlo_verify.session import Session
 from hlo_verify.sources.modules import module_of
@@ -70,8 +71,9 @@ def main(argv: Sequence[str], verify: Verify) -> int:
         raise InputError("a graph is of one module, or of a logical and a partitioned one", Input.USAGE)
     if arguments.partition and len(arguments.paths) != 1:
         raise InputError("--partition goes with one module; a pair is partitioned already", Input.USAGE)
-    exported = _exported(arguments, verify)
     file: Path = arguments.model_explorer
+    check_outputs([file], [*map(Path, arguments.paths), arguments.shardings])
+    exported = _exported(arguments, verify)
     label = " and ".join(Path(path).name for path in arguments.paths)
     write(graphs_json(label, exported.graphs, exported.found), file)
     data = node_data(exported.graphs, exported.found)
@@ -80,7 +82,7 @@ def main(argv: Sequence[str], verify: Verify) -> int:
         write(text, beside[kind])
     if exported.matches:
         write(matches_json(exported.matches), file.with_suffix(".matches.json"))
-    write("".join(f"{line}\n" for line in _said(exported, file, beside)), None)
+    write("".join(f"{visible(line)}\n" for line in _said(exported, file, beside)), None)
     return 0
 
 

@@ -17,7 +17,7 @@ from hlo_verify.linter.render import in_one_line, text, to_html, to_json, to_jun
 from hlo_verify.render import FORMATS
 from hlo_verify.render.browser import show
 from hlo_verify.render.origin import of_command
-from hlo_verify.render.output import format_and_file, width, write
+from hlo_verify.render.output import check_outputs, format_and_file, width, write
 from hlo_verify.render.wrapping import wrapped
 from hlo_verify.schedules import parse, svg
 
@@ -79,6 +79,8 @@ def main(argv: Sequence[str], defaults: Mapping[str, Any]) -> int:
     for code in (*(arguments.select or ()), *(arguments.ignore or ())):
         if not any(known.startswith(code.upper()) for known in CODES):
             raise InputError(f"no code begins with {code!r}; docs/codes.md lists them", Input.USAGE)
+    written = (arguments.output, arguments.svg, *(path for _, path in arguments.report))
+    check_outputs(written, map(Path, arguments.paths))
     reports = [_selected(report, arguments) for report in _reports(arguments)]
     formats: dict[str, Callable[[Sequence[LintReport]], str]] = {
         "text": in_one_line if arguments.quiet else text,

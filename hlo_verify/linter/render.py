@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 def text(reports: Sequence[LintReport]) -> str:
     """For people: what was found, where, and what was looked at."""
-    return "".join(f"{visible(line)}\n" for report in reports for line in _lines(report))
+    return "".join(f"{_in_one_line(line)}\n" for report in reports for line in _lines(report))
+
+
+def _in_one_line(text: str) -> str:
+    return visible(text).replace("\n", " ")  # what stands before it is where it is for a reason
 
 
 def in_one_line(reports: Sequence[LintReport]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.render import Outcome
 from hlo_verify.render.output import write
 from hlo_verify.render.text import Style
@@ -68,8 +69,14 @@ class Printing:
         self, outcomes: Sequence[Outcome], format_: str, output: Path | None, more: Sequence[tuple[str, Path]] = ()
     ) -> None:
         """Write the reports to a file or standard output, and in `more` formats to files. Raises `InputError` for what
-        cannot be written. A bug report is the first of them alone; beside it, Markdown is the report."""
-        plain = replace(self, style=replace(self.style, color=False), issue=None)
-        for other, path in more:
-            write(plain.rendered(outcomes, other), path)
-        write(self.rendered(outcomes, format_), output, format_)
+        cannot be written, once the others are. A bug report is the first of them alone; beside it, Markdown is the
+        report."""
+        plain = replace(self, style=replace(self.style, color=False, width=0), issue=None)
+        failed: InputError | None = None
+        for printing, other, path in (*((plain, *each) for each in more), (self, format_, output)):
+            try:
+                write(printing.rendered(outcomes, other), path, other)
+            except InputError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hlo_verify.render import Outcome
-from hlo_verify.render.markdown import fitting, names, render, report_parts, reproduction, terms
+from hlo_verify.render.markdown import NAME, fitting, named, names, render, report_parts, reproduction, shortened, terms
 from hlo_verify.render.origin import Origin
 from hlo_verify.render.quoting import block, code, folded, prose, table
 from hlo_verify.render.text import changed_in
@@ -36,12 +36,12 @@ def _parts(report: Report, step: Step | None, by: str, origin: Origin) -> Iterat
     first, *others = [held for held in report.stopped() if held[0].verdict is Verdict.REFUTED]
     said = diagnostic(first)
     at = by or f"at {said.location or report.name}"
-    yield f"**Title:** Wrong value on {report.devices} devices {prose(at)}: {prose(said.code.summary)}"
+    yield f"**Title:** Wrong value on {report.devices} devices {prose(shortened(at, NAME))}: {prose(said.code.summary)}"
     yield "### Description"
     yield _description(report, step, by, origin)
     yield (
-        f"It is wrong at {code(said.location or report.name)}, found by hlo-verify, which proves the two modules equal "
-        f"or shows inputs for which they differ: {prose(said.message)}."
+        f"It is wrong at {named(said.location or report.name)}, found by hlo-verify, which proves the two modules "
+        f"equal or shows inputs for which they differ: {prose(shortened(said.message))}."
     )
     yield from terms(said)
     yield "### Minimal reproduction"
@@ -53,25 +53,25 @@ def _parts(report: Report, step: Step | None, by: str, origin: Origin) -> Iterat
     yield "### Expected and actual values"
     yield from _values([first, *others])
     if report.headline:
-        yield prose(report.headline)
+        yield prose(shortened(report.headline))
     if report.preconditions:
-        yield f"For inputs with {prose('; '.join(report.preconditions))}."
+        yield f"For inputs with {prose(shortened('; '.join(report.preconditions)))}."
     yield folded("The whole report of hlo-verify", *report_parts(report, 4))
 
 
 def _description(report: Report, step: Step | None, by: str, origin: Origin) -> str:
     if step is not None:
         return (
-            f"The value of the program is changed {prose(by)}: {code(step.file)} computes something else than "
-            f"{code(step.compared_with)}."
+            f"The value of the program is changed {prose(shortened(by, NAME))}: {named(step.file)} computes something "
+            f"else than {named(step.compared_with)}."
         )
     if origin.partitioned_here:
         return (
-            f"The XLA of this jaxlib partitions {code(report.name)} for {report.devices} devices, and the partitioned "
+            f"The XLA of this jaxlib partitions {named(report.name)} for {report.devices} devices, and the partitioned "
             "module computes something else than the one that it was given."
         )
     return (
-        f"The partitioned module of {code(report.name)}, for {report.devices} devices, computes something else than "
+        f"The partitioned module of {named(report.name)}, for {report.devices} devices, computes something else than "
         "the logical one."
     )
 
@@ -99,7 +99,7 @@ def _values(held: Sequence[Sequence[Result]]) -> Iterator[str]:
         inputs = inputs or "; ".join(f"{name} = {text}" for name, text in witness.inputs[:12])
     yield table(("result", "where", "expected", "actual"), rows)
     if inputs:
-        yield f"For the inputs {code(inputs)} (in real arithmetic, so that no rounding explains it)."
+        yield f"For the inputs {code(shortened(inputs))} (in real arithmetic, so that no rounding explains it)."
 
 
 def _system(report: Report, project: str, origin: Origin) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +16,16 @@ from hlo_verify.report import ChainReport, Report
 def render(outcomes: Sequence[Outcome], *, several: bool) -> str:
     """One report as an object, or `{"verdict", "modules"}` where `several` modules may have been asked for."""
     document = _several(outcomes) if several else _object(outcomes[0])
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_in_json(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _in_json(value: Any) -> Any:
+    """A value in which numbers that JSON has not, which witnesses may have, are written as strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _in_json(each) for key, each in value.items()}
+    return [_in_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def report_object(report: Report) -> dict[str, Any]:

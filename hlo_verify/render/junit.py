@@ -147,7 +147,8 @@ def _of_result(result: Result, said: Diagnostic | None, unknown: Became) -> Case
     name = result.name or f"result {result.index}"
     if said is None:
         return Case(name)
-    labelled = (("operation", said.operation), ("source", said.location), *said.notes)
+    notes = (note for note in said.notes if note[0] != "results")  # of many, each would name all
+    labelled = (("operation", said.operation), ("source", said.location), *notes)
     details = "\n".join((said.message, *(f"{label}: {written}" for label, written in labelled if written)))
     return _stopped(name, result.verdict, unknown, str(said.code), f"{result.verdict}: {said.code.summary}", details)
 

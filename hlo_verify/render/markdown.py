@@ -21,6 +21,12 @@ MOST = 65_536
 LONGEST = 2_000
 """Longer terms and operations are shortened in the middle."""
 
+NAME = 300
+"""Characters of a name: longer ones, which no person gave, leave no room for what is said of them."""
+
+COMMAND = 8_000
+"""Bytes of a command that is shown: one may name a file for each of a thousand ranks."""
+
 ROWS = 40
 """Of a table; the others are counted."""
 
@@ -38,10 +44,9 @@ def fitting(parts: Sequence[str], last: Sequence[str] = ()) -> str:
     room = MOST - sum(map(_size, last)) - 200
     kept: list[str] = []
     for part in parts:
-        if _size(part) > room:
-            break
-        room -= _size(part)
-        kept.append(part)
+        if _size(part) <= room:
+            room -= _size(part)
+            kept.append(part)
     left = len(parts) - len(kept)
     said = [f"{left} more parts of the report do not fit here; `--format text` and `--format json` have all."]
     return "\n\n".join((*kept, *(said if left else ()), *last)) + "\n"
@@ -59,7 +64,9 @@ def _modules(outcomes: Sequence[Outcome]) -> Iterator[str]:
         return
     order = [Verdict.REFUTED, Verdict.UNKNOWN, Verdict.PROVED]
     ranked = sorted(zip(verdicts, outcomes, strict=True), key=lambda each: order.index(each[0]))
-    rows = [[str(verdict), code(outcome.name), prose(_in_short(outcome))] for verdict, outcome in ranked]
+    rows = [
+        [str(verdict), named(outcome.name), prose(shortened(_in_short(outcome), 300))] for verdict, outcome in ranked
+    ]
     yield _limited(("verdict", "module", ""), rows)
     for verdict, outcome in ranked:
         if verdict is not Verdict.PROVED:
@@ -67,17 +74,14 @@ def _modules(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield (
                 "\n\n".join((heading, *rest))
                 if verdict is Verdict.REFUTED
-                else folded(f"{verdict}: {code(outcome.name)}", *rest)
+                else folded(f"{verdict}: {shortened(outcome.name, NAME)}", *rest)
             )
 
 
 def _in_short(outcome: Outcome) -> str:
     if isinstance(outcome, Failure):
         return f"{outcome.diagnostic.code}: {outcome.diagnostic.message}"
-    if isinstance(outcome, ChainReport):
-        proved = sum(step.verdict is Verdict.PROVED for step in outcome.steps)
-        return f"{proved} of {len(outcome.steps) + outcome.missing} dumps proved"
-    return text.summary(outcome)
+    return text.chain_summary(outcome) if isinstance(outcome, ChainReport) else text.summary(outcome)
 
 
 def _limited(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -88,9 +92,9 @@ def _limited(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _outcome(outcome: Outcome, level: int) -> Iterator[str]:
     """The parts of an outcome, the first of which is its heading."""
-    yield f"{'#' * level} {overall([outcome])}: {code(outcome.name)}"
+    yield f"{'#' * level} {overall([outcome])}: {named(outcome.name)}"
     if isinstance(outcome, Failure):
-        yield prose(text.problem(outcome.diagnostic))
+        yield prose(shortened(text.problem(outcome.diagnostic)))
     elif isinstance(outcome, ChainReport):
         yield from _chain(outcome, level)
     else:
@@ -100,11 +104,11 @@ def _outcome(outcome: Outcome, level: int) -> Iterator[str]:
 def report_parts(report: Report, level: int) -> Iterator[str]:
     """What is said of one verification, below its heading."""
     if report.headline:
-        yield prose(report.headline)
+        yield prose(shortened(report.headline))
     if report.preconditions:
-        yield "\n".join(("Given that", "", *(f"- {prose(each)}" for each in report.preconditions)))
+        yield "\n".join(("Given that", "", *(f"- {prose(shortened(each))}" for each in report.preconditions)))
     if report.suggestion is not None:
-        yield prose(str(report.suggestion))
+        yield prose(shortened(str(report.suggestion)))
     yield prose(text.summary(report)) + "."
     held = list(report.stopped())
     if held:
@@ -121,12 +125,23 @@ def report_parts(report: Report, level: int) -> Iterator[str]:
 
 def _row(held: Sequence[Result]) -> list[str]:
     said = diagnostic(held)
-    return [str(held[0].verdict), names(held), str(said.code), code(said.location), prose(shortened(said.message, 300))]
+    return [
+        str(held[0].verdict),
+        names(held),
+        str(said.code),
+        named(said.location),
+        prose(shortened(said.message, 300)),
+    ]
+
+
+def named(given: str) -> str:
+    """The name of something, or the place of a line, as code."""
+    return code(shortened(given, NAME))
 
 
 def names(results: Sequence[Result]) -> str:
     """The names of results, the first of many."""
-    shown = ", ".join(code(result.name or f"result {result.index}") for result in results[:3])
+    shown = ", ".join(named(result.name or f"result {result.index}") for result in results[:3])
     return shown if len(results) < 4 else f"{shown} and {len(results) - 3} more"
 
 
@@ -135,7 +150,7 @@ def finding(held: Sequence[Result], level: int) -> Iterator[str]:
     said = diagnostic(held)
     yield f"{'#' * level} {held[0].verdict} {names(held)}: {said.code}, {prose(said.code.summary)}"
     notes = dict(said.notes)
-    lines = [f"- **source**: {code(said.location)}"] if said.location else []
+    lines = [f"- **source**: {named(said.location)}"] if said.location else []
     told = ((label, written) for label, written in notes.items() if label not in (*_FENCED, "results", "inputs"))
     lines += [f"- **{label}**: {prose(shortened(written))}" for label, written in told]
     if lines:
@@ -171,10 +186,10 @@ def _rest(report: Report) -> Iterator[str]:
             lines = [f"- {each.code}: {prose(shortened(str(each)))}" for each in said[:ROWS]]
             yield folded(f"{title}: {len(said)}", "\n".join(lines))
     if report.compared:
-        yield f"Compared: {prose(report.compared)}"
+        yield f"Compared: {prose(shortened(report.compared))}"
     for title, placed in (("Left open by the module", report.left_open), ("Inferred", report.inferred)):
         if placed:
-            yield folded(f"{title}: {len(placed)}", "\n".join(f"- {prose(line)}" for line in placed[:ROWS]))
+            yield folded(f"{title}: {len(placed)}", "\n".join(f"- {prose(shortened(line))}" for line in placed[:ROWS]))
     if report.assumptions:
         yield _assumed(report.assumptions)
     if report.recheck is not None:
@@ -183,16 +198,18 @@ def _rest(report: Report) -> Iterator[str]:
 
 
 def _chain(chain: ChainReport, level: int) -> Iterator[str]:
-    yield f"{_in_short(chain)} on {chain.devices} devices, {chain.seconds:.1f} s."
+    yield f"{_in_short(chain)}."
+    if chain.missing:
+        yield f"{chain.missing} dumps were not looked at: interrupted."
     for line in text.blamed(chain):
-        yield prose(line)
+        yield prose(shortened(line))
     header = ("", "step", "pass", "why", "s")
     stopped = [step for step in chain.steps if step.verdict is not Verdict.PROVED]
     if stopped:
         yield _limited(header, list(map(_step_row, stopped)))
     reported = chain.reported
     if chain.report is not None and reported is not None:
-        yield f"{code(reported.file)}, compared with {code(reported.compared_with)}:"
+        yield f"{named(reported.file)}, compared with {named(reported.compared_with)}:"
         yield from report_parts(chain.report, level)
     rows = list(map(_step_row, chain.steps))
     yield folded(f"All {len(rows)} steps", table(header, rows))
@@ -206,7 +223,7 @@ def _assumed(assumptions: Sequence[str]) -> str:
 
 def _step_row(step: Step) -> list[str]:
     why = prose(shortened(step.how or step.reason, 200))
-    where = code(f"{step.pipeline}: {step.after}")
+    where = named(f"{step.pipeline}: {step.after}")
     return [str(step.verdict), f"{step.number:04}", where, why, f"{step.seconds:.1f}"]
 
 
@@ -215,7 +232,8 @@ def reproduction(origin: Origin, *, refuted: bool) -> Iterator[str]:
     if origin.command:
         again = f"\nhlo-verify --replay {shlex.quote(origin.witness)}" if origin.witness else ""
         yield "### To see the same"
-        yield block(f"{origin.command}{again}", "sh")
+        is_long = _size(origin.command) > COMMAND
+        yield "The command is too long to stand here." if is_long else block(f"{origin.command}{again}", "sh")
     if origin.witness:
         yield (
             f"The witness {code(origin.witness)} holds both modules and the inputs: attach it (it is a zip archive, "

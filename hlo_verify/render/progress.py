@@ -8,6 +8,8 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from hlo_verify.render.characters import one_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -37,7 +39,8 @@ class Bar:
 
     def works_on(self, name: str, left: int) -> None:
         """Say what is worked on, and how many more there are after it."""
-        self.description = f"({left} left) {name}" if left else name
+        said = one_line(name)
+        self.description = f"({left} left) {said}" if left else said
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hlo_verify.diagnostics import CODES, Code, Diagnostic, Severity, Solver
+from hlo_verify.diagnostics import CODES, Code, Diagnostic, Internal, Severity, Solver
 from hlo_verify.render import Failure, Outcome, overall
 from hlo_verify.render.characters import visible
 from hlo_verify.render.source_edits import SourceEdit, source_edit
@@ -27,7 +28,10 @@ from hlo_verify.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-_LINE = re.compile(r"(.+):(\d+)(?::(\d+))?$")
+_LINE = re.compile(r"(.+):([0-9]{1,9})(?::[0-9]+)?$")
+
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of characters that stand for no byte of a file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,28 @@ def render(outcomes: Sequence[Outcome]) -> str:
             problems.append(Entry(outcome.name, outcome.diagnostic))
         else:
             entries += _of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name)
+            problems += _disagreements(outcome) if isinstance(outcome, Report) else ()
     first = outcomes[0].name if outcomes else ""
     return document(entries, problems, f"verify/{first}", {"verdicts": list(map(_verdict, outcomes))})
 
 
-def _verdict(outcome: Outcome) -> dict[str, str]:
-    """The verdict about a module, with the line of what it is subject to, where there is one."""
-    said = {"module": outcome.name, "verdict": str(overall([outcome]))}
-    headline = outcome.headline if isinstance(outcome, Report) else ""
-    return {**said, "headline": headline} if headline else said
+def _verdict(outcome: Outcome) -> dict[str, Any]:
+    """The verdict about a module, with what it is subject to, as far as there is something."""
+    said = {"module": visible(outcome.name), "verdict": str(overall([outcome]))}
+    given: dict[str, Any] = {}
+    if isinstance(outcome, Report):
+        given = {"headline": visible(outcome.headline), "preconditions": list(map(visible, outcome.preconditions))}
+    if not isinstance(outcome, Failure):
+        given["assumptions"] = list(map(visible, outcome.assumptions))
+    return said | {key: value for key, value in given.items() if value}
+
+
+def _disagreements(report: Report) -> Iterator[Entry]:
+    """Where a second check of the proof disagrees with it."""
+    for wrong in report.recheck.disagreements if report.recheck is not None else ():
+        message = f"the proof is wrong, a defect of hlo-verify: {wrong.model}"
+        said = Diagnostic(Internal.DISAGREEMENT, Severity.ERROR, message, wrong.location, wrong.operation)
+        yield Entry(report.name, said)
 
 
 def document(
@@ -134,7 +151,7 @@ def _result(entry: Entry, codes: Sequence[Code]) -> dict[str, Any]:
         "ruleId": str(said.code),
         "ruleIndex": codes.index(said.code),
         "level": _level(said),
-        "message": {"text": "\n".join((said.message, *notes))},
+        "message": {"text": visible("\n".join((said.message, *notes)))},
         "locations": [_location(source or own, said.operation)],
         "partialFingerprints": {"hloVerify/v1": _fingerprint(entry)},
     }
@@ -152,7 +169,7 @@ def _fix(edit: SourceEdit, suggestion: str) -> dict[str, Any]:
         "artifactLocation": {"uri": _uri(edit.file)},
         "replacements": [{"deletedRegion": region, "insertedContent": {"text": edit.text}}],
     }
-    return {"description": {"text": f"{suggestion} makes it PROVED"}, "artifactChanges": [changes]}
+    return {"description": {"text": visible(f"{suggestion} makes it PROVED")}, "artifactChanges": [changes]}
 
 
 def _notification(entry: Entry, codes: Sequence[Code]) -> dict[str, Any]:
@@ -160,7 +177,7 @@ def _notification(entry: Entry, codes: Sequence[Code]) -> dict[str, Any]:
     return {
         "descriptor": {"id": str(said.code), "index": codes.index(said.code)},
         "level": _level(said),
-        "message": {"text": said.message},
+        "message": {"text": visible(said.message)},
         "locations": [_location(_of_module(entry), said.operation)],
     }
 
@@ -186,15 +203,15 @@ def _physical(path: str, line: int) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     """A path as a URI: below the working folder a relative one, which code hosts resolve by the repository."""
-    place = Path(path)
+    place = Path(_HALF.sub(lambda found: ascii(found[0])[1:-1], path))
     if place.is_absolute() and place.is_relative_to(Path.cwd()):
         place = place.relative_to(Path.cwd())
-    return place.as_uri() if place.is_absolute() else quote(place.as_posix(), errors="backslashreplace")
+    return place.as_uri() if place.is_absolute() else quote(os.fsencode(place.as_posix()))
 
 
 def _location(where: dict[str, Any], operation: str, message: str = "") -> dict[str, Any]:
     said = {"message": {"text": message}} if message else {}
-    logical = {"logicalLocations": [{"fullyQualifiedName": operation}]} if operation else {}
+    logical = {"logicalLocations": [{"fullyQualifiedName": visible(operation)}]} if operation else {}
     return {**where, **logical, **said}
 
 
@@ -203,4 +220,4 @@ def _fingerprint(entry: Entry) -> str:
     said = entry.diagnostic
     place = _LINE.match(said.location)
     parts = (str(said.code), place[1] if place else "", re.sub(r"[\d.]+", "", said.operation))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()[:32]

@@ -13,6 +13,10 @@ from pathlib import Path
 _EXCHANGED = re.compile(r"the \w+ \((\w+)\) .*in place of the \w+ \((\w+)\) at (.+):(\d+)$")
 
 
+LARGEST = 2_000_000
+"""Bytes of a source file: what is longer was written by no person."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceEdit:
     """On a line of a file, the columns from `start` up to `end` (counted from 1) are to hold `text`."""
@@ -31,12 +35,21 @@ def source_edit(suggestion: str) -> SourceEdit | None:
         return None
     better, worse, file, line = found.groups()
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = source_lines(Path(file))
+        at = int(line)
     except (OSError, ValueError):
         return None
-    text = lines[int(line) - 1] if 0 < int(line) <= len(lines) else ""
+    text = lines[at - 1] if 0 < at <= len(lines) else ""
     code, *_ = text.split("#")
     places = list(re.finditer(rf"\b{re.escape(worse)}\b", code))
     if len(places) != 1 or re.search(rf"\b{re.escape(better)}\b", code):
         return None
-    return SourceEdit(file, int(line), places[0].start() + 1, places[0].end() + 1, better)
+    return SourceEdit(file, at, places[0].start() + 1, places[0].end() + 1, better)
+
+
+def source_lines(file: Path) -> list[str]:
+    """The lines of a source file as compilers count them: a form feed ends none. Raises `OSError` or `ValueError` for
+    what is no text that a person wrote; a module may name any file, also one that never ends."""
+    if not file.is_file() or file.stat().st_size > LARGEST:
+        raise ValueError(f"{file} is no source file")
+    return file.read_text(encoding="utf-8").split("\n")

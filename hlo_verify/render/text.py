@@ -28,6 +28,11 @@ LONGEST = 600
 _NEXT = re.compile(r"\.before_([\w-]+)\.")
 """The pass that is next, in the name of a dump."""
 
+INDENT = " " * 13
+"""What stands before lines that go on."""
+
+_GOES_ON = re.compile(rf"\n(?!{INDENT})")
+
 _COLORS = {Verdict.PROVED: 32, Verdict.REFUTED: 31, Verdict.UNKNOWN: 33}
 
 
@@ -57,13 +62,13 @@ def render(outcomes: Sequence[Outcome], style: Style, *, several: bool) -> str:
     lines: list[str] = []
     outcomes = list(map(shown, outcomes))
     if style.quiet:
-        last = counted(outcomes, style) if several else "\n".join(_last(outcome, style) for outcome in outcomes)
-        return wrapped(last, style.width) + "\n"
+        last = [counted(outcomes, style)] if several else [_last(outcome, style) for outcome in outcomes]
+        return _joined(last, style) + "\n"
     for outcome in outcomes:
         lines += _named(outcome, style) if several else _whole(outcome, style)
     if several:
         lines.append(counted(outcomes, style))
-    return wrapped("\n".join(lines), style.width) + "\n"
+    return _joined(lines, style) + "\n"
 
 
 def one_of_several(outcome: Outcome, style: Style) -> str:
@@ -71,7 +76,12 @@ def one_of_several(outcome: Outcome, style: Style) -> str:
     outcome = shown(outcome)
     verdict, _, rest = _last(outcome, style).partition("  ")
     lines = [f"{verdict}  {outcome.name}: {rest}"] if style.quiet else _named(outcome, style)
-    return wrapped("\n".join(lines), style.width) + "\n"
+    return _joined(lines, style) + "\n"
+
+
+def _joined(lines: Sequence[str], style: Style) -> str:
+    """The lines below one another. What a name or a term goes on with stands further right, where no verdict stands."""
+    return wrapped("\n".join(_GOES_ON.sub(f"\n{INDENT}", line) for line in lines), style.width)
 
 
 def _named(outcome: Outcome, style: Style) -> list[str]:
@@ -167,10 +177,14 @@ def _chain(chain: ChainReport, style: Style) -> Iterator[str]:
     if chain.missing:
         yield f"{_plural(chain.missing, 'dump')} not looked at: interrupted"
     yield "Assumed: " + "; ".join(chain.assumptions)
+    yield f"{style.verdict(chain.verdict)}  {chain_summary(chain)}"
+
+
+def chain_summary(chain: ChainReport) -> str:
+    """How many dumps of how many are proved."""
     proved = sum(step.verdict is Verdict.PROVED for step in chain.steps)
     where = "" if chain.missing else f" on {_plural(chain.devices, 'device')}"
-    what = f"{proved} of {_plural(len(chain.steps) + chain.missing, 'dump')} proved{where}"
-    yield f"{style.verdict(chain.verdict)}  {what}, {_took(chain)}"
+    return f"{proved} of {_plural(len(chain.steps) + chain.missing, 'dump')} proved{where}, {_took(chain)}"
 
 
 def blamed(chain: ChainReport) -> Iterator[str]:
@@ -211,14 +225,14 @@ def _step(step: Step) -> str:
 
 def _results(report: Report, style: Style) -> Iterator[str]:
     results = report.results
-    plain = [r for r in results if r.verdict is Verdict.PROVED and not r.reason and not r.by_device]
+    plain = {r.index for r in results if r.verdict is Verdict.PROVED and not r.reason and not r.by_device}
     folded = len(plain) > FOLD and not style.verbose
     if folded:
         yield f"{style.verdict(Verdict.PROVED)}  {len(plain)} results"
     together = {held[0].index: held for held in report.stopped()}
     folded_in = {r.index for held in together.values() if len(held) > TOGETHER for r in held[1:]}
     for result in results:
-        if folded and result in plain:
+        if folded and result.index in plain:
             continue
         if result.index in folded_in and not style.verbose:
             continue
@@ -347,7 +361,7 @@ def _one_line(text: str) -> str:
 
 
 def _indented(text: str) -> str:
-    return text.strip().replace("\n", "\n" + " " * 13)
+    return text.strip().replace("\n", f"\n{INDENT}")
 
 
 def _shorten(text: str, style: Style) -> str:

@@ -140,7 +140,7 @@ def excerpt(location: str) -> Excerpt | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             return None
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n")  # not at form feeds
     except (OSError, ValueError):
         return None
     if not 1 <= at <= len(lines):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jinja2 import DictLoader, Environment
 
+from hlo_verify.render.html import compiled
 from hlo_verify.render.html.compiled import Compiled
 
 
@@ -20,15 +21,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def page(text: str = "{{ 2 }} <b>", settings: str = "") -> tuple[str, int]:
     """What a template gives in a new environment, and how often that had to compile one."""
-    compiled: list[str] = []
+    sources: list[str] = []
 
     class Counting(Environment):
         def compile(self, source: str, *rest: object, **options: object) -> object:  # type: ignore[override]
-            compiled.append(source)
+            sources.append(source)
             return super().compile(source, *rest, **options)  # type: ignore[call-overload]
 
     environment = Counting(loader=DictLoader({"page": text}), bytecode_cache=Compiled(settings))
-    return environment.get_template("page").render(), len(compiled)
+    return environment.get_template("page").render(), len(sources)
 
 
 def kept(folder: Path) -> list[Path]:
@@ -68,3 +69,26 @@ def test_nothing_is_written_where_python_writes_nothing(folder: Path, monkeypatc
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert page() == page() == ("2 <b>", 1)
     assert not kept(folder)
+
+
+def test_no_damage_reaches_the_interpreter(folder: Path) -> None:
+    """Whichever byte is another one: `marshal` and `pickle` may raise anything of such, or end the process."""
+    page()
+    [file] = kept(folder)
+    good = file.read_bytes()
+    for at in range(0, len(good), 7):
+        file.write_bytes(good[:at] + bytes([good[at] ^ 0x5A]) + good[at + 1 :])
+        assert page() == ("2 <b>", 1), at
+    assert kept(folder) == [file]
+
+
+def test_where_python_keeps_no_modules(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.implementation, "cache_tag", None)
+    assert page() == page() == ("2 <b>", 1)
+    assert not kept(folder)
+
+
+def test_another_jinja_compiles_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    page()
+    monkeypatch.setattr(compiled, "version", lambda name: "another")
+    assert page() == ("2 <b>", 1)

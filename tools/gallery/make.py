@@ -36,7 +36,7 @@ def make(case: Case, folder: Path) -> None:
     if case.issue:
         arguments += ["--issue", case.issue]
     with contextlib.chdir(ROOT):
-        _run([*arguments, "-o", str(folder / (ISSUE if case.issue else FILES["text"]))])
+        _run([*arguments, *(("-o", str(folder / ISSUE)) if case.issue else ())])
         if case.exported:
             _run(["export", "--model-explorer", str(folder / GRAPH), *case.exported])
     page = (folder / FILES["html"]).read_text()

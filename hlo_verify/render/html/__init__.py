@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from hlo_verify.diagnostics import Severity
 from hlo_verify.render import Outcome, overall
+from hlo_verify.render.characters import shown
 from hlo_verify.render.html import formulas
 from hlo_verify.render.html.compiled import Compiled
 from hlo_verify.render.html.prose import inline, prose
@@ -39,6 +40,7 @@ __all__ = ["Linted", "fragment", "render", "render_lint"]
 
 def render(outcomes: Sequence[Outcome], origin: Origin | None = None, *, several: bool = False) -> str:
     """The page of one report; or of `several` modules, with a table of them. `origin` says how to see it again."""
+    outcomes, origin = list(map(shown, outcomes)), origin and shown(origin)
     several = several and len(outcomes) != 1  # a folder with one module is about that
     template = _templates().get_template("page.html")
     title = _plural(len(outcomes), "module") if several else outcomes[0].name
@@ -52,12 +54,13 @@ def render(outcomes: Sequence[Outcome], origin: Origin | None = None, *, several
 
 def fragment(report: Report) -> str:
     """What a notebook shows: the report without what makes a page of it."""
-    template = _templates().get_template("fragment.html")
+    report, template = shown(report), _templates().get_template("fragment.html")
     return _fitting(lambda among: template.render(view=ReportView(report, among)), 1)
 
 
 def render_lint(modules: Sequence[Linted], origin: Origin | None = None) -> str:
     """The page of what was found in modules, each by itself."""
+    modules, origin = list(map(shown, modules)), origin and shown(origin)
     found = [said.severity for module in modules for said, _ in module.findings]
     errors = found.count(Severity.ERROR)
     counts = [(errors, "error"), (len(found) - errors, "warning")]

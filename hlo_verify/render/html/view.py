@@ -220,13 +220,18 @@ class ChainView:
 
     @property
     def summary(self) -> str:
-        proved = sum(step.verdict is Verdict.PROVED for step in self.chain.steps)
-        total = len(self.chain.steps) + self.chain.missing
-        return f"{proved} of {total} dumps proved, {self.chain.seconds:.1f} s"
+        return text.chain_summary(self.chain)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.chain.steps[: max(ROWS // self.among, FEWEST)]
+    def steps(self) -> list[Step]:
+        """As many as a page may hold; of more, those that are not proved stay."""
+        most = max(ROWS // self.among, FEWEST)
+        ranked = sorted(range(len(self.chain.steps)), key=lambda n: self.chain.steps[n].verdict is Verdict.PROVED)
+        return [self.chain.steps[n] for n in sorted(ranked[:most])]
+
+    @property
+    def more_steps(self) -> int:
+        return len(self.chain.steps) - len(self.steps)
 
     @property
     def blamed(self) -> list[str]:
