@@ -33,6 +33,7 @@ from hlo_verify.sources.modules import (
     program_of_ranks,
     with_all_arguments,
 )
+from hlo_verify.tracebacks import told_at_the_call
 from hlo_verify.xla.partition import Partitioned, partition
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from hlo_verify.shown import Report as Shown
 
 
+@told_at_the_call
 @deeply
 def verify(
     logical: Source,
@@ -108,14 +110,15 @@ def verify(
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
+    check_options(keep, witness, progress)
     given = shardings_file.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
     asked = Asked(
         refute,
         None if witness is None else Path(witness),
         jobs if recheck else 0,
         Session.begin(limits or Limits.of(effort), time_limit, session),
-        (*preconditions.read(assume or ()), *(given.assumed if given is not None else ())),
-        declarations.read(approximations or ()),
+        (*preconditions.read(assume), *(given.assumed if given is not None else ())),
+        declarations.read(approximations),
     )
     if asked.declared and (partitioned is None or annotated is not None):
         raise InputError("approximations go with a logical and a partitioned module", Input.USAGE)
@@ -138,6 +141,16 @@ def verify(
         return shown(_verify_pair(logical, partitioned, between, devices, demands, asked, progress))
 
 
+def check_options(keep: object, witness: object, progress: object) -> None:
+    """Raise `InputError` for what cannot be what it is given as."""
+    for name, path, what in (("keep", keep, "a folder"), ("witness", witness, "a file")):
+        if not (path is None or isinstance(path, str | Path)):
+            raise InputError(f"{name} is the path of {what}, not {path!r}", Input.USAGE)
+    if not (progress is None or callable(progress)):
+        raise InputError(f"progress is a function of what is done and of all there is, not {progress!r}", Input.USAGE)
+
+
+@told_at_the_call
 @deeply
 def replay(
     witness: str | Path, logical: Source | None = None, partitioned: Source | None = None, *, devices: int | None = None
@@ -199,7 +212,7 @@ def approximates(
     """Whether a module that nobody partitioned computes what a reference does, but for what is declared. With that
     module, under what is assumed of its arguments."""
     session = Session.begin(Limits.of(effort), time_limit, None)
-    asked = Asked(True, None, 0, session, preconditions.read(assume or ()), declarations.read(approximations))
+    asked = Asked(True, None, 0, session, preconditions.read(assume), declarations.read(approximations))
     with as_said(session.custom_calls), conversion.until(session.deadline):
         report, module = as_written(module_of(reference, None), module_of(whole, devices), asked, None)
         return shown(report), module

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hlo_verify.api import verify
+from hlo_verify.api import check_options, verify
 from hlo_verify.asked import Progress
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort
 from hlo_verify.shown import Report
+from hlo_verify.tracebacks import told_at_the_call
 
 if TYPE_CHECKING:
     from hlo_verify.plans import Plan
@@ -32,6 +33,7 @@ DISTRIBUTE = (
 )
 
 
+@told_at_the_call
 def check(
     function: Any,
     /,
@@ -76,18 +78,20 @@ def check(
     """
     from hlo_verify.plans import Plan
     from hlo_verify.traced import functions, meshes, stages
-    from hlo_verify.traced.agreement import check_agreement
+    from hlo_verify.traced.agreement import check_agreement, check_fits
     from hlo_verify.traced.arguments import shapes
     from hlo_verify.traced.distribution import Distribution, devices_of_meshes
 
     options: dict[str, Any] = {"assume": assume, "approximations": approximations, "refute": refute, "recheck": recheck}
     options |= {"effort": effort, "time_limit": time_limit, "progress": progress}
+    check_options(keep, None, progress)
     if isinstance(function, Plan) and not isinstance(next(iter(args), None), Plan):
         raise InputError(PLAN_FIRST, Input.USAGE)
     with meshes.under(mesh):
         if not (args and functions.is_function(args[0])):
             only = functions.Function(function, "the function")
             stage = functions.traced(only, *shapes((args, kwargs), distributed=True), alone=ALONE if args else "")
+            check_fits(only, stage, (args, kwargs))
             contents, who = _distributed(only, stage)
             if who is Distribution.DONE:
                 raise InputError(
@@ -107,6 +111,7 @@ def check(
         reference = functions.traced(first, *shapes(given, distributed=False), static_numbers=static)
         stage = functions.traced(second, *shapes(given, distributed=True), static_numbers=static)
         check_agreement((first, reference), (second, stage))
+        check_fits(second, stage, given)
         reference, stage = stages.with_equal_arguments(reference, stage)
         contents, who = _distributed(second, stage, first, reference, is_plan=plan is not None)
         logical = functions.contents(first, reference)
@@ -146,8 +151,10 @@ def _distributed(
 ) -> tuple[str | bytes, Distribution]:
     """The module of the function that is distributed, and who distributes it. Raises `InputError` where nobody does."""
     from hlo_verify.traced import functions, stages
+    from hlo_verify.traced.agreement import check_returns
     from hlo_verify.traced.distribution import Distribution, distribution_of
 
+    check_returns(function, stage)
     contents = functions.contents(function, stage)
     who = distribution_of(contents, stages.devices_of(stage))
     if who is not Distribution.NOBODY or is_plan:

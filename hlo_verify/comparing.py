@@ -306,7 +306,7 @@ def _asking(arguments: argparse.Namespace, several: bool) -> Asking:
         devices=arguments.devices,
         shardings=arguments.shardings,
         results=arguments.results,
-        assume=(*preconditions.read(arguments.assume or ()), *read_assumed(here)),
+        assume=(*preconditions.read(arguments.assume), *read_assumed(here)),
         approximation=tuple(arguments.approximation or ()),
         keep=arguments.keep,
         witness=arguments.witness,

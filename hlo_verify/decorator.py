@@ -16,8 +16,9 @@ from hlo_verify.cache.store import Store, usual
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.executed import Question, Settings, decide, question, undecided
-from hlo_verify.limits import TIME_LIMIT, Effort
+from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.report import Verdict
+from hlo_verify.session import check_seconds
 from hlo_verify.shown import NotProvedError, Report
 
 if TYPE_CHECKING:
@@ -80,7 +81,13 @@ def jit(
     from hlo_verify.traced.functions import Function
     from hlo_verify.traced.interception import intercepted
 
-    declared = declarations.read(approximations or ())
+    if not (reference is None or callable(reference)):
+        raise InputError(
+            f"reference is a {type(reference).__name__}: it is a function of the same arguments", Input.USAGE
+        )
+    check_seconds(time_limit)
+    Limits.of(effort)
+    declared = declarations.read(approximations)
     if declared and reference is None:
         raise InputError("approximations go with a reference: hlo_verify.jit(reference=...)", Input.USAGE)
     jitted = jax.jit(function, **options)
@@ -88,7 +95,7 @@ def jit(
     verification = Verification(
         getattr(function, "__name__", type(function).__name__),
         None if reference is None else lambda: Function(_afresh(reference, static), "the reference"),
-        Settings(preconditions.read(assume or ()), effort, time_limit, _store(cache), declared),
+        Settings(preconditions.read(assume), effort, time_limit, _store(cache), declared),
         on_failure,
         background,
         jitted,
@@ -117,6 +124,8 @@ def _afresh(reference: Any, static: dict[str, Any]) -> Any:
     def called(*args: Any, **kwargs: Any) -> Any:
         return reference(*args, **kwargs)
 
+    if not hasattr(reference, "__name__"):
+        called.__name__ = "<lambda>"  # messages do not name it
     return jax.jit(called, **static)
 
 
@@ -236,7 +245,12 @@ class Verification:
             raise NotProvedError(found.report)
         else:
             found.is_told = self._on_failure == "warn"
-            warnings.warn(NotProvedWarning(f"{self.name} is not proved:\n{found.report}"), stacklevel=_CALLER)
+            said = NotProvedWarning(f"{self.name} is not proved:\n{found.report}")
+            code = getattr(getattr(self._jitted, "__wrapped__", None), "__code__", None)
+            if meanwhile and code is not None:  # nobody is calling it here
+                warnings.warn_explicit(said, None, code.co_filename, code.co_firstlineno)
+            else:
+                warnings.warn(said, stacklevel=_CALLER)
 
 
 _CALLER = 4

@@ -67,14 +67,16 @@ class Question:
 def question(reference: Function | None, runs: Executable) -> Question:
     """What is asked of a function that was compiled for its arguments.
 
-    Raises `InputError` where the reference cannot be traced for them, or takes or returns other arrays.
+    Raises `InputError` where the reference cannot be traced for them, or takes or returns other arrays, and where
+    nothing is returned.
     """
     from hlo_verify.traced import functions, stages
-    from hlo_verify.traced.agreement import check_agreement
+    from hlo_verify.traced.agreement import check_agreement, check_returns
     from hlo_verify.traced.arguments import shapes
     from hlo_verify.traced.executables import made
 
     if reference is None:
+        check_returns(functions.Function(runs.compiled, "the function"), runs.traced)
         return Question(*_texts(runs.lowered), made(runs.lowered, runs.compiled), has_reference=False)
     first = functions.traced(reference, *shapes(runs.given, distributed=False))
     check_agreement((reference, first), (functions.Function(runs.compiled, "the function"), runs.traced))

@@ -26,6 +26,12 @@ class EnoughError(Exception):
     """Something takes more than there was for it (`Session.at_most`)."""
 
 
+def check_seconds(seconds: object) -> None:
+    """Raise `InputError` for a time limit that is no number of seconds."""
+    if not (seconds is None or (isinstance(seconds, int | float) and seconds >= 0)):
+        raise InputError(f"time_limit is a number of seconds, or None for no limit, not {seconds!r}", Input.USAGE)
+
+
 @dataclass(slots=True)
 class Session:
     """Everything that belongs to one verification: its limits, which of them it ran into, and its memory.
@@ -66,10 +72,9 @@ class Session:
     def begin(cls, limits: Limits | None = None, seconds: float | None = None, given: Session | None = None) -> Session:
         """One that starts now and may take so many seconds, with what was said of custom calls on a `given` one.
 
-        Raises `InputError` for a time that is no number.
+        Raises `InputError` for a time that is no number of seconds.
         """
-        if not (seconds is None or isinstance(seconds, int | float)):
-            raise InputError(f"time_limit is a number of seconds, or None for no limit, not {seconds!r}", Input.USAGE)
+        check_seconds(seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
         return cls(limits or Limits(), deadline, custom_calls={} if given is None else dict(given.custom_calls))
 

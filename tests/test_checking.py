@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,9 +20,11 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import InputError, Verdict, check
 from hlo_verify.diagnostics import Input
+from hlo_verify.traced.functions import OPTIONS
 
 MESH = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
 X, W = jax.ShapeDtypeStruct((16, 6), jnp.float32), jax.ShapeDtypeStruct((6, 8), jnp.float32)
+SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
 SPLIT, WHOLE = NamedSharding(MESH, P("d")), NamedSharding(MESH, P())
 
 
@@ -38,6 +42,28 @@ def on_devices(reduce: Callable[..., Any] = lax.psum, mesh: Any = MESH) -> Calla
     def distributed(x: Any, w: Any) -> Any:
         where = {} if mesh is None else {"mesh": mesh}
         return jax.shard_map(local, in_specs=(P("d"), P()), out_specs={"loss": P(), "y": P("d")}, **where)(x, w)
+
+    return distributed
+
+
+def stepped(x: Any, w: Any, rate: Any, count: Any, clip: Any, reduce: Callable[..., Any] = lambda y: y) -> Any:
+    """A step of training with scalars beside its arrays, to which JAX gives a sharding over a mesh of no axes."""
+    gradient = jax.tree.map(reduce, jax.grad(lambda w: jnp.square(x @ w).mean())(w))
+    gradient = jnp.where(clip, jnp.clip(gradient, -1, 1), gradient)
+    return w - rate / (count + 1) * gradient, count + 1
+
+
+def noisy(x: Any, w: Any, key: Any, reduce: Callable[..., Any] = lambda y: y) -> Any:
+    return reduce(jnp.square(x @ w).mean()) + jax.random.bits(key, ())
+
+
+def by_hand(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a batch and of what is the same on all devices, with means over the batch."""
+
+    def distributed(x: Any, *others: Any) -> Any:
+        local = partial(function, reduce=partial(lax.pmean, axis_name="d"))
+        specs = (P("d"), *(P() for _ in others))
+        return jax.shard_map(local, mesh=MESH, in_specs=specs, out_specs=P(), check_vma=False)(x, *others)
 
     return distributed
 
@@ -66,6 +92,9 @@ FORMS: dict[str, Callable[[], hlo_verify.Report]] = {
     "bound options": lambda: check(
         plain, partial(jax.jit(lambda k, x, w: on_devices()(x, w), static_argnames="k"), 3), X, W
     ),
+    "scalars": lambda: check(stepped, by_hand(stepped), X, W, SCALAR, jax.ShapeDtypeStruct((), jnp.int32), False),
+    "numbers": lambda: check(stepped, by_hand(stepped), X, W, 0.5, 3, np.bool_(True)),
+    "a key": lambda: check(noisy, by_hand(noisy), X, W, jax.random.key(0)),
     "gradients": lambda: check(
         jax.grad(lambda w, x: plain(x, w)["loss"]), jax.grad(lambda w, x: on_devices()(x, w)["loss"]), W, X
     ),
@@ -162,6 +191,16 @@ MISTAKES: dict[str, tuple[Callable[[], object], Input, str]] = {
         Input.NOTHING_TO_PARTITION,
         r"the second function \(plain\) is not distributed: every device would compute all of it",
     ),
+    "not distributed, with a scalar": (
+        lambda: check(lambda x, n: x * n, lambda x, n: n * x, X, SCALAR),
+        Input.NOTHING_TO_PARTITION,
+        "the second function is not distributed",
+    ),
+    "not distributed, with a key": (
+        lambda: check(noisy, noisy, X, W, jax.random.key(0)),
+        Input.NOTHING_TO_PARTITION,
+        r"the second function \(noisy\) is not distributed",
+    ),
     "one function that is not distributed": (
         lambda: check(plain, X, W),
         Input.NOTHING_TO_PARTITION,
@@ -232,3 +271,30 @@ def test_a_mistake_has_one_message(mistake: str) -> None:
     with pytest.raises(InputError, match=message) as raised:
         wrong()
     assert raised.value.code is code
+
+
+def test_a_traceback_is_the_users() -> None:
+    """No frame is inside of hlo-verify, of what is raised where a function is traced and of what is raised about it."""
+
+    def broken(x: Any, w: Any) -> Any:
+        return x @ w @ w
+
+    def files(error: BaseException) -> list[str]:
+        return [Path(each.filename).name for each in traceback.extract_tb(error.__traceback__)]
+
+    for wrong in (
+        lambda: check(plain, broken, X, W),
+        lambda: check(plain, on_devices(), X),
+        lambda: check(plain, on_devices(), X, W, assume={"y": "positive"}),
+        lambda: hlo_verify.verify("nowhere.mlir"),
+    ):
+        with pytest.raises(InputError) as raised:
+            wrong()
+        assert files(raised.value) == ["test_checking.py"] * 2 + ["tracebacks.py"]
+        cause = raised.value.__cause__
+        assert cause is None or files(cause)[0] == "test_checking.py"
+
+
+def test_options_that_may_be_meant() -> None:
+    signature = inspect.signature(check)
+    assert tuple(name for name, each in signature.parameters.items() if each.kind is each.KEYWORD_ONLY) == OPTIONS

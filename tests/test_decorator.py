@@ -155,16 +155,20 @@ class TestFailures:
             hlo_verify.jit(lambda x: x, on_failure="ignore")
         with pytest.raises(InputError, match="not a precondition"):
             hlo_verify.jit(lambda x: x, assume={"x": "even"})
+        for wrong in ({"assume": 3}, {"reference": 3}, {"time_limit": "10s"}, {"effort": "max"}):
+            with pytest.raises(InputError, match=r"not a precondition|reference is a|time_limit is|effort is"):
+                hlo_verify.jit(lambda x: x, **wrong)
 
     def test_in_the_background(self) -> None:
         right = hlo_verify.jit(lambda x: x + 1, background=True)
         assert right(X).shape == X.shape
         assert [report.verdict for report in right.verification.wait()] == [Verdict.PROVED]
         wrong = hlo_verify.jit(lambda x: x * 2, reference=lambda x: x * 3, background=True, time_limit=1e-9)
-        with pytest.warns(NotProvedWarning):
+        with pytest.warns(NotProvedWarning) as warned:
             assert wrong(X).shape == X.shape
             with pytest.raises(NotProvedError):
                 wrong.verification.wait()
+        assert Path(warned[0].filename).name == Path(__file__).name, "the function's line"
         with pytest.raises(NotProvedError):
             wrong.verification.wait()
 

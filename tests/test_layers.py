@@ -25,6 +25,7 @@ limits               diagnostics
 meter
 scene
 report               diagnostics limits scene
+tracebacks           diagnostics
 session              memory collector registered_calls diagnostics limits meter report
 version
 render               diagnostics limits scene report version

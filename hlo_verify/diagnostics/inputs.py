@@ -85,11 +85,11 @@ class Input(Code):
         """the module as a whole has a form that is not supported
 
         Tensors of dynamic shape, functions or regions of several blocks, a function that calls itself or is not there,
-        no entry function, constants of an element type that cannot be read.
+        no entry function, constants of an element type that cannot be read; a function that returns no arrays.
 
         Example: `tensor<?x8xf32>`, as jax.export writes for symbolic shapes.
 
-        What to do: lower the program for concrete shapes; name the entry function `main`.
+        What to do: lower the program for concrete shapes; name the entry function `main`; return what is to be right.
         """,
     )
 

@@ -7,7 +7,7 @@ What is asked then is whether everything around the two is right (docs/decisions
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -65,7 +65,7 @@ Declared: TypeAlias = "Mapping[str, Any] | Sequence[str | Approximation] | str"
 """Approximations as they are given: a table from values of the partitioned module to what they stand for, or texts."""
 
 
-def read(given: Declared) -> tuple[Approximation, ...]:
+def read(given: Declared | None) -> tuple[Approximation, ...]:
     """Approximations as Python, or a command line, has them. Raises `InputError` for what is none.
 
     In a table, a value is the name of the logical module's value, or a pair of it and where it lies: a `PartitionSpec`
@@ -73,6 +73,10 @@ def read(given: Declared) -> tuple[Approximation, ...]:
     """
     if isinstance(given, str):
         return (parse(given),)
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise _unreadable(repr(given))
     if not isinstance(given, Mapping):
         return tuple(each if isinstance(each, Approximation) else parse(_text(each)) for each in given)
     return tuple(_entry(_text(name), said) for name, said in given.items())

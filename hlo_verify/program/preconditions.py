@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -25,6 +25,8 @@ FORMS = (
     "multiple of 8; 'and' joins several"
 )
 """How a precondition is written."""
+
+_OF_MANY = f"{FORMS}, or give a mapping from arguments to values"
 
 SHOWN = 6
 """Arguments of one precondition that a report names."""
@@ -78,7 +80,7 @@ def parse(text: str) -> Precondition:
     return Precondition(found[1], _joined(found[2], text))
 
 
-def read(given: Assumed) -> tuple[Precondition, ...]:
+def read(given: Assumed | None) -> tuple[Precondition, ...]:
     """Preconditions as Python, TOML or a command line has them: a table from arguments to values, or texts.
 
     Values are a pair (low, high) of which the second is no value any more, `range(low, high)`, a word such as
@@ -87,6 +89,10 @@ def read(given: Assumed) -> tuple[Precondition, ...]:
     """
     if isinstance(given, str):
         return (parse(given),)
+    if given is None:
+        return ()
+    if not isinstance(given, Iterable):
+        raise _unreadable(repr(given), _OF_MANY)
     if not isinstance(given, Mapping):
         return tuple(each if isinstance(each, Precondition) else _parsed(each) for each in given)
     return tuple(Precondition(str(name), _values(said, f"{name}: {said!r}")) for name, said in given.items())
@@ -95,7 +101,7 @@ def read(given: Assumed) -> tuple[Precondition, ...]:
 def _parsed(each: object) -> Precondition:
     if isinstance(each, str):
         return parse(each)
-    raise _unreadable(repr(each), f"{FORMS}, or give a mapping from arguments to values")
+    raise _unreadable(repr(each), _OF_MANY)
 
 
 def _unreadable(what: str, advice: str) -> InputError:

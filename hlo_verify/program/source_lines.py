@@ -15,6 +15,12 @@ _LIBRARY = re.compile(
     r"|[/\\]hlo_verify[/\\]((plans|traced)[/\\]|(checking|decorator|executed|pytest_plugin)\.py$)"  # around a user's
 )
 
+_ENTRY = re.compile(r"[/\\]hlo_verify[/\\](traced[/\\]|(checking|decorator|executed|pytest_plugin)\.py$)")
+"""Where functions are traced that a user asks about: whoever called that is no part of them."""
+
+_OURS = re.compile(r"[/\\]hlo_verify[/\\]plans[/\\]")
+"""What makes operations of a plan, which has no line but that of whoever asked."""
+
 _CALL = re.compile(r"(\w*)\((.*)\)")
 """A function that JAX transformed, as `jvp(Block)`, or that was jitted, as `jit(loss)`."""
 
@@ -27,9 +33,16 @@ _CONTROL = re.compile(
 
 
 def own_line(frames: tuple[Frame, ...]) -> Frame | None:
-    """The innermost frame outside of libraries; of a program that is a library itself, the innermost one."""
-    own = (frame for frame in frames if not is_library(frame[0]))
-    return next(own, frames[0] if frames else None)
+    """The innermost frame outside of libraries; of a program that is a library itself, the innermost one.
+
+    None where there is nothing of the program, only who asked about it.
+    """
+    entry = next((n for n, frame in enumerate(frames) if _ENTRY.search(frame[0])), len(frames))
+    inside = frames[:entry]
+    if not inside:
+        return None
+    own = (frame for frame in (*inside, *(frames if _OURS.search(inside[0][0]) else ())) if not is_library(frame[0]))
+    return next(own, inside[0])
 
 
 def is_library(file: str) -> bool:

@@ -9,8 +9,9 @@ import jax
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.traced.arguments import Given, is_array, shapes
 from hlo_verify.traced.functions import Function
-from hlo_verify.traced.stages import Stage, arguments
+from hlo_verify.traced.stages import Stage, arguments, stage_of
 
 Leaf = tuple[str, str]
 """Where an array is in what a function returns, and its type."""
@@ -25,13 +26,46 @@ def check_agreement(first: tuple[Function, Stage], second: tuple[Function, Stage
             f"{names[0]} takes {_arrays(counts[0])} and {names[1]} {_arrays(counts[1])}; bind what one of them alone "
             "takes: functools.partial, or a lambda"
         )
-    taken = [_leaves(stage.args_info, "argument") for stage in stages]
+    taken = [leaves_of_arguments(stage.args_info) for stage in stages]
     for (where, one), (there, other) in zip(*taken, strict=True):
         if first[0].is_of_nnx and second[0].is_of_nnx and where != there:
             raise _differ(f"the modules of flax are grouped otherwise: {where} of {names[0]}, {there} of {names[1]}")
         if one != other:
             raise _differ(f"{where} is {one} of {names[0]} and {other} of {names[1]}")
     _check_results(names, *(_leaves(stage.out_info, "result") for stage in stages))
+    check_returns(*first)
+
+
+def check_returns(function: Function, stage: Stage) -> None:
+    """Raise `InputError` where a function returns no arrays."""
+    if not jax.tree.leaves(stage.out_info):
+        raise InputError(
+            f"{function} returns no arrays, so that there is nothing to verify: let it return what is to be right",
+            Input.UNSUPPORTED_MODULE,
+        )
+
+
+def check_fits(function: Function, stage: Stage, given: Given) -> None:
+    """Raise `InputError` where a function was lowered for other arrays than are given: JAX is not asked about these.
+
+    Nothing need be given. Of what JAX takes for no array it is not known whether it is one for the function.
+    """
+    if stage_of(function.given) is None or not jax.tree.leaves(given):
+        return
+    try:
+        mine = leaves_of_arguments(jax.eval_shape(lambda given: given, shapes(given, distributed=False)))
+    except TypeError:
+        return
+    theirs = leaves_of_arguments(stage.args_info)
+    made = f"{function} was traced, lowered or compiled for"
+    advice = "leave the arguments out, or pass the function that it was made of"
+    if len(mine) != len(theirs):
+        if all(map(is_array, jax.tree.leaves(given))):
+            raise _differ(f"{made} {_arrays(len(theirs))}, and is given {_arrays(len(mine))}: {advice}")
+        return
+    for (where, one), (_, other) in zip(theirs, mine, strict=True):
+        if one != other:
+            raise _differ(f"{made} {where} of {one}, and is given {other}: {advice}")
 
 
 def _check_results(names: Sequence[str], ones: Sequence[Leaf], others: Sequence[Leaf]) -> None:
@@ -57,6 +91,13 @@ def _hint(one: str, other: str) -> str:
         "; a shard_map puts side by side what devices return along the axes that out_specs names, and P() takes it for "
         "the same on all"
     )
+
+
+def leaves_of_arguments(tree: Any) -> list[Leaf]:
+    """The arrays that a function takes, each as messages call it: `argument 0['w']`, `argument scale`."""
+    positional, named = tree
+    found = [each for n, part in enumerate(positional) for each in _leaves(part, f"argument {n}")]
+    return found + [each for name, part in sorted(named.items()) for each in _leaves(part, f"argument {name}")]
 
 
 def _leaves(tree: Any, root: str) -> list[Leaf]:

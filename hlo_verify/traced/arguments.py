@@ -9,6 +9,9 @@ from typing import Any
 
 import jax
 
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+"""Arguments by position and by name."""
+
 NUMBERS = (bool, int, float, complex)
 
 

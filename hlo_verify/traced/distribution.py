@@ -13,6 +13,11 @@ _STATED = re.compile(r"\bsdy\.sharding(_constraint)?\b|\bsdy\.reshard\b|\bmhlo\.
 _ON_ONE = re.compile(r"\bsdy\.sharding = #sdy\.sharding(_per_value)?<\[?(<@maximal_mesh_\d+, \[\]>(, )?)+\]?>")
 """What JAX says of each call back to Python: it is made on one device."""
 
+_EMPTY_MESH = re.compile(r"^\s*sdy\.mesh @(\S+) = <\[\]>", re.MULTILINE)
+_OVER = r"\bsdy\.(sharding = #sdy\.sharding|(sharding_constraint|reshard) %%[\w:#]+ )<@(%s), \[[^@>]*\]>"
+"""What JAX says of scalars that a function with manual regions takes, and of keys of random numbers: that they have a
+sharding, over a mesh of no axes."""
+
 _ONE = re.compile(r"\bmhlo\.num_partitions = 1 : i32\b")
 _MESH = re.compile(r"^\s*sdy\.mesh @\S+ = <\[(.*?)\]", re.MULTILINE)
 _SIZE = re.compile(r'"=(\d+)')
@@ -45,6 +50,13 @@ def distribution_of(contents: str | bytes, devices: int | None) -> Distribution:
     if isinstance(contents, bytes):
         return Distribution.DONE if devices is not None and devices > 1 else Distribution.NOBODY
     has_region = bool(_REGION.search(contents))
+    contents = _without_what_lies_nowhere(contents)
     if _STATED.search(contents) and (has_region or _STATED.search(_ON_ONE.sub("", contents))):
         return Distribution.XLA
     return Distribution.AUTHOR if has_region else Distribution.NOBODY
+
+
+def _without_what_lies_nowhere(contents: str) -> str:
+    """The text without shardings over meshes that have no axes, which distribute nothing."""
+    meshes = {re.escape(name) for name in _EMPTY_MESH.findall(contents)}
+    return re.sub(_OVER % "|".join(sorted(meshes)), "", contents) if meshes else contents

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import MethodType
@@ -27,6 +28,12 @@ _NO_MESH = re.compile(r"context mesh|non-empty mesh|[Nn]umber of devices", re.AS
 
 SILENT = "JAX does not say why; an axis that the mesh does not have, for instance, as in psum(x, 'no such axis')"
 """Where it asserts something."""
+
+_KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
+"""What Python says of a name that a function does not take."""
+
+OPTIONS = (*("mesh", "keep", "assume", "approximations", "refute", "recheck", "effort", "time_limit", "progress"),)
+"""What `check` takes by name for itself."""
 
 _HERE = str(Path(__file__).parents[1])
 
@@ -111,7 +118,8 @@ def traced(
     except InputError:
         raise
     except Exception as error:
-        raise _not_traced(function, error, odd_arguments(arguments, keywords) + alone) from error
+        odd = _odd_name(error, keywords) or odd_arguments(arguments, keywords)
+        raise _not_traced(function, error, odd + alone) from error
     assert found is not None
     return found
 
@@ -159,6 +167,14 @@ def _not_traced(function: Function, error: Exception, odd: str = "") -> InputErr
     hint = odd if isinstance(error, TypeError) else ""
     if "PartitionSpec" in said and "in_shardings" in said:
         hint = "; that takes a mesh of devices that are there (mesh=jax.make_mesh(...)), or NamedShardings"
+    elif "does not match the specs of the input" in said:
+        hint = (
+            "; along axes of type Explicit, which jax.make_mesh makes, arguments have to lie as in_specs says: pass "
+            "jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, P(...))), or make the mesh with "
+            "axis_types=(AxisType.Auto,)"
+        )
+    elif "should match the mesh passed" in said:
+        hint = "; it has a mesh of its own, and is under another one: leave mesh= out, or give that one"
     elif _NO_MESH.search(said):
         hint = '; functions that need a mesh around them take mesh=, of devices that need not be there: {"data": 8}'
     elif "squeeze out" in said:
@@ -166,6 +182,20 @@ def _not_traced(function: Function, error: Exception, odd: str = "") -> InputErr
     line = own_line(error)
     where = f" (at {line[0]}:{line[1]})" if line is not None else ""
     return InputError(f"{function} cannot be traced: {type(error).__name__}: {said}{where}{hint}", Input.NOT_TRACED)
+
+
+def _odd_name(error: Exception, keywords: dict[str, Any]) -> str:
+    """What is odd about an argument that a function does not take by its name, as a hint; empty if that is not so."""
+    found = _KEYWORD.search(str(error)) if isinstance(error, TypeError) else None
+    if found is None or found[1] not in keywords:
+        return ""
+    meant = get_close_matches(found[1], OPTIONS, n=1)
+    if meant:
+        return f"; did you mean {meant[0]}=?"
+    return (
+        "; functions that are compared get the same arguments by the same names: pass by position what one of them "
+        "does not call so"
+    )
 
 
 def own_line(error: Exception) -> Frame | None:

@@ -15,9 +15,7 @@ import jax
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-
-Given = tuple[tuple[Any, ...], dict[str, Any]]
-"""Arguments by position and by name."""
+from hlo_verify.traced.arguments import Given
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify import check
@@ -64,6 +65,13 @@ def masked(x: Any, w: Any) -> Any:
     return (kept[:, None] * (x @ w)).sum() / kept.sum()
 
 
+def explicit(x: Any, w: Any) -> Any:
+    """Over a mesh as `jax.make_mesh` makes them."""
+    mesh = AbstractMesh((4,), ("d",), axis_types=(AxisType.Explicit,))
+    local = jax.shard_map(lambda x, w: lax.psum(loss(x, w), "d"), mesh=mesh, in_specs=(P("d"), P()), out_specs=P())
+    return local(x, w)
+
+
 def without_mesh(x: Any, w: Any) -> Any:
     return jax.shard_map(lambda x, w: lax.psum(loss(x, w), "d"), in_specs=(P("d"), P()), out_specs=P())(x, w)
 
@@ -82,11 +90,16 @@ MISTAKES: dict[str, Program] = {
     "object_for_an_array": lambda _: check(lambda x, c: x.sum() * c.scale, lambda x, c: x.sum() * c.scale, X, Config()),
     "lowered_for_other_shapes": lambda _: check(loss, jax.jit(parallel).trace(X, W), X, X),
     "none_for_an_array": lambda _: check(loss, parallel, X, None),
+    "lowered_with_other_arguments": lambda _: check(jax.jit(loss).trace(X, W), jax.jit(parallel).trace(X, W), X, X),
+    "option_misspelt": lambda _: check(loss, parallel, X, W, asume={"x": (0, 1)}),
+    "name_of_one_side_alone": lambda _: check(loss, lambda batch, w: parallel(batch, w), x=X, w=W),
     # meshes and specs
+    "mesh_beside_its_own": lambda _: check(loss, parallel, X, W, mesh={"data": 2}),
     "mesh_of_a_tuple": lambda _: check(loss, without_mesh, X, W, mesh=("d", 4)),
     "mesh_of_texts": lambda _: check(loss, without_mesh, X, W, mesh={"d": "4"}),
     "mesh_without_devices": lambda _: check(loss, without_mesh, X, W, mesh={"d": 0}),
     "mesh_of_one_device": lambda _: check(loss, without_mesh, X, W, mesh={"d": 1}),
+    "mesh_with_explicit_axes": lambda _: check(loss, explicit, X, W),
     "mesh_with_another_axis": lambda _: check(loss, without_mesh, X, W, mesh={"data": 4}),
     "axis_unknown_to_a_spec": lambda _: check(
         loss, lambda x, w: jax.shard_map(loss, mesh=MESH, in_specs=(P("data"), P()), out_specs=P())(x, w), X, W
@@ -122,6 +135,7 @@ MISTAKES: dict[str, Program] = {
     "a_generator_function": lambda _: check(loss, yields, X, W),
     "a_text_as_a_result": lambda _: check(lambda x, w: ("loss", loss(x, w)), parallel, X, W),
     "nothing_returned": lambda _: check(loss, lambda x, w: None, X, W),
+    "nothing_returned_by_both": lambda _: check(lambda x, w: None, over_batch(lambda x, w: None, None), X, W),
     "callback_to_the_host": lambda _: check(calls_back, over_batch(calls_back_in_parts, check=False), X, W),
     "a_print_on_each_device": lambda _: check(loss, over_batch(prints, check=False), X, W),
     "static_argument_that_is_an_array": lambda _: check(loss, jax.jit(parallel, static_argnums=1), X, np.ones((6, 8))),
@@ -136,10 +150,15 @@ MISTAKES: dict[str, Program] = {
     "precondition_misspelt": lambda _: check(loss, parallel, X, W, assume={"x": "postive"}),
     "precondition_that_nothing_fulfills": lambda _: check(loss, parallel, X, W, assume={"x": (3, 3)}),
     "precondition_of_one_number": lambda _: check(loss, parallel, X, W, assume={"x": 32}),
+    "precondition_that_is_a_number": lambda _: check(loss, parallel, X, W, assume=32),
+    "approximation_that_is_a_number": lambda _: check(loss, parallel, X, W, approximations=0.1),
     "approximation_of_no_scope": lambda _: check(loss, parallel, X, W, approximations={"batch/mean": "mean"}),
     "approximation_of_a_line_elsewhere": lambda _: check(loss, parallel, X, W, approximations={"step.py:3": "f.py:1"}),
     "approximation_without_another_side": lambda _: check(loss, parallel, X, W, approximations="mean"),
     "effort_that_there_is_not": lambda _: check(loss, parallel, X, W, effort="max"),
+    "progress_that_is_a_flag": lambda _: check(loss, parallel, X, W, progress=True),
+    "folder_that_is_a_flag": lambda _: check(loss, parallel, X, W, keep=True),
+    "time_limit_before_now": lambda _: check(loss, parallel, X, W, time_limit=-1),
     "time_limit_in_words": lambda _: check(loss, parallel, X, W, time_limit="10s"),
     # what is wrong, and told by a report
     "mean_of_means": lambda _: check(masked, over_batch(lambda x, w: lax.pmean(masked(x, w), "d")), X, W),

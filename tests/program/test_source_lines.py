@@ -38,6 +38,15 @@ def test_a_library_that_is_verified_itself_has_its_own_lines() -> None:
     assert own_line(()) is None
 
 
+def test_who_asks_is_no_part_of_the_program() -> None:
+    """What XLA leaves without a line has the stack of the call around it, in which nothing may be of the program."""
+    ours = [(f"/src/hlo_verify/{file}.py", 1) for file in ("traced/stages", "traced/functions", "checking")]
+    assert own_line((*ours, OWN, OUTER)) is None
+    assert own_line((LINEN, *ours, OWN)) == LINEN
+    assert own_line((LINEN, OWN, *ours, OUTER)) == OWN
+    assert own_line((("/src/hlo_verify/plans/course.py", 1), *ours, OWN)) == OWN, "a plan has no other line"
+
+
 def test_what_a_location_says() -> None:
     location = Location("jit(f)/jvp(Block)/Dense_1/dot_general", (LINEN, OWN, OUTER))
     assert (str(location), location.module) == ("/home/me/train.py:57", "Block/Dense_1")
