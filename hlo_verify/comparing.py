@@ -163,7 +163,7 @@ def _watch(arguments: argparse.Namespace, verify: Verify | None) -> int:
         print(f"hlo-verify: {one_line(name)} was not verified", file=sys.stderr)
     if shows:
         printing = replace(printing, style=replace(printing.style, quiet=True))
-    printing.write(outcomes, arguments.format, arguments.output, arguments.report)
+    _write(printing, outcomes, arguments)
     status = exit_status(outcomes)
     return UNKNOWN if watched.left and status == PROVED else status
 
@@ -186,13 +186,16 @@ def _printing(arguments: argparse.Namespace, several: bool) -> Printing:
 
 
 def _finish(outcomes: Sequence[Outcome], arguments: argparse.Namespace, several: bool) -> int:
-    printing = _printing(arguments, several)
+    _write(_printing(arguments, several), outcomes, arguments)
+    return exit_status(outcomes)
+
+
+def _write(printing: Printing, outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
     printing.write(outcomes, arguments.format, arguments.output, arguments.report)
     if arguments.open:
         from hlo_verify.render.browser import show
 
         show(printing.rendered(outcomes, "html"))
-    return exit_status(outcomes)
 
 
 def _replay(arguments: argparse.Namespace) -> Report:

@@ -64,7 +64,7 @@ class Report(model.Report):
         return text.render([self], text.Style(), several=False).rstrip("\n")
 
     def __repr__(self) -> str:
-        return f"<Report of {self.name}: {self.verdict}, {text.summary(self)}>"
+        return f"<Report of {self.name}: {self.verdict}, {text.summary(self)}{text.given([self])}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

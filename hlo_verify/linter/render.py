@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hlo_verify.diagnostics import Diagnostic, Severity
 from hlo_verify.render import junit, markdown
 from hlo_verify.render.characters import visible
-from hlo_verify.render.quoting import code, folded, prose, table
+from hlo_verify.render.quoting import folded, prose, table
 from hlo_verify.render.sarif import Entry, document
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def to_markdown(reports: Sequence[LintReport]) -> str:
     parts = [f"## hlo-verify lint: {in_one_line(reports).rstrip()}"]
     parts += [_module(report) for report in reports if report.findings]
     if clean:
-        listed = [f"- {code(name)}" for name in clean[: markdown.ROWS]]
+        listed = [f"- {markdown.named(name)}" for name in clean[: markdown.ROWS]]
         left = [f"- {len(clean) - markdown.ROWS} more"] if len(clean) > markdown.ROWS else []
         parts.append(folded(f"Without a defect: {_count(len(clean), 'module')}", "\n".join((*listed, *left))))
     return markdown.fitting(parts)
@@ -135,13 +135,13 @@ def _module(report: LintReport) -> str:
     for finding in report.findings[: markdown.ROWS]:
         place = ", ".join(filter(None, (f"line {finding.line}" if finding.line else "", finding.location)))
         said = prose(markdown.shortened(finding.message, 500))
-        rows.append([finding.severity, finding.code, code(finding.instruction), code(place), said])
+        rows.append([finding.severity, finding.code, markdown.named(finding.instruction), markdown.named(place), said])
     left = len(report.findings) - len(rows)
     more = [f"{left} more findings: `--format json` has all."] if left else []
     shown = table(("", "code", "instruction", "at", "what"), rows)
     codes = dict.fromkeys(finding.code for finding in report.findings[: markdown.ROWS])
     meanings = [f"- **{one}** {prose(one.summary)}" for one in codes]
-    return "\n\n".join((f"### {code(report.name)}", shown, "\n".join(meanings), *more))
+    return "\n\n".join((f"### {markdown.named(report.name)}", shown, "\n".join(meanings), *more))
 
 
 def _record(module: str, finding: Finding) -> dict[str, Any]:

@@ -76,12 +76,18 @@ def _modules(outcomes: Sequence[Outcome]) -> Iterator[str]:
                 if verdict is Verdict.REFUTED
                 else folded(f"{verdict}: {shortened(outcome.name, NAME)}", *rest)
             )
+    proved = [each for verdict, each in ranked if verdict is Verdict.PROVED and not isinstance(each, Failure)]
+    assumptions = dict.fromkeys(said for each in proved for said in each.assumptions)
+    if assumptions:  # nothing else is said of these modules
+        yield _assumed(list(assumptions))
 
 
 def _in_short(outcome: Outcome) -> str:
     if isinstance(outcome, Failure):
         return f"{outcome.diagnostic.code}: {outcome.diagnostic.message}"
-    return text.chain_summary(outcome) if isinstance(outcome, ChainReport) else text.summary(outcome)
+    if isinstance(outcome, ChainReport):
+        return text.chain_summary(outcome)
+    return f"{text.summary(outcome)}{text.given([outcome])}" + (f"; {outcome.headline}" if outcome.headline else "")
 
 
 def _limited(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -218,7 +224,8 @@ def _chain(chain: ChainReport, level: int) -> Iterator[str]:
 
 
 def _assumed(assumptions: Sequence[str]) -> str:
-    return "\n".join(("Assumed:", "", *(f"- {prose(shortened(each))}" for each in assumptions)))
+    more = [f"- {len(assumptions) - ROWS} more"] if len(assumptions) > ROWS else []
+    return "\n".join(("Assumed:", "", *(f"- {prose(shortened(each))}" for each in assumptions[:ROWS]), *more))
 
 
 def _step_row(step: Step) -> list[str]:

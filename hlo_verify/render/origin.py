@@ -16,6 +16,7 @@ SMALL = 12_000
 
 _PACKAGES = ("jax", "jaxlib", "numpy")
 _ABOUT_PRINTING = ("--format", "--output", "-o", "--report", "--issue", "--color", "--junit-unknown", "--svg")
+_WITH_VALUE = ("-o", *(f"{option}=" for option in _ABOUT_PRINTING))
 _MAGIC = (b"\x1f\x8b", b"ML\xefR", b"PK")
 
 
@@ -59,7 +60,7 @@ def _kept(arguments: Sequence[str]) -> Iterator[str]:
             skipped = False
         elif argument in _ABOUT_PRINTING:
             skipped = True
-        elif argument != "--open" and not argument.startswith(tuple(f"{option}=" for option in _ABOUT_PRINTING)):
+        elif argument != "--open" and not argument.startswith(_WITH_VALUE):
             yield argument
 
 

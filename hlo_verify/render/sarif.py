@@ -53,7 +53,11 @@ def render(outcomes: Sequence[Outcome]) -> str:
         if isinstance(outcome, Failure):
             problems.append(Entry(outcome.name, outcome.diagnostic))
         else:
-            entries += _of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name)
+            found = list(_of_chain(outcome) if isinstance(outcome, ChainReport) else _of_report(outcome, outcome.name))
+            if outcome.verdict is Verdict.UNKNOWN and not found:
+                nothing = "there is nothing to prove, or not all was looked at, so nothing is proved"
+                found = [Entry(outcome.name, Diagnostic(Solver.NO_PROOF, Severity.WARNING, nothing))]
+            entries += found
             problems += _disagreements(outcome) if isinstance(outcome, Report) else ()
     first = outcomes[0].name if outcomes else ""
     return document(entries, problems, f"verify/{first}", {"verdicts": list(map(_verdict, outcomes))})

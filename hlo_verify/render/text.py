@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.diagnostics import Diagnostic, Input, Internal, Solver
 from hlo_verify.limits import that_matter
-from hlo_verify.render import Failure, Outcome, overall
+from hlo_verify.render import Failure, Outcome, disagrees, overall
 from hlo_verify.render.characters import shown, visible
 from hlo_verify.render.wrapping import wrapped
 from hlo_verify.report import ChainReport, Recheck, Report, Result, Step, Verdict, diagnostic
@@ -100,8 +100,13 @@ def _last(outcome: Outcome, style: Style) -> str:
         return _failure(outcome, style)[-1]
     if isinstance(outcome, ChainReport):
         return list(_chain(outcome, style))[-1]
-    given = f", given that {' and '.join(outcome.preconditions)}" if outcome.preconditions else ""
-    return f"{style.verdict(overall([outcome]))}  {summary(outcome)}{given}"
+    return f"{style.verdict(overall([outcome]))}  {summary(outcome)}{given([outcome])}"
+
+
+def given(outcomes: Sequence[Outcome]) -> str:
+    """What lines of a verdict end with, where it is subject to something that the user says."""
+    said = dict.fromkeys(each for outcome in outcomes if isinstance(outcome, Report) for each in outcome.preconditions)
+    return f", given that {' and '.join(said)}" if said else ""
 
 
 def _failure(failure: Failure, style: Style) -> list[str]:
@@ -324,7 +329,8 @@ def summary(report: Report) -> str:
     devices = _plural(report.devices, "device")
     guessed = ", placements inferred" if report.under and report.verdict is Verdict.PROVED else ""
     declared = f", {_plural(len(report.approximations), 'declared approximation')}" if report.approximations else ""
-    return f"{what} on {devices}, {stages}, {_took(report)}{guessed}{declared}"
+    wrong = ", and a second check disagrees with the proof" if disagrees(report) else ""
+    return f"{what} on {devices}, {stages}, {_took(report)}{guessed}{declared}{wrong}"
 
 
 def _took(outcome: Report | ChainReport) -> str:
@@ -338,7 +344,8 @@ def counted(outcomes: Sequence[Outcome], style: Style) -> str:
     failed = len(outcomes) - len(verdicts)
     if failed:
         parts.append(f"{failed} not verified")
-    return f"{style.verdict(overall(outcomes))}  {_plural(len(outcomes), 'module')}: {', '.join(parts)}"
+    said = f": {', '.join(parts)}" if parts else ""
+    return f"{style.verdict(overall(outcomes))}  {_plural(len(outcomes), 'module')}{said}{given(outcomes)}"
 
 
 def _name(result: Result) -> str:

@@ -18,11 +18,13 @@ from hlo_verify.render import FORMATS, PROJECTS, Failure, Outcome
 from hlo_verify.render.formats import Printing
 from hlo_verify.render.html import Linted, fragment, render_lint
 from hlo_verify.render.markdown import MOST
+from hlo_verify.render.origin import of_command
 from hlo_verify.render.text import Style
 from hlo_verify.report import LawUse, Stage, Suggestion, Verdict, Witness
+from hlo_verify.shown import shown
 from tests.programs import FINDING, UNSUPPORTED, chain, report
 from tests.render.test_html import POINT, Outline
-from tests.render.test_json import FITS
+from tests.render.test_json import CHECKED, FITS
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 
@@ -170,3 +172,44 @@ def test_lines_are_those_of_a_compiler(tmp_path: Path) -> None:
     assert excerpted is not None and excerpted.lines[excerpted.at - excerpted.first] == "return lax.psum(x, 'd')"
     endless = replace(finding, suggestion=finding.suggestion.replace(str(file), "/dev/zero"))
     assert '"fixes"' not in rendered(report(R, finding=endless), "sarif"), "a module may name any file"
+
+
+def test_each_line_of_a_verdict_says_what_it_is_subject_to() -> None:
+    """Also the one line of `--quiet`, of a folder, and of a row for a module that is proved."""
+    found = replace(report(P), preconditions=("tokens in [0, 4)",))
+    doubted = replace(found, recheck=CHECKED)
+    for format_ in FORMATS:
+        for quiet in (False, True):
+            for several in (False, True):
+                printing = Printing(Style(quiet=quiet), several, arguments=["a"])
+                assert "tokens in [0, 4)" in printing.rendered([found], format_).replace("\\", ""), (format_, several)
+                if not several or not quiet:
+                    assert re.search("disagree|is wrong", printing.rendered([doubted], format_)), (format_, several)
+    folder = Printing(Style(), True, arguments=["a"]).rendered([found, report(U)], "markdown")
+    assert "- real arithmetic" in folder
+    assert "tokens" in repr(shown(found))
+
+
+def test_what_is_unknown_is_a_result_for_code_hosts() -> None:
+    """A chain that somebody interrupted had none, as if all was well."""
+    for outcome in (replace(chain(P, P), missing=3), replace(chain(), missing=0)):
+        run = json.loads(rendered(outcome, "sarif"))["runs"][0]
+        assert [one["level"] for one in run["results"]] == ["warning"]
+
+
+def test_a_page_of_many_modules_is_small() -> None:
+    """Those that are wrong have a part of their own, the others a row."""
+    outcomes = [replace(report(U), name=f"m{n}") for n in range(700)] + [replace(report(R), name="wrong")]
+    page = Printing(Style(), several=True, arguments=["a"]).rendered(outcomes, "html")
+    outline = Outline(page)
+    assert len(page) < 2_000_000 and "601 more modules" in outline.text and "m699" in outline.text
+    assert any(given.get("href") == "#m701" for _, given in outline.tags)
+    found = Diagnostic(Input.DAMAGED, Severity.ERROR, "no", "f.py:1", "copy")
+    modules = [Linted(f"m{n}", ((found, 1),) * 40, (("instructions", 1),)) for n in range(200)]
+    page = render_lint(modules)
+    assert len(page) < 2_000_000 and "37 more findings" in Outline(page).text
+
+
+def test_a_command_is_without_its_outputs() -> None:
+    given = ["a", "-o", "x", "-oy", "--output=z", "--report", "json=w", "--open", "--effort", "high"]
+    assert of_command(given, [], None).command == "hlo-verify a --effort high"

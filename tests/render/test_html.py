@@ -110,8 +110,9 @@ def test_a_page_is_whole(outcomes: list[Outcome], several: bool, verdict: str) -
 def test_everything_that_is_known_is_shown() -> None:
     """In this order: the verdict, what it rests on, what is wrong, all else."""
     text = Outline(re.sub("<nav.*</nav>", "", render([everything()]), flags=re.DOTALL)).text
-    expected = ["REFUTED", "Given", "tokens in [0, 4)", "real arithmetic", "What is wrong", "HV002", "train.py:57"]
+    expected = ["REFUTED", "tokens in [0, 4)", "Given", "Preconditions", "real arithmetic", "What is wrong", "HV002"]
     expected += [
+        "train.py:57",
         "stablehlo.multiply",
         "expected",
         "found",

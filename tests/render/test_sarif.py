@@ -18,6 +18,8 @@ from hlo_verify.render import Failure, Outcome, overall
 from hlo_verify.render.sarif import Entry, document, render
 from hlo_verify.report import Verdict
 from tests.programs import FINDING, chain, report
+from tests.render.test_hostile import reported
+from tests.render.test_json import CHECKED
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
 SCHEMA = Draft4Validator(json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text()))
@@ -49,6 +51,13 @@ def parsed(text: str) -> dict[str, Any]:
         ([replace(report(), unsupported=())], ["warning"], True),
         ([chain(P, R, P), replace(report(P), unsupported=())], ["error", "warning"], True),
         ([Failure("a b.txt", InputError("no", Input.DAMAGED).diagnostic)], [], False),
+        ([replace(report(P), preconditions=("x in [0, 4)",), recheck=CHECKED, unsupported=())], [], False),
+        ([replace(chain(P, P), missing=2)], ["warning"], True),
+        (
+            [*reported("\udc80 |\n/a:0")],
+            ["error", "warning", "warning", "error", "warning", "warning", "warning"],
+            False,
+        ),
     ],
 )
 def test_verdicts(outcomes: list[Outcome], levels: list[str], successful: bool) -> None:

@@ -21,11 +21,19 @@ from hlo_verify.render.html.prose import inline, prose
 from hlo_verify.render.html.view import FINDINGS, ROWS, SHOWN_RESULTS, Linted, ReportView, name_of, verdict_counts, view
 from hlo_verify.render.origin import Origin
 from hlo_verify.render.pictures import STYLE
-from hlo_verify.report import Report
+from hlo_verify.report import Report, Verdict
 from hlo_verify.version import __version__
 
 MOST = 1_800_000
 """Characters of a page; of a larger one that has tables to shorten, they are made shorter."""
+
+MODULES = 100
+"""Of a page that is larger all the same, those that have a part of their own."""
+
+LINTED = 600
+"""Findings of the linter in a page of many modules, some two thousand characters each."""
+
+_ORDER = [Verdict.REFUTED, Verdict.UNKNOWN, Verdict.PROVED]
 
 _SETTINGS: dict[str, Any] = {
     "autoescape": True,
@@ -46,10 +54,14 @@ def render(outcomes: Sequence[Outcome], origin: Origin | None = None, *, several
     title = _plural(len(outcomes), "module") if several else outcomes[0].name
     rest = {"verdict": overall(outcomes), "several": several, "counts": list(verdict_counts(outcomes)), "made": origin}
 
-    def page(among: int) -> str:
-        return template.render(title=title, views=[view(outcome, among) for outcome in outcomes], **rest)
+    ranked = sorted(range(len(outcomes)), key=lambda n: _ORDER.index(overall([outcomes[n]])))
 
-    return _fitting(page, max(len(outcomes), 1))
+    def page(among: int, most: int | None = None) -> str:
+        views = [view(outcome, among) for outcome in outcomes]
+        return template.render(title=title, views=views, told=set(ranked[:most]), **rest)
+
+    made = _fitting(page, max(len(outcomes), 1))
+    return made if len(made) <= MOST or not several else page(ROWS, MODULES)
 
 
 def fragment(report: Report) -> str:
@@ -66,7 +78,9 @@ def render_lint(modules: Sequence[Linted], origin: Origin | None = None) -> str:
     counts = [(errors, "error"), (len(found) - errors, "warning")]
     said = " and ".join(_plural(count, noun) for count, noun in counts if count) or "no defect found"
     state = "refuted" if errors else "unknown" if found else "clean"
-    return _templates().get_template("lint.html").render(modules=modules, said=said, state=state, made=origin)
+    shown_findings = min(FINDINGS, max(LINTED // max(sum(bool(module.findings) for module in modules), 1), 1))
+    rest = {"said": said, "state": state, "made": origin, "shown_findings": shown_findings}
+    return _templates().get_template("lint.html").render(modules=modules, **rest)
 
 
 def _fitting(page: Callable[[int], str], among: int) -> str:
@@ -98,7 +112,6 @@ def _templates() -> Environment:
         rows=ROWS,
         picture_style=Markup(STYLE),
         script=Markup(_read("script.js")),  # our own file
-        shown_findings=FINDINGS,
         shown_results=SHOWN_RESULTS,
         style=Markup(_read("style.css")),  # our own file
         version=__version__,

@@ -141,7 +141,7 @@ class ReportView:
 
     @property
     def summary(self) -> str:
-        return text.summary(self.report)
+        return f"{text.summary(self.report)}{text.given([self.report])}"
 
     @property
     def disagrees(self) -> bool:
