@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
+from hlo_verify.equality.summands import Steps
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, signs
@@ -95,18 +96,20 @@ def _condition(atom: Apply) -> Apply:
     return make_apply(Function(DEFINED, variant=what), (of,))
 
 
-def parts_in_doubt(p: Poly) -> Iterator[Computed]:
-    """The parts of a term of which it is not known by themselves that they are numbers."""
-    yield from _parts((), ONE, p, only_doubtful=True)
+def parts_in_doubt(p: Poly, steps: Steps) -> Iterator[Computed]:
+    """The parts of a term of which it is not known by themselves that they are numbers. Each factor that is looked at
+    takes a step: what many definitions read is looked at wherever they do."""
+    return _Parts(steps, only_doubtful=True).of((), ONE, p)
 
 
 def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
-    """Whether all that the found term computes is a number wherever that holds of the expected one."""
+    """Whether all that the found term computes is a number wherever that holds of the expected one. Raises
+    `SpentError`."""
     if not _is_in_doubt(found):
         return True
-    computed = list(_parts((), ONE, expected, only_doubtful=False))
+    computed = list(_Parts(labelling.steps, only_doubtful=False).of((), ONE, expected))
     known = frozenset[int]().union(*(part.numbers(labelling, selected=bool(part.atom.doubt)) for part in computed))
-    open_ = [part for part in parts_in_doubt(found) if not _is_known(part, known, labelling)]
+    open_ = [part for part in parts_in_doubt(found, labelling.steps) if not _is_known(part, known, labelling)]
     if not open_:
         return True
     shown = known.union(*(part.shown(labelling) for part in computed))
@@ -117,36 +120,41 @@ def _is_known(part: Computed, known: frozenset[int], labelling: Labelling) -> bo
     return any(part.numbers(labelling, selected=selected) <= known for selected in (True, False))
 
 
-def _parts(bound: tuple[Var, ...], around: Poly, p: Poly, *, only_doubtful: bool) -> Iterator[Computed]:
+@dataclass(frozen=True, slots=True)
+class _Parts:
     """Parts of a term at values of variables bound around it, where some conditions hold."""
-    for mono, _ in separated(p):
-        conditions = algebra.expanded(around, _conditions(mono))
-        for atom, _ in mono:
-            if not only_doubtful or _holds_doubt(atom):
-                yield from _parts_of_atom(bound, conditions, atom, only_doubtful=only_doubtful)
+
+    steps: Steps
+    only_doubtful: bool
+
+    def of(self, bound: tuple[Var, ...], around: Poly, p: Poly) -> Iterator[Computed]:
+        for mono, _ in separated(p):
+            conditions = algebra.expanded(around, _conditions(mono))
+            for atom, _ in mono:
+                self.steps.take()
+                if not self.only_doubtful or _holds_doubt(atom):
+                    yield from self._of_atom(bound, conditions, atom)
+
+    def _of_atom(self, bound: tuple[Var, ...], around: Poly, atom: Atom) -> Iterator[Computed]:
+        for read in values_in_places(atom):
+            yield from self.of(bound, around, read)
+        if isinstance(atom, Apply):
+            is_open = is_partial(atom.function) and atom.function != ZERO_TIMES
+            if is_open and (atom.doubt or not self.only_doubtful):
+                yield Computed(bound, around, atom)
+            for arg in atom.args:
+                yield from _without_infinities(atom, self.of(bound, around, arg))
+        elif isinstance(atom, Read):
+            if atom.doubt and atom.tensor.kind not in WRITTEN_OUT:
+                yield Computed(bound, around, atom)
+            if atom.tensor.bodies:
+                own, bodies = unfold(atom)
+                for body in bodies:
+                    yield from _without_infinities(atom, self.of((*bound, *own), around, body))
 
 
 def _conditions(mono: Monomial) -> Poly:
     return make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
-
-
-def _parts_of_atom(bound: tuple[Var, ...], around: Poly, atom: Atom, *, only_doubtful: bool) -> Iterator[Computed]:
-    for read in values_in_places(atom):
-        yield from _parts(bound, around, read, only_doubtful=only_doubtful)
-    if isinstance(atom, Apply):
-        is_open = is_partial(atom.function) and atom.function != ZERO_TIMES
-        if is_open and (atom.doubt or not only_doubtful):
-            yield Computed(bound, around, atom)
-        for arg in atom.args:
-            yield from _without_infinities(atom, _parts(bound, around, arg, only_doubtful=only_doubtful))
-    elif isinstance(atom, Read):
-        if atom.doubt and atom.tensor.kind not in WRITTEN_OUT:
-            yield Computed(bound, around, atom)
-        if atom.tensor.bodies:
-            own, bodies = unfold(atom)
-            for body in bodies:
-                inside = _parts((*bound, *own), around, body, only_doubtful=only_doubtful)
-                yield from _without_infinities(atom, inside)
 
 
 def _without_infinities(atom: Atom, parts: Iterator[Computed]) -> Iterator[Computed]:

@@ -140,8 +140,7 @@ class _Questions:
         for p in terms:
             if p.doubt & INFINITE:
                 return False
-            for part in parts_in_doubt(p):
-                self.steps.take()
+            for part in parts_in_doubt(p, self.steps):
                 read = _named(part.atom)
                 if read is None or not any(place.covers(read) for place in self.known.get(read.tensor, ())):
                     return False

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hlo_verify.equality.known_numbers import ASKED, decided
+from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.opening import ingredients
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import Limits
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
@@ -20,8 +24,8 @@ SIZE = 4
 TANH = Function("tanh")
 
 
-def read(v: Var) -> Poly:
-    return algebra.read(tensor("argument", "x", "f32", (SIZE,)), [expr.of_var(v)])
+def read(v: Var, name: str = "x") -> Poly:
+    return algebra.read(tensor("argument", name, "f32", (SIZE,)), [expr.of_var(v)])
 
 
 def layers(p: Poly, v: Var, depth: int) -> Poly:
@@ -48,3 +52,20 @@ def test_what_the_expected_term_divides_by_answers_the_question(depth: int, is_d
         assert is_open(asked) and is_open(decided(asked, read(v), session))
         assert is_open(decided(asked, over_all, session)) is not is_decided
     assert ("question_parts" in session.spent().limits) is not is_decided
+
+
+@pytest.mark.parametrize(("depth", "is_shown"), [(0, True), (4, True), (60, False)])
+def test_what_may_be_no_number_is_looked_for_in_so_many_parts(depth: int, is_shown: bool) -> None:
+    """In terms of equal sums of products: each layer has twice the parts of the one below."""
+    session = Session(replace(Limits(), network_steps=4000))
+    with session.on():
+        v = expr.fresh("v", SIZE)
+        deep = layers(divide(ONE, read(v)), v, depth)
+        j, k = expr.fresh("j", SIZE), expr.fresh("k", SIZE)
+        w = algebra.read(tensor("argument", "w", "f32", (SIZE, SIZE)), [expr.of_var(j), expr.of_var(k)])
+        left, right = algebra.multiply(deep, read(j, "y")), read(k, "z")
+        found = reduce_sum((k,), algebra.multiply(reduce_sum((j,), algebra.multiply(left, w)), right))
+        expected = reduce_sum((j,), algebra.multiply(left, reduce_sum((k,), algebra.multiply(w, right))))
+        assert found is not expected
+        assert same_network(found, expected, session) is is_shown
+    assert ("network_steps" in session.spent().limits) is not is_shown
