@@ -260,9 +260,9 @@ class Shards:
         if atom.operator != "table":
             return None
         values = sorted(set(atom.args[0]))
-        starts = self._starts.get(len(values), [])
-        even = len(values) > 1 and values == list(range(0, values[-1] + 1, values[1])) if values[0] == 0 else False
-        return expr.scale(starts[0], c * values[1]) if even and len(starts) == 1 else None
+        starts, step = self._starts.get(len(values), []), values[1] if len(values) > 1 else 0
+        even = len(values) > 1 and all(value == n * step for n, value in enumerate(values))
+        return expr.scale(starts[0], c * step) if even and len(starts) == 1 else None
 
     def _is_start(self, atom: expr.Atom, c: int) -> bool:
         if isinstance(atom, Digit):
