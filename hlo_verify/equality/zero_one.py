@@ -89,7 +89,7 @@ class _Network:
         operands = tuple(self.of(there, sign) for there in _each(body, bound))
         if is_ordered(atom, VALUES):
             place = atom.indices[-1]
-            if place.items:
+            if place.items or not 0 <= place.const < len(operands):  # of no place, where a condition around it says no
                 return None
             return Node(len(operands) - place.const if sign > 0 else place.const + 1, operands)
         return Node(1 if (atom.tensor.kind == "max") == (sign > 0) else len(operands), operands)

@@ -88,3 +88,19 @@ def test_more_than_16_elements_are_not_looked_at() -> None:
     middle = values(v, algebra.read(x, [expr.of_var(v)]), expr.constant(8), "f32")
     other = values(v, algebra.read(x, [expr.subtract(expr.constant(16), expr.of_var(v))]), expr.constant(8), "f32")
     assert other is middle or not same_network(middle, other, Effort(1000))
+
+
+@pytest.mark.parametrize("place", [-3, -1, 2, 3, 5])
+def test_what_has_no_place_in_order_is_like_nothing_else(place: int) -> None:
+    """A read of it stands where a condition around it says that it is not asked for."""
+    with Memory().on():
+        x, v = tensor("argument", "x", "f32", (COUNT,)), expr.fresh("v", 2)
+        there = [guards.interval(expr.of_var(v), n, n) for n in range(2)]
+
+        def ordered(*of: int) -> Poly:
+            parts = (algebra.multiply(here, element(x, n)) for here, n in zip(there, of, strict=True))
+            return values(v, algebra.add(*parts), expr.constant(place), "f32")
+
+        assert not same_network(ordered(0, 1), ordered(1, 0), Effort(1000))
+        assert not same_network(ordered(0, 1), ordered(2, 3), Effort(1000))
+        assert not same_network(ordered(0, 1), apply(MAXIMUM, (element(x, 0), element(x, 1))), Effort(1000))
