@@ -30,6 +30,9 @@ MEMORY = 16 << 30
 TASKS = 10_000
 """After so many conversions the process is replaced."""
 
+TRIES = 2
+"""How often a file may end the process: an earlier one may have harmed it, or the system ended it meanwhile."""
+
 _BEGIN = 64
 _MLIR = (b"module", b"builtin", b"func", b"sdy.", b"#", b"!", b"//", b"{-#", b'"')
 """How MLIR text begins; a comment may begin HLO text as well."""
@@ -127,7 +130,7 @@ _ONE_AT_A_TIME = threading.Lock()
 @functools.cache
 def _pool(process: int) -> Pool[_Task, _Answer]:
     """One for each process: a copy that `os.fork` makes has no children of its own."""
-    pool = Pool(convert, jobs=1, seconds=SECONDS, memory=MEMORY, tasks=TASKS, quiet=True)
+    pool = Pool(convert, jobs=1, seconds=SECONDS, memory=MEMORY, tasks=TASKS, quiet=True, tries=TRIES)
     atexit.register(lambda: pool.__exit__() if os.getpid() == process else None)
     return pool
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,13 @@ def test_the_next_file_is_read() -> None:
         with pytest.raises(InputError):
             load(make())
         assert load(PAIR).name == "m"
+
+
+def test_a_file_is_not_taken_for_damaged_by_what_was_before_it() -> None:
+    load(PAIR)
+    (process,) = conversion._pool(os.getpid()).processes
+    os.kill(process, signal.SIGABRT)
+    assert load(PAIR).name == "m"
 
 
 def test_strings_that_are_no_text_are_read() -> None:
