@@ -7,7 +7,7 @@ the `Session` by the name that it has here (`Spent` in a report). Code that buil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -362,6 +362,26 @@ def allows(name: str, count: int) -> bool:
         return True
     reached[name] = None
     return False
+
+
+_looked_at: ContextVar[Callable[[], None] | None] = ContextVar("looked at", default=None)
+
+
+@contextmanager
+def looking(check: Callable[[], None]) -> Iterator[None]:
+    """Have `look` do this in this thread."""
+    token = _looked_at.set(check)
+    try:
+        yield
+    finally:
+        _looked_at.reset(token)
+
+
+def look() -> None:
+    """Called while a term is made that may take long: raises what ends it, where it may end there."""
+    check = _looked_at.get()
+    if check is not None:
+        check()
 
 
 def that_matter(reached: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from hlo_verify.collector import seldom_collecting
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.limits import Limits, in_force
+from hlo_verify.limits import Limits, in_force, looking
 from hlo_verify.memory import Memory
 from hlo_verify.meter import Meter
 from hlo_verify.registered_calls import Said, as_said
@@ -85,11 +85,19 @@ class Session:
             yield self
 
     def check(self) -> None:
-        """Raise `TimeUpError` where the time is over. Called between operations, and between questions."""
+        """Raise `TimeUpError` where the time is over. Called between operations, between questions, and where it is
+        `interruptible`."""
         if self.is_over:
             raise TimeUpError
         if self._is_enough is not None and self._is_enough():
             raise EnoughError
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """What is done meanwhile may end within an operation too, while its term is made. Nothing that it leaves behind
+        may be used afterwards: terms are half made."""
+        with looking(self.check):
+            yield
 
     @contextmanager
     def at_most(self, count: float, done: Callable[[], int]) -> Iterator[None]:

@@ -19,10 +19,15 @@ import pytest
 
 import hlo_verify
 from hlo_verify import collector, memory
+from hlo_verify.diagnostics import Solver
+from hlo_verify.index import expr
+from hlo_verify.ops import RULES
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.prove import walk
 from hlo_verify.render.json import report_object
-from hlo_verify.session import Session
+from hlo_verify.session import Session, TimeUpError
+from hlo_verify.terms import algebra
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import tensor
 from tools.compare import fields, pairs, verified, without_seconds
 
@@ -284,3 +289,25 @@ def test_no_module_keeps_what_belongs_to_a_session() -> None:
             if kept and not name.startswith("hlo_verify.passes"):
                 found[name if folder == "hlo_verify" else f"hlo_verify.{name}"] = kept
     assert found == PROCESS
+
+
+def test_time_may_be_up_within_an_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its sum is made, in the walk that shows what is equal by construction; elsewhere, terms are made whole."""
+    multiply, returned = RULES["dot_general"], []
+
+    def slow(op: Any, operands: Any, context: Any) -> Any:
+        context.session.deadline = 0.0
+        returned.append(multiply(op, operands, context))
+        return returned[-1]
+
+    monkeypatch.setitem(RULES, "dot_general", slow)
+    report = hlo_verify.verify(*(TESTDATA / "mlp_tp" / f"{half}.hlo.gz" for half in ("logical", "partitioned")))
+    assert {result.code for result in report.results} == {Solver.TIME_UP} and not returned
+    assert all("compared by construction" in result.reason for result in report.results)
+    session = Session(deadline=0.0)
+    with session.on():
+        v = expr.fresh("v", 2)
+        x = algebra.read(tensor("argument", "x", "f32", (2,)), [expr.of_var(v)])
+        with session.interruptible(), pytest.raises(TimeUpError):
+            reduce_sum((v,), x)
+        assert reduce_sum((v,), x).free == frozenset()

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.limits import look
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
@@ -33,6 +34,7 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     """`sum over bound of p`."""
     if not bound:
         return p
+    look()
     selected = selected_by(p, bound)
     addends = separated(p)
     if len(addends) > 1:

@@ -109,12 +109,12 @@ def at_once(
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
-    found = _prove_by_place(logical, partitioned, devices, progress, session)
-    if found is None:
-        found = _prove_repeated(logical, partitioned, devices, placed, session)
-    if found is not None:
-        return replace(found, seconds=time.perf_counter() - started), None
-    outcome = walk(logical, partitioned, False, progress, session=session)
+    with session.interruptible():
+        found = _prove_by_place(logical, partitioned, devices, progress, session)
+        found = found or _prove_repeated(logical, partitioned, devices, placed, session)
+        if found is not None:
+            return replace(found, seconds=time.perf_counter() - started), None
+        outcome = walk(logical, partitioned, False, progress, session=session)
     results = _by_construction(logical, outcome, placed)
     return report_of(logical, outcome, results, devices, started), outcome
 
