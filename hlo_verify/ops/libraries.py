@@ -45,14 +45,12 @@ def library_call(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _said(op: Op) -> tuple[Any, dict[str, Any]]:
-    """The settings of a call, under either name, and all else that it says."""
+    """The settings of a call, and all else that it says."""
     said = without_row_major(op.attributes)
-    configs = [config for name in ("mhlo.backend_config", "backend_config") if (config := said.pop(name, None))]
-    if len(configs) > 1:
-        said["backend_config"] = configs.pop()
+    config = said.pop("backend_config", "")
     hints = said["frontend_attributes"]
     said["frontend_attributes"] = {name: value for name, value in hints.items() if name != "num_batch_dims"}
-    return (configs or [""])[0], {name: value for name, value in said.items() if name not in ASKED}
+    return config, {name: value for name, value in said.items() if name not in ASKED}
 
 
 def _batch_dimensions(op: Op, args: list[Value], target: str) -> int:

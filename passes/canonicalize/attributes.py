@@ -42,6 +42,10 @@ STATED |= frozenset({"result_layouts", "result_tilings"})
 """Attributes of custom calls whose types StableHLO states, and tilings, which jaxlib has beside layouts."""
 
 
+SETTINGS, TYPED_SETTINGS = "backend_config", "mhlo.backend_config"
+TYPED = 4
+"""The version of a call's interface that takes typed settings."""
+
 THE_MODULES = "the module's "
 """What attributes are called with that have the names of our own."""
 
@@ -61,20 +65,23 @@ class Attributes:
         raw = operation.attributes
         plain: dict[str, Any] = {}
         kinds: dict[str, Any] = {}
+        typed = operation.name == CALL and _has_typed_settings(raw)
         for name in raw:
-            if name in IGNORED and not operation.name.startswith("mhlo."):
+            if (name in IGNORED and not operation.name.startswith("mhlo.")) or (typed and name == SETTINGS):
                 continue
             if name in ("mhlo.sharding", "sdy.sharding"):
                 plain["sharding"] = self.sharding(raw[name])
             elif name == "value" and operation.name.endswith(".constant"):
                 plain["value"] = self.constant(operation)
             else:
-                short = _short(name, raw, operation.name)
+                short = SETTINGS if name == TYPED_SETTINGS and typed else _short(name, raw, operation.name)
                 plain[short] = self.read(raw[name], name == "replica_groups")
                 if operation.name == CALL and short not in STATED and (kind := _kind(raw[name])):
                     kinds[short] = kind
         if kinds:
             plain[KINDS] = kinds  # a call reads its settings by their types
+        if typed:
+            plain["api_version"] = TYPED
         return plain
 
     def read(self, attribute: Any, groups: bool = False) -> Any:
@@ -169,11 +176,21 @@ def _short(name: str, given: Any, operation: str) -> str:
     """What an attribute is called. Without its dialect where a module or a call says it beside what StableHLO states,
     as `mhlo.is_stable` says nothing of a sort. None has a name of ours, nor that of a sharding where it is none."""
     short = name.removeprefix("mhlo.")
-    if short != name and short not in given:  # unless the operation has both
+    if short not in (name, SETTINGS) and short not in given:  # unless the operation has both
         is_setting = operation == MODULE or (operation == CALL and short not in STATED)
         name = short if is_setting or short == "frontend_attributes" else name
     is_ours = name in OURS or (name == "sharding" and not operation.startswith("sdy."))
     return THE_MODULES + name if is_ours or name.startswith(THE_MODULES) else name
+
+
+def _has_typed_settings(given: Any) -> bool:
+    """Whether a custom call has typed settings in the place that JAX writes them to, beside an empty text and without
+    a version: XLA takes `backend_config = "", mhlo.backend_config = {a = 1}` for `backend_config = {a = 1},
+    api_version = 4`. Beside another text, or under another version, it does not read them."""
+    if TYPED_SETTINGS not in given or not isinstance(given[TYPED_SETTINGS], ir.DictAttr):
+        return False
+    says_nothing = SETTINGS not in given or str(given[SETTINGS]) == '""'
+    return says_nothing and ("api_version" not in given or int(given["api_version"].value) == 1)
 
 
 def _kind(attribute: Any) -> Any:

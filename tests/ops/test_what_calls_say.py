@@ -78,6 +78,54 @@ def test_settings_of_other_types_are_others(one: str, other: str, form: str) -> 
     assert verdict(first, second) is Verdict.UNKNOWN
 
 
+def of_hlo(says: str, target: str) -> str:
+    """The program of that call as XLA prints it."""
+    return (
+        "HloModule m, entry_computation_layout={(f32[8]{0})->f32[8]{0}}, num_partitions=1\n\n"
+        "ENTRY %main (x: f32[8]) -> f32[8] {\n  %x = f32[8]{0} parameter(0)\n"
+        f'  ROOT %y = f32[8]{{0}} custom-call(%x), custom_call_target="{target}"{says}\n}}\n'
+    )
+
+
+def of_matrix(text: str) -> str:
+    """A program of a matrix in the place of its vector."""
+    return text.replace(TYPE, "tensor<3x3xf32>").replace("f32[8]{0}", "f32[3,3]{1,0}").replace("f32[8]", "f32[3,3]")
+
+
+TYPED = ", api_version=API_VERSION_TYPED_FFI, backend_config={a = 1 : i32}"
+
+
+@pytest.mark.parametrize("target", ["by.name", "lapack_spotrf_ffi"])
+@pytest.mark.parametrize("given", ['backend_config = "", ', ""])
+@pytest.mark.parametrize("version", ["", ", api_version = 1 : i32"])
+def test_typed_settings_are_those_that_xla_makes_of_them(target: str, given: str, version: str) -> None:
+    """As JAX writes them beside an empty text, and as XLA prints them: what jaxlib makes of the one is the other."""
+    said = f"{given}mhlo.backend_config = {{a = 1 : i32}}{version}"
+    one, hlo = of_matrix(program(call(said, target))), of_matrix(of_hlo(TYPED, target))
+    assert verdict(one, hlo) is Verdict.PROVED
+    for other in ("{a = 1 : i64}", "{a = 2 : i32}", "{b = 1 : i32}", "{a = 1 : i32, b = 1 : i32}"):
+        assert verdict(one, hlo.replace("{a = 1 : i32}", other)) is Verdict.UNKNOWN
+        assert verdict(one.replace("{a = 1 : i32}", other), hlo) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'backend_config = "x", mhlo.backend_config = {a = 1 : i32}',
+        "api_version = 2 : i32, mhlo.backend_config = {a = 1 : i32}",
+        'backend_config = "", api_version = 3 : i32, mhlo.backend_config = {a = 1 : i32}',
+        'backend_config = "", mhlo.backend_config = "{a = 1 : i32}"',
+        "api_version = 4 : i32, mhlo.backend_config = {a = 1 : i32}",
+        "api_version = 4 : i32, backend_config = {b = 1 : i32}, mhlo.backend_config = {a = 1 : i32}",
+    ],
+)
+def test_typed_settings_that_xla_does_not_read_are_others(said: str) -> None:
+    """Beside a text, or under another version, XLA makes a call without them."""
+    assert verdict(program(call(said)), program(call(said))) is Verdict.PROVED
+    for target in ("by.name", "lapack_spotrf_ffi"):
+        assert verdict(of_matrix(program(call(said, target))), of_matrix(of_hlo(TYPED, target))) is Verdict.UNKNOWN
+
+
 def test_effects_with_settings_of_other_types_are_others() -> None:
     one, other = (
         program(call(f"has_side_effect = true, my.setting = {value}", "print", result="u") + NEGATED)
