@@ -248,6 +248,8 @@ class Limits:
     """Elements of a network of minima and maxima that are compared by all of their zeros and ones: 65536."""
     sign_cases: int = 16
     """Cases of conditions that are looked at for the sign of a term."""
+    tried_divisors: int = 1 << 8
+    """The greatest divisor that is tried of a number of which there is a logarithm."""
     sign_terms: int = 16
     """Products of a sum, once it is multiplied by what parts of it are divided by, whose sign is looked at."""
     step_pieces: int = 4

@@ -1,6 +1,7 @@
 """Roots and inverses of one term in a product of numbers: they are one power of it, whatever its sign is.
 
     sqrt(t)**2  =  t        inverse(sqrt(t))**2  =  inverse(t)        sqrt(t) * inverse(3*t)  =  1/3 * inverse(sqrt(t))
+    sqrt(2) * sqrt(t)  =  sqrt(2*t)
 
 Where a root is a number, what it is of is not negative. So a variance that is written as a difference, of which nothing
 shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive).
@@ -39,7 +40,30 @@ def joined(mono: Monomial) -> Poly | None:
         times = prod(Fraction(multiple) ** int(n) for n, (_, multiple) in powers)
         rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
         return algebra.expanded(rest, _written(base, exponent))
-    return None
+    return _with_number(mono)
+
+
+def _with_number(mono: Monomial) -> Poly | None:
+    """A product of roots of numbers and one other root as a root of a multiple, unless laws take that apart."""
+    roots = [(atom, n, base) for atom, n in mono if (base := _rooted(atom)) is not None]
+    numbers = [(atom, k) for atom, _, base in roots if (k := base.constant) is not None]
+    others = [(atom, base) for atom, _, base in roots if base.constant is None]
+    if not numbers or len(others) != 1 or any(n != 1 for _, n, _ in roots) or any(k <= 0 for _, k in numbers):
+        return None
+    ((other, base),) = others
+    if base.doubt & INFINITE:
+        return None
+    k = prod(Fraction(k) if _is_root(atom) == _is_root(other) else 1 / Fraction(k) for atom, k in numbers)
+    made = apply(SQRT, (algebra.scale(base, k),))
+    if len(made.items) != 1 or sum(_rooted(atom) is not None for atom, _ in made.items[0][0]) != 1:
+        return None
+    made = made if _is_root(other) else apply(INVERSE, (made,))
+    gone = [other, *(atom for atom, _ in numbers)]
+    return algebra.expanded(make_poly(((tuple((a, n) for a, n in mono if a not in gone), 1),)), made)
+
+
+def _is_root(atom: Atom) -> bool:
+    return isinstance(atom, Apply) and atom.function == SQRT
 
 
 def _is_joint(powers: Sequence[tuple[Number, Power]]) -> bool:

@@ -29,6 +29,7 @@ from hlo_verify.terms.factors import apart
 from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.root_laws import by_primes
 from hlo_verify.terms.sums import components, eliminated
 from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_ix, make_poly, of_atom
 
@@ -162,7 +163,12 @@ class Unfolding:
             pieces = self._cut(bound, mono) if self.cuts else None
             if pieces is not None:
                 return pieces
-        return self._applied(bound, mono) or _roots_joined(bound, mono) or _places_added(bound, mono)
+        return (
+            self._applied(bound, mono)
+            or _roots_joined(bound, mono)
+            or _logarithms_parted(bound, mono)
+            or _places_added(bound, mono)
+        )
 
     def _opened(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         for atom, n in mono:
@@ -292,6 +298,16 @@ def _less_one(mono: Monomial, atom: Atom) -> Monomial:
 def _roots_joined(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
     product = joined(mono)
     return None if product is None else [(bound, product)]
+
+
+def _logarithms_parted(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
+    """The logarithm of a number as the sum of those of its factors: what laws take out of a logarithm as a factor
+    depends on how its argument is written."""
+    for atom, n in mono:
+        parts = by_primes(atom) if isinstance(atom, Apply) and n == 1 else None
+        if parts is not None:
+            return [(bound, algebra.expanded(make_poly(((_less_one(mono, atom), 1),)), parts))]
+    return None
 
 
 def _places_added(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:

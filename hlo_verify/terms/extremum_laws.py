@@ -9,12 +9,13 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import assumed_bounds, doubts
+from hlo_verify.terms import assumed_bounds, doubts, signs
 from hlo_verify.terms.addition import of_index, scale
 from hlo_verify.terms.assumed_bounds import are_never_above
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
+from hlo_verify.terms.products import add
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
 from hlo_verify.terms.used import used
 
@@ -112,12 +113,31 @@ def _not_exceeded(function: Function, terms: list[Poly]) -> list[Poly]:
         others = [ranges[q] for q in kept if q is not p and q in ranges]
         if any(other.lo >= e.hi if function == MAXIMUM else other.hi <= e.lo for other in others):
             kept.remove(p)
+    kept = _without_signs(function, kept)
     known = {p: values for p in kept if (values := assumed_bounds.of_sum(p)) is not None}
     for p, values in known.items() if len(known) > 1 else ():
         others_known = (known[q] for q in kept if q is not p and q in known)
         if any(are_never_above(*_ordered(function, values, other)) for other in others_known):
             kept.remove(p)
     return kept
+
+
+def _without_signs(function: Function, terms: list[Poly]) -> list[Poly]:
+    """The terms without a number, or without those beside it, where a sign shows which is never beyond."""
+    k = next((p for p in terms if p.constant is not None), None)
+    if k is None:
+        return terms
+    below = signs.NEGATIVE if function == MAXIMUM else signs.POSITIVE
+    reached = set()
+    for p in terms:
+        if p is k or p.doubt:
+            continue
+        found = signs.of(add(p, scale(k, -1)))
+        if not found & (below | signs.BEYOND):
+            return [each for each in terms if each is not k]
+        if not found & ~(below | signs.ZERO):
+            reached.add(p)
+    return [p for p in terms if p not in reached]
 
 
 def _ordered(function: Function, values: Values, other: Values) -> tuple[Values, Values]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hlo_verify.limits import allows
-from hlo_verify.terms import signs
+from hlo_verify.terms import signs, variances
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.functions import INVERSE, real
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_poly
@@ -38,7 +38,7 @@ def narrowed(p: Poly, found: int) -> int:
     if top is not None and found & signs.of(top) != found:
         used("sign of a numerator")
         found &= signs.of(top)
-    return found
+    return variances.narrowed(p, found) if found & (found - 1) else found
 
 
 def numerator(p: Poly) -> Poly | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
@@ -115,6 +115,27 @@ def logarithm_of_number(function: Function, args: Arguments) -> Poly | None:
 
     k = args[0].constant
     return scale(apply(LOG, (number(1 / Fraction(k)),)), -1) if k is not None and 0 < k < 1 else None
+
+
+def by_primes(atom: Apply) -> Poly | None:
+    """`log(12/5)` as `2*log(2) + log(3) - log(5)`, for primes that are tried; None of what is no such sum."""
+    k = atom.args[0].constant if atom.function == LOG else None
+    if k is None or k <= 0:
+        return None
+    left = Fraction(k)
+    powers: dict[int, int] = {}
+    for prime in (2, 3, *range(5, limit_of("tried_divisors") + 1, 2)):
+        while left.numerator % prime == 0:
+            left /= prime
+            powers[prime] = powers.get(prime, 0) + 1
+        while left.denominator % prime == 0:
+            left *= prime
+            powers[prime] = powers.get(prime, 0) - 1
+    rest = [(left.numerator, 1), (left.denominator, -1)]
+    parts = [(n, power) for n, power in (*powers.items(), *rest) if n > 1 and power]
+    if parts == [(k, 1)]:
+        return None
+    return add(*(scale(of_atom(make_apply(LOG, (number(n),))), power) for n, power in parts))
 
 
 def logarithm_of_product(function: Function, args: Arguments) -> Poly | None:

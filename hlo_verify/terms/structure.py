@@ -183,6 +183,13 @@ REWRITINGS = (
         "f is positive",
     ),
     Rewriting(
+        "sign of a variance",
+        "sum v<n. f(v)**2 - 1/n * (sum v<n. f(v))**2 < 0",
+        "0",
+        "variances.narrowed",
+        "both sums are over the same elements, and no greater multiple of the square is subtracted",
+    ),
+    Rewriting(
         "sums that are positive together",
         "c * sum v. [p(v)] + sum v. [not p(v)] f(v) > 0",
         "1",

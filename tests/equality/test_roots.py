@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from hlo_verify.equality.roots import joined
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import INVERSE, SQRT
-from hlo_verify.terms.term import ONE, ZERO, Monomial, make_apply, make_poly, of_atom, tensor
+from hlo_verify.terms.term import ONE, ZERO, Monomial, make_apply, make_poly, number, of_atom, tensor
 from tests.support.evaluate import Evaluator
 from tests.support.expressions import many
 from tests.support.lowering import Placed, floats
@@ -32,7 +33,7 @@ READS = [algebra.read(VALUES, [expr.constant(n)]) for n in range(2)]
 DIFFERENCE = algebra.subtract(READS[0], algebra.scale(READS[1], 3))
 """What may be negative, for all that is known of it."""
 
-BASES = [DIFFERENCE, READS[0]]
+BASES = [DIFFERENCE, READS[0], number(5), number(Fraction(2, 7))]
 
 
 def root(base: int) -> Any:
@@ -48,7 +49,7 @@ def factor(kind: str, base: int, times: int) -> Any:
 
 
 factors = st.tuples(
-    st.sampled_from(["sqrt", "inverse of a root", "inverse"]), st.integers(0, 1), st.sampled_from([1, -1, 3, -2])
+    st.sampled_from(["sqrt", "inverse of a root", "inverse"]), st.integers(0, 3), st.sampled_from([1, -1, 3, -2])
 )
 
 

@@ -12,9 +12,10 @@ from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, SQRT, real
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Poly, number
 from tests.support.expressions import Array
-from tests.support.structural_laws import Case, at, instance, is_positive
+from tests.support.structural_laws import Case, at, bound, instance, is_positive
 
 
 def some(case: Case, *values: int) -> tuple[Poly, int]:
@@ -153,3 +154,27 @@ def _no_soft_maximum(case: Case) -> tuple[Poly, Array]:
     written = algebra.add(algebra.scale(apply(MAXIMUM, (x, of)), times), beside)
     wanted = times * greatest + math.log1p(math.exp(-abs(one - other)))
     return written, case.each(lambda i, j: wanted)
+
+
+@instance("sign of a variance")
+def _variance(case: Case) -> tuple[Poly, Array]:
+    """Whether one more than a multiple of a sum of squares is positive less that of the square of a sum, where the
+    second is of the same elements, or of others, or taken too often."""
+    (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
+    (z, zs), often = case.random.choice(((x, xs), (x, xs), (y, ys))), case.random.choice((1, 1, 2))
+    squares = reduce_sum([v], algebra.power_of(at(x, v), 2))
+    square = algebra.power_of(reduce_sum([w], at(z, w)), 2)
+    total = algebra.add(algebra.scale(squares, 4), algebra.scale(square, -often), number(1))
+    return is_positive(total), case.each(lambda i, j: int(1 + 4 * sum(xs * xs) - often * sum(zs) ** 2 > 0))
+
+
+@instance("sign of a variance")
+def _variance_of_sum(case: Case) -> tuple[Poly, Array]:
+    """The same of elements that are sums themselves."""
+    (x, xs), (y, ys), v, w = case.make(3), case.make(3), bound(3), bound(3)
+    sign = case.random.choice((1, 1, -1))
+    squares = reduce_sum([v], algebra.power_of(algebra.add(at(x, v), at(y, v)), 2))
+    square = algebra.power_of(algebra.add(reduce_sum([w], at(x, w)), algebra.scale(reduce_sum([w], at(y, w)), sign)), 2)
+    total = algebra.add(algebra.scale(squares, 3), algebra.scale(square, -1), number(1))
+    wanted = 1 + 3 * sum((xs + ys) ** 2) - (sum(xs) + sign * sum(ys)) ** 2
+    return is_positive(total), case.each(lambda i, j: int(wanted > 0))
