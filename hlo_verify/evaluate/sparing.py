@@ -6,10 +6,10 @@ If the weights of the values and those of the output of attention are 0, neither
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import prod
 
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import is_float
@@ -19,6 +19,12 @@ from hlo_verify.program.ir import Module, Name, Op, operations
 
 CANDIDATES = 8
 """So many arguments are tried in twos."""
+
+FEW = 32
+"""So many arguments are tried one by one."""
+
+RADIUS = 2
+"""So far along its uses it is looked what an argument is for."""
 
 LOOKED_AT = 1_000
 """The work of looking at one operation."""
@@ -30,26 +36,48 @@ class Sparing:
 
     module: Module
     results: Collection[int]
-    _least: int = 0
+    _kinds: set[Hashable] = field(default_factory=set)
+    """What is too large: operations as these, of the same lines."""
     _count: int = 0
     work: float = 0.0
     _tried: dict[frozenset[int], tuple[int, int]] = field(default_factory=dict)
 
     def removing(self, refused: Collection[Name]) -> frozenset[int]:
-        """Arguments without which nothing is needed that has as many elements as the least of those values, and as much
-        else as can be: one or two; none where there are no such."""
+        """Arguments without which none of those values is needed, nor one like it of another layer, and as much else as
+        can be: of one role or two; none where there are no such."""
         ops = list(operations(self.module.main))
-        sizes = [_size(op) for op in ops if not set(op.results).isdisjoint(refused)]
-        self._least = min(sizes, default=0)
+        self._kinds = {_kind(op) for op in ops if not set(op.results).isdisjoint(refused)}
         self._count = len(ops)
         every, size = self._left(frozenset())
-        types = self.module.main.argument_types
-        ones = [frozenset([n]) for n, type_ in enumerate(types) if is_float(type_.dtype)]
-        fewer = [one for one in ones if self._left(one)[0] < every]
+        fewer = [each for each in self._roles() if self._left(each)[0] < every]
         some = sorted(fewer, key=lambda one: -self._left(one)[1])[:CANDIDATES]
         found = self._best(fewer)
         if not found or self._left(found)[1] < size / 2:
             found = self._best([found, *(a | b for a, b in combinations(some, 2))])
+        return found
+
+    def _roles(self) -> list[frozenset[int]]:
+        """Arguments by what they are for: of one type, and used alike, as the layers of a network use their weights.
+        What is too large in one layer is so in all of them. Where there are few, each by itself too."""
+        main = self.module.main
+        ops = list(operations(main))
+        lines = Counter(op.location for op in ops)  # a line of one operation says nothing
+        uses: dict[Name, frozenset[Hashable]] = {}
+        for _ in range(RADIUS):
+            users: dict[Name, set[Hashable]] = {}
+            for op in ops:
+                line = str(op.location) if lines[op.location] > 1 else ""
+                after = tuple(uses.get(value, frozenset()) for value in op.results)
+                for slot, value in enumerate(op.operands):
+                    users.setdefault(value, set()).add((op.name, op.types, slot, line, after))
+            uses = {value: frozenset(found) for value, found in users.items()}
+        roles: dict[Hashable, set[int]] = {}
+        for n, (value, type_) in enumerate(zip(main.arguments, main.argument_types, strict=True)):
+            if is_float(type_.dtype):
+                roles.setdefault((type_, uses.get(value, frozenset())), set()).add(n)
+        found = list(map(frozenset, roles.values()))
+        if len(main.arguments) <= FEW:
+            found = list(dict.fromkeys([*(frozenset([n]) for role in found for n in role), *found]))
         return found
 
     def _best(self, choices: Sequence[frozenset[int]]) -> frozenset[int]:
@@ -58,16 +86,16 @@ class Sparing:
         return max(enough, key=lambda zero: self._left(zero)[1], default=frozenset())
 
     def _left(self, zero: frozenset[int]) -> tuple[int, int]:
-        """How many operations as large are needed where these arguments are 0, and how many of any size."""
+        """How many operations that are too large are needed where these arguments are 0, and how many of all."""
         if zero not in self._tried:
             main = self.module.main
             known = [Known.ZERO if n in zero else Known.POSITIVE for n in range(len(main.arguments))]
             marked = part(without_vanishing(main, known, as_written)[0], {main.results[n] for n in self.results})
             ops = list(operations(marked))
             self.work += LOOKED_AT * self._count
-            self._tried[zero] = (sum(_size(op) >= self._least for op in ops), len(ops))
+            self._tried[zero] = (sum(_kind(op) in self._kinds for op in ops), len(ops))
         return self._tried[zero]
 
 
-def _size(op: Op) -> int:
-    return max((prod(type_.shape) for type_ in op.types), default=0)
+def _kind(op: Op) -> Hashable:
+    return op.name, op.types, str(op.location)

@@ -88,7 +88,7 @@ def _between(low: Array, high: Array) -> Known:
     if low.dtype.kind == "b":
         return Known.NOT_NEGATIVE
     if low.dtype.kind in "iu":
-        return Z if not low.any() else N
+        return Z if not low.any() else P if (low > 0).all() else N
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         below = np.isfinite(high) | (high == -np.inf)
         return Known.BELOW if below.all() and not np.isnan(low).any() else Known.NOTHING
@@ -147,7 +147,7 @@ class _Walk:
         if rule is None or len(op.results) != 1:
             return [Known.NOTHING] * len(op.results)
         found = rule(op, given, self.types)
-        return [found if is_float(op.types[0].dtype) else _of_integers(found)]
+        return [found if is_float(op.types[0].dtype) or op.name in MOVED else _of_integers(found)]
 
     def _constant(self, op: Op) -> Known:
         kept = self.constants.get(id(op))
@@ -250,10 +250,14 @@ def _multiply(op: Op, given: list[Known], types: Types) -> Known:
 
 
 def _divide(op: Op, given: list[Known], types: Types) -> Known:
+    """Integers stay numbers: what they are divided by is above 0, so nothing wraps."""
     a, b = given
-    if not (_is(a, N) and _is(b, P) and is_float(op.types[0].dtype)):
-        return Known.NOTHING
-    return Z if _is(a, Z) else a & P
+    return Known.NOTHING if not (_is(a, N) and _is(b, P)) else Z if _is(a, Z) else a & P
+
+
+def _remainder(op: Op, given: list[Known], types: Types) -> Known:
+    found = _divide(op, given, types)
+    return found if _is(found, Z) else found & Known.NOT_NEGATIVE
 
 
 def _contract(op: Op, given: list[Known], types: Types) -> Known:
@@ -371,6 +375,7 @@ SURE: Mapping[str, Rule] = {
     "subtract": _subtract,
     "multiply": _multiply,
     "divide": _divide,
+    "remainder": _remainder,
     "dot_general": _contract,
     "convolution": _contract,
     "exponential": _exponential,

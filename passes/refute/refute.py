@@ -79,6 +79,10 @@ class Refuter:
         else:
             found = search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
             found = found or search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+            if not found and not any(search.session.values_seen.get(n) for n in results):
+                found = search.find_first(
+                    results, draws=limits.glance_inputs, work=limits.glance_work, in_any_case=True
+                )
         if found:
             self._start()
             found = search.find(results)

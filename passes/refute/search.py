@@ -136,15 +136,14 @@ class Search:
             self._note(faint, results)
         return self.found(results)
 
-    def find_first(self, results: Collection[int], *, draws: int, work: float) -> set[int]:
-        """Whether the one of those results differs that takes least, where all of them take much more.
-
-        A loss that differs is seen long before the gradients, for which all is kept that the layers made.
+    def find_first(self, results: Collection[int], *, draws: int, work: float, in_any_case: bool = False) -> set[int]:
+        """Whether the one of those results differs that takes least, where all of them take much more, or
+        `in_any_case`. A loss is seen long before the gradients, for which all is kept that the layers made.
         """
         main = self.pair.logical.main
         first = least(main, results)
         alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
-        if together <= work or alone > together / 3:
+        if len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 3)):
             return set()
         one = Search(self.pair, self.session)
         one.confirmer = self.confirmer

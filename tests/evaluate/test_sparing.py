@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hlo_verify.evaluate import Limits, evaluate, of_dense
-from hlo_verify.evaluate.sparing import LOOKED_AT, Sparing
+from hlo_verify.evaluate.sparing import FEW, LOOKED_AT, Sparing
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module, Name, operations
 
@@ -75,7 +75,39 @@ def test_nothing_is_said_where_no_zeros_are_enough() -> None:
     assert Sparing(module, [1]).removing(scores(module)) == {U}
 
 
-def test_all_has_to_go_that_is_as_large_as_the_least_of_what_was_refused() -> None:
+def layered(layers: int) -> str:
+    """Layers of attention one after the other, each with weights of its own."""
+    body, arguments, x = [], ["%x: ROWS"], "%x"
+    for k in range(layers):
+        arguments += [f"%q{k}: WEIGHTS", f"%v{k}: WEIGHTS"]
+        body += [
+            f"%a{k} = stablehlo.dot_general {x}, %q{k}, contracting_dims = [1] x [0] : (ROWS, WEIGHTS) -> ROWS",
+            f"%s{k} = stablehlo.dot_general %a{k}, %a{k}, contracting_dims = [1] x [1] : (ROWS, ROWS) -> ALL",
+            f"%e{k} = stablehlo.exponential %s{k} : ALL",
+            f"%b{k} = stablehlo.dot_general {x}, %v{k}, contracting_dims = [1] x [0] : (ROWS, WEIGHTS) -> ROWS",
+            f"%o{k} = stablehlo.dot_general %e{k}, %b{k}, contracting_dims = [1] x [0] : (ALL, ROWS) -> ROWS",
+            f"%x{k} = stablehlo.add %o{k}, {x} : ROWS",
+        ]
+        x = f"%x{k}"
+    text = f"func.func @main({', '.join(arguments)}) -> ROWS {{\n" + "\n".join(body) + f"\nreturn {x} : ROWS\n}}"
+    for name, kind in KINDS.items():
+        text = text.replace(name, f"tensor<{kind}>")
+    return text
+
+
+@pytest.mark.parametrize("layers", [1, 2, FEW])
+def test_what_plays_one_part_in_every_layer_is_0_in_all_of_them(layers: int) -> None:
+    module = load(layered(layers))
+    sparing = Sparing(module, [0])
+    values = {2 * k + 2 for k in range(layers)}
+    assert sparing.removing(scores(module)) == values
+    assert layers < FEW or sparing.work <= 16 * LOOKED_AT * len(module.main.ops)  # as many choices, however many layers
+
+
+def test_what_is_large_and_was_not_refused_may_stay() -> None:
+    """A tensor of few different elements takes little, however large it is."""
     module = load(ATTENTION)
-    (refused,) = [op.results[0] for op in operations(module.main) if op.name == "tanh"]
-    assert Sparing(module, [0]).removing(frozenset([refused])) == frozenset()
+    (refused,) = [op.results[0] for op in operations(module.main) if op.name == "cosine"]
+    assert Sparing(module, [1]).removing(frozenset([refused])) == {U}
+    (needed,) = [op.results[0] for op in operations(module.main) if op.name == "tanh"]
+    assert Sparing(module, [0]).removing(frozenset([needed])) == frozenset()

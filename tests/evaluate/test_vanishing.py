@@ -11,7 +11,8 @@ import pytest
 from hlo_verify.evaluate import Blocks, dense, evaluate, interpret, of_dense, random_argument
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.vanishing import SURE, Known, _between, known_of
+from hlo_verify.evaluate.state import as_written
+from hlo_verify.evaluate.vanishing import SURE, Known, _between, known_of, without_vanishing
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import VANISHED, Op, TensorType
 
@@ -85,6 +86,7 @@ SAMPLES = [-np.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0]
 
 FUNCTIONS = {
     **{name: getattr(np, name) for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")},
+    "remainder": np.fmod,
     **{"negate": np.negative, "abs": np.abs, "exponential": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh},
     **{"rsqrt": lambda a: 1 / np.sqrt(a), "logistic": lambda a: 1 / (1 + np.exp(-a)), "cosine": np.cos, "sine": np.sin},
 }
@@ -106,6 +108,32 @@ def test_what_is_said_of_a_function_is_true_of_numbers(name: str) -> None:
             with np.errstate(all="ignore"):
                 found = np.array([function(*values)])
             assert _between(found, found) & said == said, (given, values, found)
+
+
+NUMBERED = """
+func.func @main(%n: tensor<ui32>, %x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {{
+  %c = stablehlo.constant dense<{by}> : tensor<ui32>
+  %q = stablehlo.{name} %n, %c : tensor<ui32>
+  %i = stablehlo.convert %q : (tensor<ui32>) -> tensor<f32>
+  %b = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<f32>) -> tensor<4xf32>
+  %e = stablehlo.exponential %b : tensor<4xf32>
+  %f = stablehlo.add %e, %x : tensor<4xf32>
+  %y = stablehlo.multiply %f, %w : tensor<4xf32>
+  return %y : tensor<4xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("name", ["divide", "remainder"])
+@pytest.mark.parametrize("by", [0, 8])
+def test_a_device_number_divided_by_a_constant_is_a_number(name: str, by: int) -> None:
+    """As offsets of a mesh's axes are computed; by 0, nobody knows."""
+    module = load(NUMBERED.format(name=name, by=by))
+    given = [of_dense(np.uint32(13)), of_dense(np.full(4, 3.0)), of_dense(np.zeros(4))]
+    main, known = without_vanishing(module.main, list(map(known_of, given)), as_written)
+    assert (VANISHED in main.ops[-1].attributes) == (by == 8)
+    quotient = known[module.main.ops[1].results[0]]
+    assert (quotient & N == N) == (by == 8)
 
 
 def test_what_is_known_of_arguments() -> None:
