@@ -68,6 +68,7 @@ class Search:
     """How many draws in vain were no smaller than one that enclosures could not decide."""
     _faint: Trial | None = None
     """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
+    _has_first: bool = False
     _confirming: float = 0.0
     """What enclosures took last."""
     drawing: Drawing = field(init=False)
@@ -138,13 +139,13 @@ class Search:
 
     def find_first(self, results: Collection[int], *, draws: int, work: float, in_any_case: bool = False) -> set[int]:
         """Whether the one of those results differs that takes least, where all of them take much more, or
-        `in_any_case`. A loss is seen long before the gradients, for which all is kept that the layers made.
-        """
+        `in_any_case`; once. A loss is seen long before the gradients, for which all is kept that layers made."""
         main = self.pair.logical.main
         first = least(main, results)
         alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
-        if len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 3)):
+        if self._has_first or len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 3)):
             return set()
+        self._has_first = True
         one = Search(self.pair, self.session)
         one.confirmer = self.confirmer
         one.find([first], draws=draws, work=work)
