@@ -74,7 +74,7 @@ def equal(
     if total.left <= 0:
         return False
     most = total.session.limits.comparison_steps if most is None else most
-    found = known_numbers.decided(found, expected, total.session)
+    found, expected = known_numbers.both_decided(found, expected, total.session)
     if total.within(most, lambda part: same_network(found, expected, part), limit):
         return True
     elements = multisets.as_sums(found, expected)

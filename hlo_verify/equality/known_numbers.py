@@ -52,6 +52,11 @@ class _Known:
         )
 
 
+def both_decided(found: Poly, expected: Poly, session: Session) -> tuple[Poly, Poly]:
+    """Both terms with the questions decided that the expected one decides, where that is a number: its own as well."""
+    return decided(found, expected, session), decided(expected, expected, session)
+
+
 def decided(found: Poly, expected: Poly, session: Session) -> Poly:
     """The found term, with the questions decided that the expected one decides, where that is a number; as it is where
     that takes more steps than there may be."""

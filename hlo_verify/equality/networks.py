@@ -38,7 +38,7 @@ def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = O
     """Whether two terms are equal as sums of products wherever `inside` (a product of guards) holds; `steps` are those
     that it may take."""
     steps = Steps(session.limits.network_steps) if steps is None else steps
-    found = known_numbers.decided(found, expected, session)
+    found, expected = known_numbers.both_decided(found, expected, session)
     try:
         return any(_same(*sides, inside, session, steps) for sides in _ways(found, expected))
     except SpentError:

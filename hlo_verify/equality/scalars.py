@@ -15,21 +15,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-import z3
-
-from hlo_verify.equality.effort import Effort, z3_context
+from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.known_signs import Region, are_defined
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.scalar_values import is_far
-from hlo_verify.equality.z3_limits import limit, satisfiable
+from hlo_verify.equality.sides import EXPECTED, FOUND, is_of, together
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, signs
-from hlo_verify.terms.doubts import INTEGRAL
+from hlo_verify.terms.doubts import INFINITE, INTEGRAL
 from hlo_verify.terms.functions import (
     ABS,
     EXPONENTIAL,
@@ -40,9 +38,11 @@ from hlo_verify.terms.functions import (
     MAXIMUM,
     MINIMUM,
     POSITIVE,
+    ZERO_TIMES,
     real,
 )
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.losses import without_zeros
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.quotient_signs import numerator
 from hlo_verify.terms.term import (
@@ -51,7 +51,6 @@ from hlo_verify.terms.term import (
     Apply,
     Atom,
     Guard,
-    Ix,
     Monomial,
     Number,
     Poly,
@@ -70,20 +69,28 @@ ALGEBRAIC = (*CONDITIONS, *AT_ZERO, INVERSE, LOG, TANH, SINH, COSH)
 
 def is_zero(p: Poly, effort: Effort) -> bool:
     """Whether a term of real numbers is 0 whatever its atoms are."""
-    if _may_be_none(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+    if _hides_doubt(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
         return False
     try:
         p = _unnamed(p, {})
     except _TooManyError:
         return False
-    if _may_be_none(p) or not allows("question_terms", len(p.items)) or is_far(p):
+    if (
+        _hides_doubt(p)
+        or not allows("question_terms", len(p.items))
+        or (p.doubt and not are_defined(p, effort, _excludes))
+    ):
         return False
-    return _holds(p, Region(effort))
+    p = without_zeros(together(p))
+    return not is_far(p) and _holds(p, Region(effort))
 
 
-def _may_be_none(p: Poly) -> bool:
-    """Whether a term, or what it compares, may be no number: a truth value of it is one, and hides that."""
-    return bool(p.doubt) or any(arg.doubt for a in _applied(p) for arg in a.args)
+def _hides_doubt(p: Poly) -> bool:
+    """Whether what a term compares, or is a function of, may be no number: a truth value of it is one, and hides that.
+    Of a side of a comparison, it is seen where it is computed."""
+    is_apart = any(is_of(mono, FOUND) or is_of(mono, EXPECTED) for mono, _ in p.items)
+    is_hidden = any(arg.doubt for a in _applied(p) if a.function != ZERO_TIMES for arg in a.args)
+    return is_hidden or bool(p.doubt & INFINITE) or (bool(p.doubt) and not is_apart)
 
 
 def _depends_on_place(p: Poly) -> bool:
@@ -126,47 +133,6 @@ def _unnamed(p: Poly, known: dict[Poly, Poly]) -> Poly:
 # Cases
 
 
-@dataclass(slots=True)
-class Region:
-    """What is known of terms in a case: those that are positive, and those that are not."""
-
-    effort: Effort
-    known: list[tuple[Poly, bool]] = field(default_factory=list)
-
-    def exists(self, *more: tuple[Poly, bool]) -> bool:
-        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers."""
-        context = z3_context()
-        solver = z3.SolverFor("QF_LRA", ctx=context)
-        limits = self.effort.limits
-        limit(solver, limits)
-        for p, is_positive in (*self.known, *more):
-            total = z3.RealVal(0, context)
-            for mono, c in p.items:
-                value = z3.RealVal(str(Fraction(c)), context)
-                total = total + (value * _variable(mono, context) if mono else value)
-            least = 1 if _is_integer(p) else 0
-            solver.add(total <= 0 if not is_positive else total >= least if least else total > 0)
-        return satisfiable(solver, limits) is not False
-
-    def shows_zero(self, p: Poly) -> bool:
-        """Whether a term is 0 in this case, as neither it nor its opposite can be positive."""
-        if not self.known or any(signs.of_atom(a) & signs.BEYOND for mono, _ in p.items for a, _ in mono):
-            return False
-        return not any(self.exists((algebra.scale(p, sign), True)) for sign in (1, -1))
-
-
-def _is_integer(p: Poly) -> bool:
-    """Whether a term is a sum of integers."""
-    atoms = (a for mono, _ in p.items for a, _ in mono)
-    return all(isinstance(c, int) for _, c in p.items) and all(
-        isinstance(a, Ix) or (isinstance(a, Read) and INTEGRAL.fullmatch(a.tensor.dtype)) for a in atoms
-    )
-
-
-def _variable(mono: Monomial, context: z3.Context) -> z3.ArithRef:
-    return z3.Real("*".join(f"{atom.uid}^{n}" for atom, n in mono), context)
-
-
 def _holds(p: Poly, region: Region) -> bool:
     if p is ZERO:
         return True
@@ -176,7 +142,7 @@ def _holds(p: Poly, region: Region) -> bool:
         return False
     condition = next(_conditions(p), None)
     if condition is None:
-        return _vanishes(p) or region.shows_zero(p)
+        return _vanishes(p, region) or region.shows_zero(p)
     tested = _tested(condition)
     if isinstance(condition, Apply) and condition.function in AT_ZERO:
         return all(_holds_beside(p, condition, sign, region) for sign in (1, -1, 0))
@@ -187,6 +153,25 @@ def _holds(p: Poly, region: Region) -> bool:
     for is_positive in (True, False):
         region.known.append((tested, is_positive))
         holds = not region.exists() or _holds(_decided(p, condition, is_positive), region)
+        region.known.pop()
+        if not holds:
+            return False
+    return True
+
+
+def _excludes(p: Poly, region: Region, excluded: Sequence[int]) -> bool:
+    """Whether a term has none of some signs in a case, nor in those that its conditions make of it."""
+    effort = region.effort
+    effort.left -= 1
+    if effort.left <= 0:
+        return False
+    condition = next((a for a in _conditions(p) if not isinstance(a, Apply) or a.function not in AT_ZERO), None)
+    if condition is None:
+        return region.excludes(p, *excluded)
+    tested = _tested(condition)
+    for is_positive in (True, False):
+        region.known.append((tested, is_positive))
+        holds = not region.exists() or _excludes(_decided(p, condition, is_positive), region, excluded)
         region.known.pop()
         if not holds:
             return False
@@ -303,11 +288,11 @@ def _power(p: Poly, n: Number) -> Poly:
 # Logarithms and quotients
 
 
-def _vanishes(p: Poly) -> bool:
+def _vanishes(p: Poly, region: Region) -> bool:
     hyperbolic: dict[Atom, Poly] = {a: _of_exponentials(a) for a in _applied(p) if a.function in (TANH, SINH, COSH)}
     p = _replaced(p, hyperbolic) if hyperbolic else p
-    rest = _without_logarithms(p)
-    return rest is not None and _is_zero_quotient(rest)
+    rest = _without_logarithms(without_zeros(p), region)
+    return rest is not None and _is_zero_quotient(rest, region)
 
 
 def _of_exponentials(a: Apply) -> Poly:
@@ -319,7 +304,7 @@ def _of_exponentials(a: Apply) -> Poly:
     return algebra.scale(both, Fraction(1, 2))
 
 
-def _without_logarithms(p: Poly) -> Poly | None:
+def _without_logarithms(p: Poly, region: Region) -> Poly | None:
     """What is left of a term without logarithms that add up to 0, each with the same other factors; None where some are
     left."""
     groups: dict[Monomial, list[tuple[Poly, Number]]] = {}
@@ -336,12 +321,12 @@ def _without_logarithms(p: Poly) -> Poly | None:
     for others, added in sorted(groups.items(), key=lambda group: -len(group[0])):
         beside = [mono for mono in left if all(item in mono for item in others)]
         rest = algebra.build({tuple(i for i in mono if i not in others): left.pop(mono) for mono in beside})
-        if not _is_one(added, rest):
+        if not _is_one(added, rest, region):
             return None
     return algebra.build(left)
 
 
-def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly) -> bool:
+def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly, region: Region) -> bool:
     """Whether a sum of multiples of logarithms and a rest is 0, as the product of powers is 1."""
     common = math.lcm(*(Fraction(c).denominator for _, c in added))
     if signs.of(rest) & signs.BEYOND:
@@ -355,10 +340,10 @@ def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly) -> bool:
             above = algebra.expanded(above, _power(of, n))
         else:
             below = algebra.expanded(below, _power(of, -n))
-    return _is_zero_quotient(algebra.subtract(above, below))
+    return _is_zero_quotient(algebra.subtract(above, below), region)
 
 
-def _is_zero_quotient(p: Poly) -> bool:
+def _is_zero_quotient(p: Poly, region: Region) -> bool:
     """Whether a term is 0, multiplied by its denominators, which are not 0 as the term is a number."""
     while allows("question_terms", len(p.items)):
         inverses = {a: 0 for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and a.function == INVERSE}
@@ -366,7 +351,7 @@ def _is_zero_quotient(p: Poly) -> bool:
             break
         inverse = max(inverses, key=lambda a: a.uid)
         powers = [next((n for a, n in mono if a is inverse), 0) for mono, _ in p.items]
-        if any(not isinstance(n, int) or n < 0 for n in powers) or signs.of(inverse.args[0]) & signs.ZERO:
+        if any(not isinstance(n, int) or n < 0 for n in powers) or not region.excludes(inverse.args[0], signs.ZERO):
             return False
         most = max(powers)
         p = algebra.add(
@@ -378,4 +363,5 @@ def _is_zero_quotient(p: Poly) -> bool:
                 for (mono, c), n in zip(p.items, powers, strict=True)
             )
         )
+        p = without_zeros(p)
     return p is ZERO

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.conditions import SIDE
+from hlo_verify.terms.conditions import SIDE, numbers_of
 from hlo_verify.terms.term import Monomial, Number, Poly, Read, Tensor, make_poly, mix, next_uid
 
 FOUND, EXPECTED = "found", "expected"
@@ -21,15 +21,33 @@ def _truth(side: str) -> Tensor:
 
 
 def apart(found: Poly, expected: Poly) -> Poly:
-    """The difference of two terms; of terms that may be no numbers, less what both have, as a term of two sides."""
+    """The difference of two terms; of terms that may be no numbers, less what both have, as a term of two sides.
+
+    What may be no number both have where they compute it under the same conditions: of `t - [c]*t` and `t - [d]*t`, t
+    alone is not left out, as the one computes it where c does not hold and the other where d does not.
+    """
     if not (found.doubt or expected.doubt):
         return algebra.difference(found, expected)
     common = set(found.items) & set(expected.items)
+    mine, others = _selections(found), _selections(expected)
+    common = {
+        item for item in common if (numbers := numbers_of(item[0])) not in mine or mine[numbers] == others[numbers]
+    }
     terms: dict[Monomial, Number] = {}
     for which, p in ((FOUND, found), (EXPECTED, expected)):
         own = make_poly(tuple(item for item in p.items if item not in common))
         terms.update(algebra.expanded(algebra.read(_truth(which), ()), own).items)
     return algebra.build(terms)
+
+
+def _selections(p: Poly) -> dict[Monomial, set[tuple[Monomial, Number]]]:
+    """The products of numbers that may be none, each with all conditions that it is under."""
+    found: dict[Monomial, set[tuple[Monomial, Number]]] = {}
+    for mono, c in p.items:
+        numbers = numbers_of(mono)
+        if any(atom.doubt for atom, _ in numbers):
+            found.setdefault(numbers, set()).add((mono, c))
+    return found
 
 
 def together(p: Poly) -> Poly:
@@ -47,3 +65,8 @@ def together(p: Poly) -> Poly:
 
 def _side(mono: Monomial) -> list[Read]:
     return [atom for atom, _ in mono if isinstance(atom, Read) and atom.tensor.kind == SIDE]
+
+
+def is_of(mono: Monomial, side: str) -> bool:
+    """Whether a product is of a side of a comparison."""
+    return any(atom.tensor is _truth(side) for atom in _side(mono))

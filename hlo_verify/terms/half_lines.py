@@ -26,7 +26,12 @@ def side_of(function: Function, args: tuple[Poly, ...]) -> Poly | None:
 
 
 def joined(powers: dict[Atom, Number], halves: list[Apply]) -> None:
-    """Make what a product has of one term and of its sign a power of its positive part."""
+    """Make what a product has of one term and of its sign a power of its positive part.
+
+    Not beside what may be no number: there the sign says where that is computed, as in `[h > 0] * h * inverse(h)`.
+    """
+    if any(atom.doubt for atom in powers):
+        return
     by_term: dict[Poly, list[Apply]] = {}
     for atom in halves:
         if atom.half is not None:

@@ -169,6 +169,13 @@ REWRITINGS = (
         "all elements are compared that the best is one of",
     ),
     Rewriting(
+        "more than all others",
+        "sum v. [e < a] c*f(v) + [a <= e <= b] k*f(v) + [e > b] c*f(v)",
+        "sum v. c*f(v) + sum v. [a <= e <= b] (k - c)*f(v)",
+        "beside_all.over_all",
+        "k and c have one sign, k is the larger one, and f is a number",
+    ),
+    Rewriting(
         "sign by bounds",
         "1 + tanh(f) > 0",
         "1",

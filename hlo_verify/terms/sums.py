@@ -3,6 +3,7 @@
     sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
     sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule: a name stays one
+    sum v. (k*[v = e] + c) g(v)   = k*g(e) + c * sum v. g(v)          also of three pieces (`beside_all`)
     sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
@@ -20,6 +21,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import look
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.beside_all import over_all
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
@@ -35,6 +37,9 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     if not bound:
         return p
     look()
+    parts = over_all(p, bound)
+    if parts is not None:
+        return algebra.add(*(reduce_sum(bound, part) for part in parts))
     selected = selected_by(p, bound)
     addends = separated(p)
     if len(addends) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import jax
@@ -192,6 +193,100 @@ INTEGERS: dict[str, tuple[Function, Function]] = {
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers(name: str) -> None:
     assert (verdict(*INTEGERS[name], dtype="int32") is Verdict.PROVED) is not name.startswith("other")
+
+
+def norm(x: jax.Array) -> jax.Array:
+    return jnp.sqrt(jnp.sum(x**2, -1, keepdims=True))
+
+
+SELECTED: dict[str, tuple[Function, Function]] = {
+    "clipped by a norm": (
+        lambda x, y: jnp.where(norm(x) < 2, x, x / norm(x) * 2),
+        lambda x, y: 2 * x / jnp.maximum(2, norm(x)),
+    ),
+    "a factor that is chosen": (
+        lambda x, y: jnp.where(norm(x) < 2, x, x / norm(x) * 2),
+        lambda x, y: x * jnp.where(norm(x) < 2, 1, 2 / norm(x)),
+    ),
+    "ratio of norms": (
+        lambda x, y: jnp.where(norm(x) > 0, jnp.where(norm(y) > 0, norm(x) / norm(y), 1.0), 1.0),
+        lambda x, y: jnp.where((norm(x) > 0) & (norm(y) > 0), norm(x) / jnp.where(norm(y) > 0, norm(y), 1.0), 1.0),
+    ),
+    "quotient beside its guard": (
+        lambda x, y: jnp.where(x > 1, y / x, x),
+        lambda x, y: jnp.where(x > 1, y / jnp.where(x > 1, x, 1.0), x),
+    ),
+    "other: nothing beside a quotient that is chosen": (
+        lambda x, y: jnp.where(x > 0, (1 / x) * (x * y), y),
+        lambda x, y: jnp.where(x > 0, (1 / x) * (x * y), y) + (1 / x - 1 / x),
+    ),
+    "other: quotients under other conditions": (
+        lambda x, y: jnp.where(x != 0, x / x, x * y),
+        lambda x, y: jnp.where(x >= 0, x / x, 1.0),
+    ),
+    "other: quotient of nothing": (lambda x, y: y, lambda x, y: jnp.where(x >= 0, y * x / x, y)),
+    "other: quotient at a place within": (lambda x, y: y, lambda x, y: jnp.where(x > 0, y * (x - 1) / (x - 1), y)),
+    "other: quotient that is computed anyway": (lambda x, y: y, lambda x, y: jnp.where(x > 0, y, y * x / x)),
+    "other: nothing of a quotient": (lambda x, y: y, lambda x, y: jnp.where(x > 0, y, y + (1 / x - 1 / x))),
+    "other: nothing of two quotients": (
+        lambda x, y: y,
+        lambda x, y: (
+            jnp.where(x < 1, 1 / x, y) - jnp.where(x < 2, 1 / x, 0.0) + jnp.where((x >= 1) & (x < 2), 1 / x, 0)
+        ),
+    ),
+    "other: the norm is divided by anyway": (
+        lambda x, y: jnp.where(norm(x) < 2, x, x / norm(x) * 2),
+        lambda x, y: jnp.where(norm(x) < 2, x * norm(x) / norm(x), x / norm(x) * 2),
+    ),
+    "other: clipped elsewhere": (
+        lambda x, y: jnp.where(norm(x) < 2, x, x / norm(x) * 2),
+        lambda x, y: x / jnp.maximum(2, norm(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SELECTED)
+def test_what_a_condition_keeps_from_being_none(name: str) -> None:
+    assert (verdict(*SELECTED[name]) is Verdict.PROVED) is not name.startswith("other")
+
+
+NUMBERS = (0.0, 1.0, -1.5, 0.3, 2.5)
+BRANCHES: dict[str, Function] = {
+    "y": lambda x, y: y,
+    "y*x/x": lambda x, y: y * x / x,
+    "(1/x)*(x*y)": lambda x, y: (1 / x) * (x * y),
+    "y + (1/x - 1/x)": lambda x, y: y + (1 / x - 1 / x),
+    "sqrt(x)**2": lambda x, y: jnp.sqrt(x) ** 2 * y / jnp.maximum(x, 1e-3),
+    "guarded": lambda x, y: y * x / jnp.where(x > 0, x, 1.0) / jnp.where(x > 0, 1.0, x),
+    "of x - 1": lambda x, y: y * (x - 1) / (x - 1),
+}
+TESTS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "x > 0": lambda x: x > 0,
+    "x >= 0": lambda x: x >= 0,
+    "x > 1": lambda x: x > 1,
+    "x != 0": lambda x: x != 0,
+    "x < 0": lambda x: x < 0,
+}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_case_hides_what_is_no_number(seed: int) -> None:
+    """Of two choices that are equal almost everywhere, the second is none where the first is a number: not PROVED."""
+    way = random.Random(seed)
+
+    def chosen(depth: int) -> Function:
+        if not depth:
+            return BRANCHES[way.choice(list(BRANCHES))]
+        test, here, there = TESTS[way.choice(list(TESTS))], chosen(depth - 1), chosen(depth - 1)
+        return lambda x, y: jnp.where(test(x), here(x, y), there(x, y))
+
+    x, y = (each.ravel() for each in np.meshgrid(np.float32(NUMBERS), np.float32((-0.7, 0.0, 1.2))))
+    for _ in range(3):
+        reference, local = chosen(way.randrange(2)), chosen(way.randrange(1, 3))
+        expected, found = (np.asarray(f(jnp.asarray(x), jnp.asarray(y))) for f in (reference, local))
+        known = np.isfinite(expected)
+        if verdict(reference, local) is Verdict.PROVED:
+            np.testing.assert_allclose(found[known], expected[known], atol=1e-5)
 
 
 def test_what_may_be_no_number_is_left_alone() -> None:

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from hlo_verify.terms import algebra
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, SQRT, real
@@ -15,7 +16,7 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Poly, number
 from tests.support.expressions import Array
-from tests.support.structural_laws import Case, at, bound, instance, is_positive
+from tests.support.structural_laws import Case, at, bound, instance, is_positive, logarithm
 
 
 def some(case: Case, *values: int) -> tuple[Poly, int]:
@@ -178,3 +179,34 @@ def _variance_of_sum(case: Case) -> tuple[Poly, Array]:
     total = algebra.add(algebra.scale(squares, 3), algebra.scale(square, -1), number(1))
     wanted = 1 + 3 * sum((xs + ys) ** 2) - (sum(xs) + sign * sum(ys)) ** 2
     return is_positive(total), case.each(lambda i, j: int(wanted > 0))
+
+
+@instance("more than all others")
+def _smooth(case: Case) -> tuple[Poly, Array]:
+    """Elements that count so often before, at and behind a place, or with a gap there."""
+    (x, xs), v = case.make(6), bound(6)
+    low, middle, high = (case.random.choice(cs) for cs in ((1, 1, -2), (3, 3, 1, -3), (1, 2)))
+    gap = case.random.choice((0, 0, 1))
+    place = expr.subtract(expr.of_var(v), case.i)
+    pieces = ((low, None, -1), (middle, 0, 0), (high, 1 + gap, None))
+    parts = [algebra.scale(algebra.multiply(guards.interval(place, a, b), at(x, v)), c) for c, a, b in pieces]
+
+    def wanted(i: int, j: int) -> int:
+        return sum((low if k < i else middle if k == i else high if k > i + gap else 0) * xs[k] for k in range(6))
+
+    return reduce_sum([v], algebra.add(*parts)), case.each(wanted)
+
+
+@instance("more than all others")
+def _smooth_in_doubt(case: Case) -> tuple[Poly, Array]:
+    """What is no number at the place, where it does not count."""
+    (x, xs), v = case.make(6), bound(6)
+    t, value = logarithm(case)
+    place = expr.subtract(expr.of_var(v), case.i)
+    known = algebra.add(algebra.multiply(guards.interval(place, None, -1), at(x, v)), number(0))
+    more = algebra.scale(algebra.multiply(guards.interval(place, 0, 0), at(x, v)), 2)
+    behind = algebra.multiply(guards.interval(place, 1, None), at(x, v))
+    held = guards.interval(case.j, 0, 1)
+    p = algebra.multiply(held, algebra.add(known, more, behind))
+    total = reduce_sum([v], algebra.add(p, algebra.multiply(held, t)))
+    return total, case.each(lambda i, j: 0 if j > 1 else xs.sum() + xs[i] + 6 * value)

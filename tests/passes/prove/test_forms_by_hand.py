@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -243,3 +244,48 @@ def test_whether_something_is_a_number(name: str) -> None:
     reference, local, is_right = ASKED[name]
     outs = P() if name == "all_rows_of_all" else P("i")
     assert (verdict(reference, local, (P("i"),), outs, (8,)) is Verdict.PROVED) is is_right
+
+
+# Losses with smooth labels, and of vectors that are made as long as one another
+
+
+def smooth(z: jax.Array, y: jax.Array) -> jax.Array:
+    labels = 0.5 * jax.nn.one_hot(y, 24) + 0.5 / 16
+    return -jnp.sum(labels * jax.nn.log_softmax(z), -1)
+
+
+def smooth_of_split(z: jax.Array, y: jax.Array, weight: float = 1 / 32) -> jax.Array:
+    most = lax.pmax(jnp.max(z, -1), "i")
+    log_sum = most + jnp.log(lax.psum(jnp.sum(jnp.exp(z - most[:, None]), -1), "i"))
+    hot = jax.nn.one_hot(y - 6 * lax.axis_index("i"), 6)
+    return 0.5 * (log_sum - lax.psum(jnp.sum(z * hot, -1), "i")) + weight * (
+        24 * log_sum - lax.psum(jnp.sum(z, -1), "i")
+    )
+
+
+@pytest.mark.parametrize(("weight", "is_right"), [(1 / 32, True), (1 / 16, False)])
+def test_smooth_labels(weight: float, is_right: bool) -> None:
+    placed = on({"i": DEVICES}, (P(None, "i"), P()), P(), (5, 24), (5,))
+    placed = replace(placed, arguments=[placed.arguments[0], jax.ShapeDtypeStruct((5,), "int32")])
+    pair = placed.pair(smooth, partial(smooth_of_split, weight=weight))
+    found = hlo_verify.verify(*pair, refute=False, assume={"y": (0, 24)}).verdict
+    assert (found is Verdict.PROVED) is is_right
+
+
+def contrasted(a: jax.Array, b: jax.Array) -> jax.Array:
+    z = unit(a) @ unit(b).T
+    return jax.nn.logsumexp(z, -1) - jnp.diagonal(z)
+
+
+def contrasted_shards(a: jax.Array, b: jax.Array, shift: int = 0) -> jax.Array:
+    rows = jnp.arange(2)
+    z = jax.nn.log_softmax(unit(a) @ lax.all_gather(unit(b), "i", tiled=True).T)
+    return -z[rows, rows + 2 * lax.axis_index("i") + shift]
+
+
+@pytest.mark.parametrize(("shift", "is_right"), [(0, True), (-1, False)])
+def test_a_contrast_of_unit_vectors(shift: int, is_right: bool) -> None:
+    """A reference asks whether the greatest score is finite, which it is where its own result is."""
+    local = partial(contrasted_shards, shift=shift)
+    found = verdict(contrasted, local, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
+    assert (found is Verdict.PROVED) is is_right

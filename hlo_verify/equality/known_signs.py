@@ -1,0 +1,127 @@
+"""What is known of terms in a case: those that are positive, and those that are not.
+
+    1 - sqrt(s) > 0 is not so    implies    sqrt(s) is not 0
+
+Products of atoms are taken for any numbers, so that a case may be thought to exist that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+
+import z3
+
+from hlo_verify.equality.effort import Effort, z3_context
+from hlo_verify.equality.sides import FOUND, is_of
+from hlo_verify.equality.z3_limits import limit, satisfiable
+from hlo_verify.limits import allows
+from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.doubts import INTEGRAL, UNDEFINED
+from hlo_verify.terms.functions import INVERSE, LOG, POSITIVE, SQRT
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read
+
+
+@dataclass(slots=True)
+class Region:
+    """What is known of terms in a case: those that are positive, and those that are not."""
+
+    effort: Effort
+    known: list[tuple[Poly, bool]] = field(default_factory=list)
+
+    def exists(self, *more: tuple[Poly, bool]) -> bool:
+        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers."""
+        context = z3_context()
+        solver = z3.SolverFor("QF_LRA", ctx=context)
+        limits = self.effort.limits
+        limit(solver, limits)
+        for p, is_positive in (*self.known, *more):
+            total = z3.RealVal(0, context)
+            for mono, c in p.items:
+                value = z3.RealVal(str(Fraction(c)), context)
+                total = total + (value * _variable(mono, context) if mono else value)
+            least = 1 if _is_integer(p) else 0
+            solver.add(total <= 0 if not is_positive else total >= least if least else total > 0)
+        return satisfiable(solver, limits) is not False
+
+    def excludes(self, p: Poly, *found: int) -> bool:
+        """Whether a term has none of some signs in this case."""
+        if signs.of(p) & signs.BEYOND:
+            return False
+        opposite = algebra.scale(p, -1)
+        told = {
+            signs.POSITIVE: [(p, True)],
+            signs.NEGATIVE: [(opposite, True)],
+            signs.ZERO: [(p, False), (opposite, False)],
+        }
+        return all(not signs.of(p) & sign or not self.exists(*told[sign]) for sign in found)
+
+    def shows_zero(self, p: Poly) -> bool:
+        """Whether a term is 0 in this case, as neither it nor its opposite can be positive."""
+        if not self.known or any(signs.of_atom(a) & signs.BEYOND for mono, _ in p.items for a, _ in mono):
+            return False
+        return not any(self.exists((algebra.scale(p, sign), True)) for sign in (1, -1))
+
+
+def _is_integer(p: Poly) -> bool:
+    """Whether a term is a sum of integers."""
+    atoms = (a for mono, _ in p.items for a, _ in mono)
+    return all(isinstance(c, int) for _, c in p.items) and all(
+        isinstance(a, Ix) or (isinstance(a, Read) and INTEGRAL.fullmatch(a.tensor.dtype)) for a in atoms
+    )
+
+
+def _variable(mono: Monomial, context: z3.Context) -> z3.ArithRef:
+    return z3.Real("*".join(f"{atom.uid}^{n}" for atom, n in mono), context)
+
+
+Excludes = Callable[[Poly, Region, Sequence[int]], bool]
+"""Whether a term has none of some signs in a case."""
+
+
+def are_defined(p: Poly, effort: Effort, excludes: Excludes) -> bool:
+    """Whether all that the found side of a comparison computes is a number, in each case in which it is computed: `1/n`
+    where `n >= 1` is. Not of what functions are taken of."""
+    groups: dict[Monomial, list[tuple[Monomial, Number]]] = {}
+    for mono, c in p.items:
+        numbers = numbers_of(mono)
+        if is_of(mono, FOUND) and any(atom.doubt for atom, _ in numbers):
+            held = tuple(item for item in mono if item[0].boolean and not is_of((item,), FOUND))
+            groups.setdefault(numbers, []).append((held, c))
+    return all(_is_defined(numbers, under, effort, excludes) for numbers, under in groups.items())
+
+
+def _is_defined(numbers: Monomial, under: list[tuple[Monomial, Number]], effort: Effort, excludes: Excludes) -> bool:
+    conditions = list(dict.fromkeys(atom for held, _ in under for atom, _ in held))
+    if not allows("sign_cases", 2 ** len(conditions)):
+        return False
+    tested = [a.args[0] for a in conditions if isinstance(a, Apply) and a.function == POSITIVE and not a.args[0].doubt]
+    if len(tested) < len(conditions):
+        return False
+    for truths in product((True, False), repeat=len(conditions)):
+        true = dict(zip(conditions, truths, strict=True))
+        region = Region(effort, list(zip(tested, truths, strict=True)))
+        if sum(c for held, c in under if all(true[atom] for atom, _ in held)) and region.exists():
+            effort.left -= 1
+            if not all(_has_value(atom, region, excludes) for atom, _ in numbers if atom.doubt):
+                return False
+    return True
+
+
+def _has_value(atom: Atom, region: Region, excludes: Excludes) -> bool:
+    """Whether a function of a number has a value in a case."""
+    if not isinstance(atom, Apply) or atom.doubt != UNDEFINED or any(arg.doubt for arg in atom.args):
+        return False
+    excluded = _EXCLUDED.get(atom.function)
+    return excluded is not None and excludes(atom.args[0], region, excluded)
+
+
+_EXCLUDED = {
+    INVERSE: (signs.ZERO,),
+    LOG: (signs.ZERO, signs.NEGATIVE),
+    SQRT: (signs.NEGATIVE,),
+}
+"""The signs of what functions have no value."""
