@@ -376,13 +376,14 @@ def of_atom(atom: Atom) -> Poly:
 
 
 def atoms(p: Poly) -> Iterator[Atom]:
-    """The atoms of a term, in the arguments of functions too."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
+    """The atoms of a term, in the arguments of functions too; each argument once, to which there may be many paths."""
+    seen, todo = {p}, [p]
+    for q in todo:
+        for atom in (a for mono, _ in q.items for a, _ in mono):
             yield atom
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from atoms(arg)
+            fresh = dict.fromkeys(arg for arg in atom.args if arg not in seen) if isinstance(atom, Apply) else ()
+            seen.update(fresh)
+            todo += fresh
 
 
 def reads(p: Poly) -> set[Read]:
