@@ -99,7 +99,7 @@ def between(
 
 def late(logical: Module, devices: int, session: Session) -> Report:
     """The report where the time is up before anything is known of a pair."""
-    from hlo_verify.passes.prove.prove import nothing, out_of_time
+    from hlo_verify.passes.prove.reports import nothing, out_of_time
 
     return replace(out_of_time(nothing(logical, devices), session), preconditions=said(logical))
 

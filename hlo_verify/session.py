@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ class Session:
     """Whether some result looked different by more than roundings, and was not looked at more closely."""
     not_evaluated: dict[str, None] = field(default_factory=dict)
     """Operations that could not be evaluated, with location and why."""
+    layered_terms: float = math.inf
+    """How many terms it took to derive each of a module's equal layers once, where there are any."""
     lacks_meanings: bool = False
     """Whether some of these have no meaning here, at any size."""
     custom_calls: dict[str, Said] = field(default_factory=dict)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
 
-from hlo_verify.program.ir import Function, Name, Op, operations, used
+from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
+from hlo_verify.program.sharding_text import of_what_is_kept
 
 T = TypeVar("T")
 
@@ -25,6 +26,21 @@ def part(function: Function, needed: Collection[Name]) -> Function:
             kept.append(_narrowed(op, needed))
             needed |= used(kept[-1])
     return replace(function, ops=tuple(reversed(kept)), results=results)
+
+
+def only_results(module: Module, results: Collection[int]) -> Module:
+    """The module with those of its results alone, in their order, and what these need."""
+    if any(kind == "result" for kind, _ in module.unplaced):
+        return module
+    numbers = sorted(set(results))
+    main = part(module.main, {module.main.results[n] for n in numbers})
+    return replace(
+        module,
+        main=replace(main, results=tuple(module.main.results[n] for n in numbers)),
+        result_names=tuple(module.result_names[n] for n in numbers),
+        result_types=tuple(module.result_types[n] for n in numbers),
+        result_shardings=tuple(module.result_shardings[n] for n in numbers),
+    )
 
 
 def elements(function: Function) -> int:
@@ -92,6 +108,7 @@ def _narrowed(op: Op, needed: set[Name]) -> Op:
         operands=_at(op.operands, kept),
         results=_at(op.results, kept),
         types=_at(op.types, kept),
+        attributes=of_what_is_kept(op.attributes, len(op.results), kept),
         regions=tuple(_carrying(region, kept) for region in (condition, replace(turn, results=body.results))),
     )
 

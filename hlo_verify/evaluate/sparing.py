@@ -15,7 +15,7 @@ from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.evaluate.state import as_written
 from hlo_verify.evaluate.vanishing import Known, without_vanishing
-from hlo_verify.program.ir import Module, Name, Op, operations
+from hlo_verify.program.ir import Function, Module, Name, Op, operations
 
 CANDIDATES = 8
 """So many arguments are tried in twos."""
@@ -38,6 +38,8 @@ class Sparing:
     results: Collection[int]
     _kinds: set[Hashable] = field(default_factory=set)
     """What is too large: operations as these, of the same lines."""
+    _needed: Function = field(init=False)
+    """What the results need of it."""
     _count: int = 0
     work: float = 0.0
     _tried: dict[frozenset[int], tuple[int, int]] = field(default_factory=dict)
@@ -45,7 +47,8 @@ class Sparing:
     def removing(self, refused: Collection[Name]) -> frozenset[int]:
         """Arguments without which none of those values is needed, nor one like it of another layer, and as much else as
         can be: of one role or two; none where there are no such."""
-        ops = list(operations(self.module.main))
+        self._needed = part(self.module.main, {self.module.main.results[n] for n in self.results})
+        ops = list(operations(self._needed))
         self._kinds = {_kind(op) for op in ops if not set(op.results).isdisjoint(refused)}
         self._count = len(ops)
         every, size = self._left(frozenset())
@@ -59,7 +62,7 @@ class Sparing:
     def _roles(self) -> list[frozenset[int]]:
         """Arguments by what they are for: of one type, and used alike, as the layers of a network use their weights.
         What is too large in one layer is so in all of them. Where there are few, each by itself too."""
-        main = self.module.main
+        main = self._needed
         ops = list(operations(main))
         lines = Counter(op.location for op in ops)  # a line of one operation says nothing
         uses: dict[Name, frozenset[Hashable]] = {}
@@ -88,9 +91,9 @@ class Sparing:
     def _left(self, zero: frozenset[int]) -> tuple[int, int]:
         """How many operations that are too large are needed where these arguments are 0, and how many of all."""
         if zero not in self._tried:
-            main = self.module.main
+            main, needed = self._needed, {self.module.main.results[n] for n in self.results}
             known = [Known.ZERO if n in zero else Known.POSITIVE for n in range(len(main.arguments))]
-            marked = part(without_vanishing(main, known, as_written)[0], {main.results[n] for n in self.results})
+            marked = part(without_vanishing(main, known, as_written)[0], needed)
             ops = list(operations(marked))
             self.work += LOOKED_AT * self._count
             self._tried[zero] = (sum(_kind(op) in self._kinds for op in ops), len(ops))

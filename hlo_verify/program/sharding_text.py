@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
@@ -52,6 +54,17 @@ def leaves(text: str) -> tuple[str, ...]:
     except InputError as error:
         raise InputError(f"not a sharding: {text!r} ({error})", error.code) from error
     return tuple(elements)
+
+
+def of_what_is_kept(attributes: Mapping[str, Any], count: int, kept: Collection[int]) -> Mapping[str, Any]:
+    """The attributes of an operation of so many results that makes no more than some of them: its sharding says of
+    these alone, and is left out in another spelling than a tuple's, where it is but a hint."""
+    sharding = attributes.get("sharding")
+    if sharding is None or len(kept) == count:
+        return attributes
+    elements = leaves(sharding) if isinstance(sharding, str) and is_tuple(sharding) else ()
+    some = {} if len(elements) != count else {"sharding": f"{{{', '.join(elements[k] for k in sorted(kept))}}}"}
+    return {name: value for name, value in attributes.items() if name != "sharding"} | some
 
 
 _BRACES = r"\{[^{}]*+\}"

@@ -26,7 +26,8 @@ from hlo_verify.passes.chain.trim_loops import has_loops, slim
 from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
 from hlo_verify.passes.prove.each_device.compare import each_device, is_by_hand
 from hlo_verify.passes.prove.effects import unless_effects_differ
-from hlo_verify.passes.prove.prove import Progress, nothing, out_of_time, prove_at_once
+from hlo_verify.passes.prove.prove import Progress, prove_at_once
+from hlo_verify.passes.prove.reports import nothing, out_of_time
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count, is_global
 from hlo_verify.report import Report, Result, Verdict
@@ -95,7 +96,7 @@ def _as_it_stands(
     """The answer about two modules alone; where it is open, constants of one are read as what the other computes."""
     pair = question.given, question.partitioned
     examined = examine(*pair, progress=progress, differing=differing, session=session)
-    if examined.report.verdict is not Verdict.UNKNOWN or session.is_over:
+    if examined.report.verdict is not Verdict.UNKNOWN or examined.differs or session.is_over:
         return Answer(examined, (pair,))
     far: Amplified | None = None
     given, partitioned = pair

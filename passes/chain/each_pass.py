@@ -29,7 +29,8 @@ from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.place.infer import infer
 from hlo_verify.passes.place.inferred import Inferred
-from hlo_verify.passes.prove.prove import ASSUMPTIONS, glance
+from hlo_verify.passes.prove.prove import glance
+from hlo_verify.passes.prove.reports import ASSUMPTIONS
 from hlo_verify.passes.prove.same_program import Programs
 from hlo_verify.passes.refute.when_asked import WhenAsked
 from hlo_verify.program.depth import deeply

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import is_identity
-from hlo_verify.program.sharding_text import is_tuple, leaves
+from hlo_verify.program.sharding_text import of_what_is_kept
 
 
 def has_loops(module: Module) -> bool:
@@ -68,22 +67,9 @@ def _loop(op: Op, same: dict[Name, Name], needed: set[Name]) -> Op:
         operands=tuple(op.operands[k] for k in kept),
         results=tuple(op.results[k] for k in kept),
         types=tuple(op.types[k] for k in kept),
-        attributes=_attributes(op, kept),
+        attributes=of_what_is_kept(op.attributes, len(op.results), kept),
         regions=regions,
     )
-
-
-def _attributes(op: Op, kept: list[int]) -> dict[str, Any]:
-    """A loop's attributes, where its sharding says of no more than it carries."""
-    attributes = dict(op.attributes)
-    sharding = attributes.get("sharding")
-    if sharding is None or len(kept) == len(op.results):
-        return attributes
-    elements = leaves(sharding) if isinstance(sharding, str) and is_tuple(sharding) else ()
-    del attributes["sharding"]  # another spelling of it is left out: it is but a hint
-    if len(elements) == len(op.results):
-        attributes["sharding"] = f"{{{', '.join(elements[k] for k in kept)}}}"
-    return attributes
 
 
 def _kept(op: Op, needed: set[Name]) -> list[int]:

@@ -15,24 +15,24 @@ from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
+from hlo_verify.passes.prove.in_layers import Layered
 from hlo_verify.passes.prove.prove import (
     OtherReadings,
     Outcome,
     Progress,
-    at_once,
-    late,
-    nothing,
+    by_layers,
+    by_walking,
     open_obligations,
-    out_of_time,
     read_otherwise,
     report_of,
     walk_deciding,
 )
+from hlo_verify.passes.prove.reports import late, nothing, out_of_time
 from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
-from hlo_verify.session import Session, TimeUpError
+from hlo_verify.session import EnoughError, Session, TimeUpError
 
 LEAST = 0.25
 """The share of what a wrong module may take by its size that a last walk may take in any case: a right one does not
@@ -41,6 +41,9 @@ take more."""
 SHARE_OF_CHEAP = 0.06
 """How much of what there may be goes into inputs that are cheap to evaluate before anything else: in small modules,
 that is most of those that there are, and proving what is wrong takes far more."""
+
+AS_IN_LAYERS = 10
+"""A module of equal layers that is wrong may take so many times as many terms as deriving these once did."""
 
 KEPT_FOR_PROOFS = 0.5
 """How much of what there may be a search leaves for other ways of proving what it finds no difference of."""
@@ -52,6 +55,8 @@ class Examination:
 
     report: Report
     leads: Mapping[Finding, Lead]
+    differs: bool = False
+    """Whether some result is known to differ, and one layer shows why: nothing else has to be tried."""
 
 
 def prove(
@@ -67,32 +72,14 @@ def prove(
     return examine(logical, partitioned, progress=progress, session=session).report
 
 
-def are_proved(logical: Module, partitioned: Module, results: Collection[int], session: Session) -> bool:
-    """Whether all of those results are proved, of modules that may well be wrong: the first that is not ends it, and
-    nobody asks why. Raises `InputError` where the modules are no pair."""
-    with session.on():
-        placed = result_placements(logical, partitioned, device_count(logical, partitioned))
-        try:
-            report, first = at_once(logical, partitioned, None, session)
-            left = [n for n in results if report.results[n].verdict is not Verdict.PROVED]
-            if not left or not session.limits.total_steps:
-                return not left
-            outcome = walk_deciding(logical, partitioned, first, None, session=session)
-            names = logical.result_names
-            return not any(open_obligations(n, names[n], outcome, placed[n], decide=True) for n in left)
-        except TimeUpError:
-            return False
-        finally:
-            session.meter.charge_terms(made())
-
-
 class Differing(Protocol):
     """Says which of some results that are not equal by construction differ, or evidently seem to."""
 
     def __call__(
-        self, results: Sequence[int], /, *, in_earnest: bool = False, work: float = math.inf
+        self, results: Sequence[int], /, *, in_earnest: bool = False, work: float = math.inf, is_large: bool = False
     ) -> Collection[int]:
-        """After a glance, or `in_earnest`: after all that there is to try, or so much work."""
+        """After a glance, or `in_earnest`: after all that there is to try, or so much work. Of a large module, inputs
+        for which nothing hangs on its largest tensors are all that a glance is at."""
 
 
 def examine(
@@ -123,8 +110,27 @@ def _examine(
     started = time.perf_counter()
     report = nothing(logical, device_count(logical, partitioned))
     placed = result_placements(logical, partitioned, report.devices)
+    lost: _Lost | None = None
     try:
-        report, first = at_once(logical, partitioned, progress, session)
+        layered = by_layers(logical, partitioned, session)
+        if layered is not None:
+            report = layered.report
+            if report.verdict is Verdict.PROVED:
+                return Examination(report, {})
+            lost = _in_lost_layer(logical, partitioned, layered, differing, session)
+        try:
+            if lost is not None and lost.differs:
+                raise EnoughError
+            with session.at_most(math.inf if lost is None else lost.terms, made):
+                report, first = by_walking(logical, partitioned, progress, session)
+            if lost is not None and report.verdict is not Verdict.PROVED:
+                raise EnoughError
+        except EnoughError:
+            if lost is None:
+                raise
+            session.memory.start_anew()
+            report = replace(lost.examination.report, seconds=time.perf_counter() - started)
+            return replace(lost.examination, report=report, differs=lost.differs)
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
@@ -142,6 +148,47 @@ def _examine(
     unseen = 0.0 if wrong else session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
     with session.meter.lending(unseen):
         return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lost:
+    """What is said of a module where one of its layers shows what is wrong."""
+
+    examination: Examination
+    differs: bool
+    """Whether some result is known to differ."""
+    terms: float
+    """How many terms a walk over all of it may make."""
+
+
+def _in_lost_layer(
+    logical: Module, partitioned: Module, layered: Layered, differing: Differing | None, session: Session
+) -> _Lost | None:
+    """What is said of a module of equal layers by the first that is not as it should be, which is looked at alone. None
+    where another look may say more: that layer is proved case by case, or not all that is open is made of it."""
+    lost, report = layered.lost, layered.report
+    left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
+    if lost is None or differing is None or lost.reaches(partitioned, left) != set(left):
+        return None
+    _begin(logical, partitioned, layered.terms, session)
+    session.phase = "inputs were looked for that make a result differ"
+    with session.meter.keeping(KEPT_FOR_PROOFS):
+        differs = bool(differing(left, is_large=True))
+    session.phase = "a layer was looked at by itself"
+    found = _examine(lost.logical, lost.partitioned, None, None, session)  # what comes after is on the layer's account
+    session.memory.start_anew()
+    session.layered_terms = layered.terms
+    (result,) = found.report.results
+    if result.verdict is Verdict.PROVED or result.finding is None:
+        return None
+    results = tuple(
+        replace(each, reason=result.reason, location=result.location, finding=result.finding, code=result.code)
+        if each.index in left
+        else each
+        for each in report.results
+    )
+    examination = Examination(replace(report, results=results), found.leads)
+    return _Lost(examination, differs, AS_IN_LAYERS * layered.terms)
 
 
 def _decide(
@@ -185,8 +232,9 @@ def _begin(logical: Module, partitioned: Module, terms: int, session: Session) -
 
 
 def by_size(logical: Module, partitioned: Module, session: Session) -> float:
-    """The work that a wrong module may cost by its size."""
-    return session.limits.wrong_operation_work * _size(logical, partitioned)
+    """The work that a wrong module may cost by its size, or by that of its distinct layers."""
+    by_operations = session.limits.wrong_operation_work * _size(logical, partitioned)
+    return min(by_operations, AS_IN_LAYERS * TERM * session.layered_terms)
 
 
 def _share_seen(results: Collection[int], session: Session) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from hlo_verify.diagnostics import Annotation
 from hlo_verify.passes.place.allowed import Budget, Guessed, Tried
 from hlo_verify.passes.place.choices import Choice
-from hlo_verify.passes.prove.prove import late
+from hlo_verify.passes.prove.reports import late
 from hlo_verify.program.ir import Module, TensorType
 from hlo_verify.program.sharding import Sharding, unreduced
 from hlo_verify.report import Report, Result, Verdict

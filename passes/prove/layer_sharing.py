@@ -18,6 +18,10 @@ w0` of the leaves X1 and w1, and so on to x2, which is the boundary form that X1
 stand-in, X2. The definition of x2 is made only if a device computes it in some other way, so that it is needed to
 recognise X2.
 
+Of a module that is wrong in one layer, what follows is no shard of anything, and would reach back to that layer from
+every later one. What lies between the devices' own layers and is made of more than one logical layer is lost: it
+becomes a leaf of its own, which equals nothing of the logical module, so that what follows is shared all the same.
+
 Not every tensor that a value is about is one of its leaves: the others are *rigid*, the same wherever the form
 occurs. An operation where one tensor comes in as both, or that makes a tensor of its own, is not shared.
 """
@@ -25,15 +29,14 @@ occurs. An operation where one tensor comes in as both, or that makes a tensor o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ops.indexing import unheard_of
 from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.forms import Derived, Key, Selector, Shared, Template, definition, simple, together
 from hlo_verify.passes.prove.interpret import interpret
-from hlo_verify.passes.prove.layers import BARRIER, Keys
+from hlo_verify.passes.prove.layers import BARRIER, Keys, boundaries
 from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.program.ir import Function, Name, Op, captured
 from hlo_verify.program.op_families import CONTROL
@@ -42,41 +45,10 @@ from hlo_verify.terms import algebra, doubts
 from hlo_verify.terms.definitions import define, stood_in
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.substitution import seal
-from hlo_verify.terms.term import Guard, Read, Tensor, tensor
-
-Key = tuple[Any, ...]
+from hlo_verify.terms.term import Read, Tensor, tensor
 
 LEAVES = 48
 """A value of more leaves than this is not shared."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A value as a form of leaves."""
-
-    form: int
-    leaves: tuple[Tensor, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    """A leaf that stands for the boundary form of other leaves: positions among an operation's leaves, or tensors."""
-
-    boundary: Key
-    leaves: tuple[int | Tensor, ...]
-
-
-Selector = int | _Derived
-"""How a result's leaf is found: a position among the leaves of the operands, or the leaf of a boundary."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """A form's first value."""
-
-    value: Value
-    leaves: tuple[Tensor, ...]
-    rigid: frozenset[Tensor]
 
 
 @dataclass(slots=True)
@@ -84,10 +56,13 @@ class Sharing:
     """The forms and leaves of both modules' values, and what was derived of each form."""
 
     boundaries: frozenset[Name]
-    _keys: Keys
+    keys: Keys
+    partitioned: Function
+    held: dict[str, dict[Name, Shared]] = field(default_factory=dict)
+    """The values of both modules, by side."""
     leaves: Leaves = field(default_factory=Leaves)
     _forms: dict[Key, int] = field(default_factory=dict)
-    _templates: dict[int, _Template] = field(default_factory=dict)
+    _templates: dict[int, Template] = field(default_factory=dict)
     _entries: dict[Key, tuple[tuple[int, tuple[Selector, ...]], ...]] = field(default_factory=dict)
     _stand: dict[tuple[Key, tuple[Tensor, ...]], Tensor] = field(default_factory=dict)
     """The leaf that stands for a boundary form of some leaves."""
@@ -101,6 +76,11 @@ class Sharing:
     _known: set[Tensor] = field(default_factory=set)
     _notation: Notation = field(default_factory=lambda: Notation(()))
     _stage_of: dict[Key, str] = field(default_factory=dict)
+    _makes: dict[Tensor, set[Tensor]] = field(default_factory=dict)
+    """What between logical layers is made of a leaf."""
+    _between: frozenset[Name] | None = None
+    _own: set[Tensor] = field(default_factory=set)
+    """Leaves that stand for values between the partitioned module's layers which are shards of nothing known."""
     _boundary_terms: set[int] = field(default_factory=set)
     """Structural keys of sums at boundaries."""
     _renamings: dict[tuple[tuple[Tensor, ...], tuple[Tensor, ...]], Renaming] = field(default_factory=dict)
@@ -108,7 +88,7 @@ class Sharing:
 
     def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Shared]:
         """The results of a module's main function."""
-        held: dict[Name, Shared] = {}
+        held = self.held[context.side] = {}
         for argument, value in zip(function.arguments, arguments, strict=True):
             context.environment[argument] = value
             held[argument] = self._hold(value)
@@ -119,7 +99,7 @@ class Sharing:
                     if v in context.environment:
                         context.environment[result] = context.environment[v]
                 continue
-            pattern, merged = _together([held[v] for v in op.operands])
+            pattern, merged = together([held[v] for v in op.operands])
             key = self._key(op, pattern, merged, context)
             if key is not None:
                 found = self._reuse(key, merged, context)
@@ -133,7 +113,7 @@ class Sharing:
 
     def _key(self, op: Op, pattern: Key, merged: tuple[Tensor, ...], context: Context) -> Key | None:
         """What determines the results of an operation up to its leaves; None if nothing does."""
-        number = self._keys.of(op) if len(merged) <= LEAVES else None
+        number = self.keys.of(op) if len(merged) <= LEAVES else None
         if number is None or not self._rigid(pattern).isdisjoint(merged):
             return None
         if op.name in CONTROL and context.loops:
@@ -161,18 +141,25 @@ class Sharing:
             results.append(Shared(form, tuple(leaves)))
         return results
 
-    def _stands(self, selector: _Derived, merged: tuple[Tensor, ...], context: Context) -> Tensor | None:
+    def _stands(self, selector: Derived, merged: tuple[Tensor, ...], context: Context) -> Tensor | None:
         of = tuple(merged[n] if isinstance(n, int) else n for n in selector.leaves)
         found = self._stand.get((selector.boundary, of))
-        if found is None and context.side == "logical":
+        side = selector.boundary[0][0]
+        if found is None and context.side == side:
             found = self._new_leaf(selector.boundary, of)
-            for leaf in of:
-                self._unsealed[leaf].append(found)
+            if side == "logical":
+                for leaf in of:
+                    self._unsealed[leaf].append(found)
         return found
 
     def _new_leaf(self, boundary: Key, of: tuple[Tensor, ...]) -> Tensor:
         source = self._sources[boundary][0]
         leaf = tensor("opaque", source.name, "", (), doubt=doubts.of_tensor(source))
+        if boundary[0][0] != "logical":
+            self._own.add(leaf)
+        else:
+            for inner in of:
+                self._makes.setdefault(inner, set()).add(leaf)
         self._stand[boundary, of] = leaf
         self._origin[leaf] = boundary, of
         return leaf
@@ -194,6 +181,8 @@ class Sharing:
                 value = self._at_boundary(value, key, k, merged)
             elif context.side != "logical":
                 value = self._as_leaf(value)
+                if key is not None and made.isdisjoint(merged) and self._is_lost(name, value, merged):
+                    value = self._at_boundary(value, key, k, merged)
             values[k] = context.environment[name] = value
             made |= stood_in()
             selectors = self._selectors(value, merged, key) if key is not None else None
@@ -240,30 +229,73 @@ class Sharing:
             elif boundary is not None and not where.keys().isdisjoint(of):
                 if leaf in rigid:
                     return None
-                selectors.append(_Derived(boundary, tuple(where.get(inner, inner) for inner in of)))
+                selectors.append(Derived(boundary, tuple(where.get(inner, inner) for inner in of)))
             elif leaf not in rigid and leaf.values is None:
                 return None
         return tuple(selectors)
 
     def _hold(self, value: Value, key: Key | None = None, leaves: tuple[Tensor, ...] = ()) -> Shared:
         """A value that was computed, as a form of leaves."""
-        simple = _simple(value)
-        if simple is not None and (key is None or simple[0] == leaves):
-            leaves = simple[0]
-            key = ("leaf", value.type, simple[1])
+        moved = simple(value)
+        if moved is not None and (key is None or moved[0] == leaves):
+            leaves = moved[0]
+            key = ("leaf", value.type, moved[1])
         elif key is None or not leaves:
             key, leaves = ("term", value.type, value.term), ()
         form = self._forms.setdefault(key, len(self._forms))
         if form not in self._templates:
-            self._templates[form] = _Template(value, leaves, self.leaves.of(value.term).difference(leaves))
+            self._templates[form] = Template(value, leaves, self.leaves.of(value.term).difference(leaves))
         return Shared(form, leaves)
+
+    def between_layers(self, side: str) -> dict[Tensor, Name]:
+        """The leaves that stand for what lies between layers, with the first value that is one or a shard of it."""
+        found: dict[Tensor, Name] = {}
+        for name, shared in self.held[side].items():
+            if len(shared.leaves) == 1 and isinstance(self._templates[shared.form].value.term.atom, Read):
+                (leaf,) = shared.leaves
+                if leaf in self._origin and self.read(side, name) is not None:
+                    found.setdefault(leaf, name)
+        return found
+
+    def read(self, side: str, name: Name) -> Read | None:
+        """What a value reads, if it is an element of a leaf."""
+        shared = self.held[side][name]
+        atom = self.resolve(shared).term.atom if len(shared.leaves) == 1 else None
+        return atom if isinstance(atom, Read) and atom.tensor == shared.leaves[0] else None
+
+    def value(self, side: str, name: Name) -> Value:
+        """A value of one of the modules."""
+        return self.resolve(self.held[side][name])
+
+    def made_of(self, leaf: Tensor) -> tuple[Tensor, ...]:
+        """What a leaf that stands for what lies between two layers was derived of."""
+        return self._origin[leaf][1]
+
+    @property
+    def between(self) -> frozenset[Name]:
+        """The values between the partitioned module's own layers."""
+        if self._between is None:
+            self._between = boundaries(self.partitioned, self.keys)
+        return self._between
+
+    def needs(self, name: Name) -> set[Tensor]:
+        """What a value of the partitioned module was derived of: what a leaf of its own was, else its leaves."""
+        read = self.read("partitioned", name)
+        if read is not None and read.tensor in self._own:
+            return set(self.made_of(read.tensor))
+        return set(self.leaves.of(self.value("partitioned", name).term))
+
+    def is_recognised(self, name: Name) -> bool:
+        """Whether a value of the partitioned module is a shard of what lies between two layers of the logical one."""
+        read = self.read("partitioned", name)
+        return read is not None and read.tensor in self._origin and read.tensor not in self._own
 
     def together(self, a: Shared, b: Shared) -> Key | None:
         """What two pairs of values have in common if the values of one are equal just when those of the other are.
 
         None where a tensor is a leaf of one value and rigid in the other: then it matters which tensor it is.
         """
-        pattern, merged = _together((a, b))
+        pattern, merged = together((a, b))
         return pattern if self._rigid(pattern).isdisjoint(merged) else None
 
     def resolve(self, shared: Shared) -> Value:
@@ -285,7 +317,7 @@ class Sharing:
 
     def _at_boundary(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
         """A logical value as a leaf of its own."""
-        source = _definition(value)
+        source = definition(value)
         selectors = self._selectors(value, merged, key)
         if source is None or not selectors:
             return value
@@ -304,6 +336,24 @@ class Sharing:
         atom = named.atom
         return Value(value.type, named) if isinstance(atom, Read) and atom.tensor in self._origin else value
 
+    def _is_lost(self, name: Name, value: Value, merged: Collection[Tensor]) -> bool:
+        """Whether a device's value ends a layer that has lost its meaning, or was made of one that has."""
+        atom = value.term.atom
+        if isinstance(atom, Read) and atom.tensor in self._origin:
+            return False
+        if self._own.isdisjoint(merged) and self._are_of_one_layer(merged):
+            return False
+        return name in self.between
+
+    def _are_of_one_layer(self, leaves: Collection[Tensor]) -> bool:
+        """Whether something between two logical layers is made of all of those leaves."""
+        made: set[Tensor] | None = None
+        for leaf in leaves:
+            made = set(self._makes.get(leaf, ())) if made is None else made.intersection(self._makes.get(leaf, ()))
+            if not made:
+                return False
+        return True
+
     def _seal_definitions(self, merged: Iterable[Tensor]) -> None:
         """Make the definitions that operands with such leaves may equal, in layers that were never interpreted."""
         for leaf in merged:
@@ -317,45 +367,3 @@ class Sharing:
             seal(source, stand)
         if source.kind == "term":
             self._boundary_terms.add(source.bodies[0].skey)
-
-
-def _definition(value: Value) -> Read | None:
-    """The one definition that a value reads, by a new name if need be."""
-    atom = value.term.atom
-    if atom is None and value.term.constant is None:
-        atom = define("term", (), (value.term,)).atom
-    return atom if isinstance(atom, Read) and atom.tensor.bodies else None
-
-
-def _together(values: Sequence[Shared]) -> tuple[Key, tuple[Tensor, ...]]:
-    """The forms of some values and which leaves they have in common; and the leaves."""
-    merged: dict[Tensor, int] = {}
-    pattern = tuple([(v.form, *[merged.setdefault(leaf, len(merged)) for leaf in v.leaves]) for v in values])
-    return pattern, tuple(merged)
-
-
-def _simple(value: Value) -> tuple[tuple[Tensor, ...], Key] | None:
-    """The tensors that a value moves about, and how; None where it computes with them."""
-    reads = [a for mono, _ in value.term.items for a, _ in mono if isinstance(a, Read)]
-    leaves = tuple(sorted({a.tensor for a in reads}, key=lambda leaf: leaf.uid))
-    if not leaves or any(leaf.bodies or leaf.values is not None for leaf in leaves):
-        return None
-    number = {leaf: n for n, leaf in enumerate(leaves)}
-    skeleton = []
-    for mono, c in value.term.items:
-        parts: list[Any] = [c]
-        for atom, power in mono:
-            if isinstance(atom, Read) and all(map(_plain, atom.indices)):
-                parts.append((number[atom.tensor], atom.indices, power))
-            elif isinstance(atom, Guard) and _plain(atom.form):
-                parts.append((atom, power))
-            else:
-                return None
-        skeleton.append(tuple(parts))
-    forms = tuple((leaf.kind, leaf.dtype, leaf.shape, leaf.assumed) for leaf in leaves)
-    return leaves, (forms, tuple(skeleton))
-
-
-def _plain(e: Index) -> bool:
-    """Whether an index expression has no term inside."""
-    return all(isinstance(a, Digit) or (a.term is None and all(map(_plain, a.exprs))) for a, _ in e.items)

@@ -160,8 +160,14 @@ def obligations(
 
     Addends must sum up to the logical value, and devices with addends of the same number must hold the same. A logical
     module with manual regions has a result only where every device sees the same one. Raises `InputError` where
-    shapes, or addends and their elements' type, do not go together.
+    elements' types, shapes, or addends and their elements' type, do not go together.
     """
+    if not same_elements(wanted.type.dtype, found.type.dtype):
+        raise InputError(
+            f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
+            "the partitioned one: they are not a pair",
+            Input.NOT_A_PAIR,
+        )
     return [*_agreement(wanted, device), *_parts(name, wanted, found, sharding, device)]
 
 

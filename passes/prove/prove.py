@@ -8,45 +8,35 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from hlo_verify.diagnostics import Diagnostic, Input, Solver, Unsupported
-from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.index.expr import Var
+from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
-from hlo_verify.ops.counting import ENDLESS, MAY_NOT_END
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.effects import unless_effects_differ
+from hlo_verify.passes.prove.in_layers import Layered, in_layers
 from hlo_verify.passes.prove.interpret import run
-from hlo_verify.passes.prove.layer_sharing import Sharing
-from hlo_verify.passes.prove.layers import Keys, boundaries
-from hlo_verify.passes.prove.lineage import obligations, same_elements
+from hlo_verify.passes.prove.lineage import obligations
 from hlo_verify.passes.prove.notation import Notation
+from hlo_verify.passes.prove.reports import assumptions, laws, may_hang
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.passes.prove.start import begin
-from hlo_verify.program.ir import Module, Op, operations
-from hlo_verify.program.pair import device_count, is_global, result_placements
+from hlo_verify.program.ir import Module, operations
+from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.report import LawUse, Report, Result, Stage, Verdict
+from hlo_verify.report import Report, Result, Stage, Verdict
 from hlo_verify.session import Session
-from hlo_verify.terms.laws import SAID
 from hlo_verify.terms.term import Poly
-from hlo_verify.terms.used import counts
 
 Progress = Callable[[int, int], None]
 
-ASSUMPTIONS = (
-    "real arithmetic: no rounding, conversions between floating-point types are the identity",
-    "arguments are numbers, and the logical module divides by no zero (and the like) on the way to a result",
-    "reducers are applied in any order",
-)
-
-LOOPS_END = "loops end on which no result hangs, also where nothing shows how often they go round"
+LARGE = 1_000
+"""Of a module of more operations than this, one layer that is lost decides whether all is equal by construction."""
 
 BY_PLACE = "steps of the proof number devices by their places in the mesh"
 
@@ -59,28 +49,6 @@ class Outcome:
     found: list[Value]
     stages: Stages
     unsupported: tuple[Diagnostic, ...]
-
-
-def nothing(logical: Module, devices: int) -> Report:
-    """The report of a pair of which nothing is known yet."""
-    unknown = [Result(n, name, Verdict.UNKNOWN) for n, name in enumerate(logical.result_names)]
-    return Report(logical.name, tuple(unknown), ASSUMPTIONS, devices, 0.0)
-
-
-def out_of_time(report: Report, session: Session) -> Report:
-    """The report where the time is up: what is proved or refuted stays so, of the rest it says what was being done."""
-    unproved = (result.verdict is Verdict.UNKNOWN for result in report.results)
-    results = (late(each, session) if is_late else each for each, is_late in zip(report.results, unproved, strict=True))
-    return replace(report, results=tuple(results))
-
-
-def late(result: Result, session: Session) -> Result:
-    """An unproved result of which more might be known, had there been more time."""
-    if result.code is Solver.TIME_UP:
-        return result
-    reason = f"the time was up while {session.phase}"
-    said = f"{result.reason}; {reason}" if result.reason else reason
-    return replace(result, reason=said, code=Solver.TIME_UP, spent=session.spent(session.phase))
 
 
 def prove_at_once(
@@ -104,14 +72,50 @@ def prove_at_once(
 def at_once(
     logical: Module, partitioned: Module, progress: Progress | None, session: Session
 ) -> tuple[Report, Outcome | None]:
-    """What is equal by construction, and what a walk over all operations found, if it took one."""
+    """What is equal by construction, and what a walk over all operations found, if it took one: none of a large module
+    that has a layer which is not as it should be."""
+    layered = by_layers(logical, partitioned, session)
+    if layered is not None and (layered.report.verdict is Verdict.PROVED or _is_large_and_lost(layered, partitioned)):
+        return layered.report, None
+    return by_walking(logical, partitioned, progress, session)
+
+
+def _is_large_and_lost(layered: Layered, partitioned: Module) -> bool:
+    return layered.lost is not None and len(partitioned.main.ops) > LARGE
+
+
+def by_layers(logical: Module, partitioned: Module, session: Session) -> Layered | None:
+    """What is equal by construction where a module's layers are derived once each; None of one that has none. Devices
+    are numbered by their places in the mesh first: what is said of what is not proved is said of their own numbers."""
+    session.phase = "results were compared by construction"
+    started = time.perf_counter()
+    devices = device_count(logical, partitioned)
+    placed = result_placements(logical, partitioned, devices)
+    with session.interruptible():
+        other = by_place(logical, partitioned, devices)
+        if other is not None:
+            found = in_layers(*other, devices, result_placements(*other, devices), session)
+            if found is not None and found.report.verdict is Verdict.PROVED:
+                told = (*found.report.assumptions, BY_PLACE)
+                seconds = time.perf_counter() - started
+                return replace(found, report=replace(found.report, assumptions=told, seconds=seconds))
+        found = in_layers(logical, partitioned, devices, placed, session)
+    session.layered_terms = math.inf if found is None else found.terms
+    if found is None:
+        return None
+    return replace(found, report=replace(found.report, seconds=time.perf_counter() - started))
+
+
+def by_walking(
+    logical: Module, partitioned: Module, progress: Progress | None, session: Session
+) -> tuple[Report, Outcome | None]:
+    """What is equal by construction, operation by operation; what the walk found, where that is not all."""
     session.phase = "results were compared by construction"
     started = time.perf_counter()
     devices = device_count(logical, partitioned)
     placed = result_placements(logical, partitioned, devices)
     with session.interruptible():
         found = _prove_by_place(logical, partitioned, devices, progress, session)
-        found = found or _prove_repeated(logical, partitioned, devices, placed, session)
         if found is not None:
             return replace(found, seconds=time.perf_counter() - started), None
         outcome = walk(logical, partitioned, False, progress, session=session)
@@ -127,11 +131,9 @@ def _prove_by_place(
     other = by_place(logical, partitioned, devices)
     if other is None:
         return None
+    outcome = walk(*other, False, progress, session=session)
     placed = result_placements(*other, devices)
-    found = _prove_repeated(*other, devices, placed, session)
-    if found is None:
-        outcome = walk(*other, False, progress, session=session)
-        found = report_of(logical, outcome, _by_construction(logical, outcome, placed), devices, 0.0)
+    found = report_of(logical, outcome, _by_construction(logical, outcome, placed), devices, 0.0)
     if found.verdict is Verdict.PROVED:
         return replace(found, assumptions=(*found.assumptions, BY_PLACE))
     session.memory.start_anew()
@@ -143,30 +145,13 @@ def report_of(logical: Module, outcome: Outcome, results: list[Result], devices:
     return Report(
         logical.name,
         tuple(results if hang is None else (_unless_it_hangs(result, hang) for result in results)),
-        _assumptions(outcome.unsupported),
+        assumptions(outcome.unsupported),
         devices,
         time.perf_counter() - started,
         stages=_stages(outcome.stages),
         unsupported=outcome.unsupported,
-        laws=_laws(),
+        laws=laws(),
     )
-
-
-def _laws() -> tuple[LawUse, ...]:
-    return tuple(LawUse(name, SAID[name], times) for name, times in counts().items())
-
-
-def _assumptions(unsupported: Iterable[Diagnostic]) -> tuple[str, ...]:
-    """What a proof leans on: that loops end, where one is left of which nothing else is known."""
-    leaves_loops = any(said.message in MAY_NOT_END for said in unsupported)
-    return (*ASSUMPTIONS, LOOPS_END) if leaves_loops else ASSUMPTIONS
-
-
-def may_hang(unsupported: Iterable[Diagnostic]) -> Diagnostic | None:
-    """Where devices may wait for others that never arrive, or a loop never ends. A program that hangs gives none of its
-    results."""
-    hangs = (said for said in unsupported if said.code is Unsupported.BRANCH or said.message == ENDLESS)
-    return next(hangs, None)
 
 
 def _unless_it_hangs(result: Result, hang: Diagnostic) -> Result:
@@ -224,55 +209,6 @@ def glance(logical: Module, partitioned: Module, ways: Ways | None = None, *, se
 def _is_equal(n: int, name: str, outcome: Outcome, sharding: Sharding) -> bool:
     """Whether a result is equal by construction where it is placed like that."""
     return not open_obligations(n, name, outcome, sharding, decide=False)
-
-
-def _prove_repeated(
-    logical: Module, partitioned: Module, devices: int, placed: list[Sharding], session: Session
-) -> Report | None:
-    """The proof of a module that consists of equal layers, each derived once; None if that does not prove it all."""
-    if (
-        is_global(partitioned)
-        or not all(sharding.is_plain for sharding in placed)
-        or any(map(_is_manual, operations(logical.main)))
-    ):
-        return None
-    keys = Keys()
-    between = boundaries(logical.main, keys)
-    if not between:
-        return None
-    both = begin(logical, partitioned, run, session)
-    once = Sharing(between, keys)
-    wanted = once.run(logical.main, both.wholes, both.plain)
-    found = once.run(partitioned.main, both.shards, both.local)
-    results: list[Result] = []
-    proved: set[object] = set()
-    for n, name in enumerate(logical.result_names):
-        pair = once.together(wanted[n], found[n])
-        key = (pair, placed[n])
-        if pair is None or key not in proved:
-            values = once.resolve(wanted[n]), once.resolve(found[n])
-            if any(term is not expected for term, expected, _ in _obligations(name, values, placed[n], both.device)):
-                session.memory.start_anew()
-                return None
-            proved.add(key)
-        results.append(Result(n, name, Verdict.PROVED))
-    if may_hang(both.unsupported) is not None:
-        session.memory.start_anew()
-        return None
-    return Report(
-        logical.name,
-        tuple(results),
-        _assumptions(both.unsupported),
-        devices,
-        0.0,
-        stages=tuple(once.stages),
-        unsupported=both.unsupported,
-        laws=_laws(),
-    )
-
-
-def _is_manual(op: Op) -> bool:
-    return op.name == "sdy.manual_computation" or "manual" in str(op.attributes.get("sharding"))
 
 
 def walk(
@@ -361,27 +297,13 @@ def _stages(stages: Stages) -> tuple[Stage, ...]:
     )
 
 
-def _obligations(
-    name: str, values: tuple[Value, Value], sharding: Sharding, device: Var
-) -> list[tuple[Poly, Poly, Poly]]:
-    """What has to be equal for a result to be proved, and where."""
-    wanted, found = values
-    if not same_elements(wanted.type.dtype, found.type.dtype):
-        raise InputError(
-            f"result {name} has elements of type {wanted.type.dtype} in the logical module and {found.type.dtype} in "
-            "the partitioned one: they are not a pair",
-            Input.NOT_A_PAIR,
-        )
-    return list(obligations(name, wanted, found, sharding, device))
-
-
 def open_obligations(n: int, name: str, outcome: Outcome, sharding: Sharding, *, decide: bool) -> list[Open]:
     """The terms of one result that are not seen to be equal, as pairs of found and expected. With `decide`, two terms
     that are not equal by construction are compared case by case."""
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
     return [
         (term, expected)
-        for term, expected, where in _obligations(name, values, sharding, stages.device)
+        for term, expected, where in obligations(name, *values, sharding, stages.device)
         if term is not expected and not (decide and stages.is_result(term, expected, where))
     ]
 

@@ -17,7 +17,7 @@ from hlo_verify.diagnostics.errors import DisagreementError, InputError
 from hlo_verify.evaluate import Blocks, Difference, Limits, allows
 from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.diagnose.finding import Lead
-from hlo_verify.passes.prove.prove import out_of_time
+from hlo_verify.passes.prove.reports import out_of_time
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute import witness_file
 from hlo_verify.passes.refute.literals import ASSUMPTION
@@ -69,20 +69,21 @@ class Refuter:
         if self._executor is not None:
             self._executor.close()
 
-    def differing(self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf) -> set[int]:
+    def differing(
+        self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf, is_large: bool = False
+    ) -> set[int]:
         """Those of the results that differ for one of a few inputs, or of as many as there are or so much work allows
         for, `in_earnest`; if some do, all that are soon found to. With those that evidently look so, where it takes too
-        much to be certain."""
+        much to be certain. Of a large module, the glance is at inputs for which nothing hangs on large tensors."""
         search, limits = self.search, self.search.session.limits
         if in_earnest:
             found = search.find(results, work=min(work, limits.search_work), within=work < limits.search_work)
         else:
-            found = search.find_first(results, draws=limits.glance_inputs, work=limits.glance_work)
-            found = found or search.find(results, draws=limits.glance_inputs, work=limits.glance_work)
+            draws = 0 if is_large else limits.glance_inputs
+            found = search.find_first(results, draws=draws, work=limits.glance_work)
+            found = found or search.find(results, draws=draws, work=limits.glance_work)
             if not found and not any(search.session.values_seen.get(n) for n in results):
-                found = search.find_first(
-                    results, draws=limits.glance_inputs, work=limits.glance_work, in_any_case=True
-                )
+                found = search.find_first(results, draws=draws, work=limits.glance_work, in_any_case=True)
         if found:
             self._start()
             found = search.find(results)

@@ -11,8 +11,9 @@ import numpy as np
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate import Difference, Limits, UnknownError, difference
-from hlo_verify.passes.diagnose.examine import are_proved
+from hlo_verify.evaluate.needed import only_results
 from hlo_verify.passes.diagnose.finding import Lead
+from hlo_verify.passes.diagnose.proved import are_proved
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.repairs import Repair, Repairs
 from hlo_verify.passes.refute.trial import EVIDENT, Counterexample, Trial
@@ -65,7 +66,9 @@ def suggest(
             continue
         proofs += 1
         allowance.proofs -= 1
-        if are_proved(found.trial.pair.logical, repair.module, results, allowance.of_one_proof()):
+        whole, local = (only_results(module, results) for module in (found.trial.pair.logical, repair.module))
+        numbers = range(len(set(results))) if len(whole.result_names) == len(set(results)) else results
+        if are_proved(whole, local, numbers, allowance.of_one_proof()):
             says_more = repair.code is Mismatch.DIFFERS or lead.mismatch is Mismatch.JOINED_LATE
             return replace(repair, code=lead.mismatch) if says_more else repair
     return None

@@ -18,11 +18,11 @@ from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, asked_first, faintly
 from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
 from hlo_verify.passes.refute.granularity import Granularities, Granularity, longest
-from hlo_verify.passes.refute.plainer import plainer
+from hlo_verify.passes.refute.plainer import plainest
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.preconditions import assumed
-from hlo_verify.session import Session, TimeUpError
+from hlo_verify.session import EnoughError, Session
 
 CLEARER = 10
 """How much farther apart values have to be than those that intervals left open, with inputs as large."""
@@ -68,7 +68,8 @@ class Search:
     """How many draws in vain were no smaller than one that enclosures could not decide."""
     _faint: Trial | None = None
     """What a choice of few different elements showed, faintly: others show it better: it is kept for the end."""
-    _has_first: bool = False
+    _first: Search | None = None
+    """The search for the one result that takes least."""
     _confirming: float = 0.0
     """What enclosures took last."""
     drawing: Drawing = field(init=False)
@@ -119,7 +120,7 @@ class Search:
             left = len(self._spared)
             trial = self._sparse(results, limits) if self._spared else None
             if trial is None:
-                if not self.session.affords(self._foreseen):
+                if self._tried >= draws or not self.session.affords(self._foreseen):
                     break
                 trial = self._trial(self._tried, results, limits, end)
                 self._tried += 1
@@ -139,22 +140,26 @@ class Search:
 
     def find_first(self, results: Collection[int], *, draws: int, work: float, in_any_case: bool = False) -> set[int]:
         """Whether the one of those results differs that takes least, where all of them take much more, or
-        `in_any_case`; once. A loss is seen long before the gradients, for which all is kept that layers made."""
+        `in_any_case`.
+
+        A loss that differs is seen long before the gradients, for which all is kept that the layers made.
+        """
         main = self.pair.logical.main
         first = least(main, results)
         alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
-        if self._has_first or len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 3)):
+        if len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 2)):
             return set()
-        self._has_first = True
-        one = Search(self.pair, self.session)
-        one.confirmer = self.confirmer
+        if self._first is None:
+            self._first = Search(self.pair, self.session)
+            self._first.confirmer = self.confirmer
+        one, before = self._first, (self._first._spent, self._first._drawn)
         one.find([first], draws=draws, work=work)
         self._hardest = max(self._hardest, one._hardest)
         self._best.update(one._best)
         self._is_spared = one._is_spared
         self.open.update(one.open)
-        self._spent = self._found_after = self._spent + one._spent
-        self._drawn = self._drawn_before = self._drawn + one._drawn
+        self._spent = self._found_after = self._spent + one._spent - before[0]
+        self._drawn = self._drawn_before = self._drawn + one._drawn - before[1]
         return self.found([first])
 
     def found(self, results: Collection[int]) -> set[int]:
@@ -374,22 +379,16 @@ class Search:
     def _shrunk(self, found: Counterexample, end: float, *, is_certain: bool = True) -> Counterexample:
         """The counterexample with every argument as plain as it can be while no result that differs agrees: surely, or
         as floating point shows it."""
-        order = sorted(range(len(found.trial.inputs)), key=lambda n: -found.trial.inputs[n].values.size)
-        for n in order:
-            type_, allowed = self.pair.logical.main.argument_types[n], assumed(self.pair.logical)[n]
-            for plain in plainer(found.trial.inputs[n], type_, allowed):
-                left = end - self._spent
-                if left < found.trial.work + self._confirming * is_certain:
-                    return found
-                inputs = (*found.trial.inputs[:n], plain, *found.trial.inputs[n + 1 :])
-                try:
-                    simpler = self._still(found, inputs, self._limits(left), is_certain)
-                except TimeUpError:
-                    return found
-                if simpler is not None:
-                    found = simpler
-                    break
-        return found
+        logical, partitioned = self.pair.logical, self.pair.partitioned
+
+        def simpler(found: Counterexample, inputs: Inputs) -> Counterexample | None:
+            left = end - self._spent
+            if left < found.trial.work + self._confirming * is_certain:
+                raise EnoughError
+            return self._still(found, inputs, self._limits(left), is_certain)
+
+        size = len(logical.main.ops) + len(partitioned.main.ops)
+        return plainest(found, logical.main.argument_types, assumed(logical), size, simpler)
 
     def _still(self, found: Counterexample, inputs: Inputs, limits: Limits, is_certain: bool) -> Counterexample | None:
         """The counterexample with other inputs, if it is still as clear a one."""

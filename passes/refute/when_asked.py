@@ -37,9 +37,11 @@ class WhenAsked:
         if self._made is not None:
             self._made.__exit__(error_type, error, trace)
 
-    def differing(self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf) -> set[int]:
+    def differing(
+        self, results: Collection[int], *, in_earnest: bool = False, work: float = math.inf, is_large: bool = False
+    ) -> set[int]:
         """As `Refuter.differing`."""
-        return self._refuter().differing(results, in_earnest=in_earnest, work=work)
+        return self._refuter().differing(results, in_earnest=in_earnest, work=work, is_large=is_large)
 
     def refute(self, examination: Examination) -> Refutation:
         """As `Refuter.refute`."""

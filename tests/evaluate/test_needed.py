@@ -9,6 +9,7 @@ from hlo_verify.evaluate import dense, evaluate, of_dense
 from hlo_verify.evaluate.needed import elements, least, needs, part
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Function, Module
+from hlo_verify.program.sharding_text import leaves
 
 LOOP = """
 module @loop {
@@ -18,6 +19,7 @@ module @loop {
     %none = stablehlo.constant dense<0.0> : tensor<9x4xf64>
     %r:5 = stablehlo.while(%i = %zero, %v = %x, %kept = %none, %w = %x, %idle = %x)
         : tensor<i32>, tensor<4xf64>, tensor<9x4xf64>, tensor<4xf64>, tensor<4xf64>
+    attributes {mhlo.sharding = "SHARDING"}
     cond {
       %t = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %t : tensor<i1>
@@ -37,6 +39,10 @@ module @loop {
 }
 """
 
+CARRIED = {0: "{replicated}", 1: "{devices=[2]<=[2]}", 2: "{devices=[1,2]<=[2]}"}
+"""How what the loop carries is sharded, by its rank."""
+LOOP = LOOP.replace("SHARDING", f"{{{', '.join(CARRIED[rank] for rank in (0, 1, 2, 1, 1))}}}")
+
 DOUBLED, KEPT, COUNTER, SUM = range(4)
 
 
@@ -51,6 +57,7 @@ def _carried(module: Module, *results: int) -> int:
     (loop,) = (op for op in asked.ops if op.name == "while")
     assert len(loop.operands) == len(loop.results) == len(loop.types)
     assert all(len(region.arguments) == len(region.argument_types) == len(loop.types) for region in loop.regions)
+    assert leaves(loop.attributes["sharding"]) == tuple(CARRIED[type_.rank] for type_ in loop.types)
     return len(loop.types)
 
 

@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
-from hlo_verify.passes.prove.prove import LOOPS_END
+from hlo_verify.passes.prove.reports import LOOPS_END
 from hlo_verify.report import Report
 from tests.ops.test_matching import COLUMNS, ROWS, Function, regional, verdict
 from tests.support.pairs import REPLICATED, module, on

@@ -26,7 +26,7 @@ from hlo_verify.passes.prove.each_device import communication, control, manual
 from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.lineage import lineage
-from hlo_verify.passes.prove.prove import may_hang
+from hlo_verify.passes.prove.reports import may_hang
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.op_families import BORDERS

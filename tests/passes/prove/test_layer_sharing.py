@@ -165,7 +165,7 @@ def _terms(body: str, results: int) -> tuple[list[object], list[object]]:
         for name, kind in zip(module.argument_names, module.main.argument_types, strict=True)
     ]
     plain = run(module.main, values, Context(None, 1, 1, run))
-    once = Sharing(frozenset(), Keys())
+    once = Sharing(frozenset(), Keys(), module.main)
     shared = once.run(module.main, values, Context(None, 1, 1, run))
     return [value.term for value in plain], [once.resolve(value).term for value in shared]
 

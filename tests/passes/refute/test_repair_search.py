@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from hlo_verify.limits import Limits
-from hlo_verify.passes.diagnose.examine import are_proved
+from hlo_verify.passes.diagnose.proved import are_proved
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.refute.repair_search import Allowance
 from hlo_verify.passes.refute.repairs import simplest
