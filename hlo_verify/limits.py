@@ -88,8 +88,15 @@ class Limits:
     """Iterations of a loop that are written out where every device is looked at by itself."""
     operations_apart: int = 30_000
     """Operations that are worked out there, each on what one device holds in one iteration: a second for some 2000."""
+    small_operations_apart: int = 4000
+    """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module: the
+    walk for all devices at once proves nearly all of what one does."""
     blocks_by_device: int = 4096
     """Blocks of one device's part of a result that are compared there one by one."""
+    elements_apart: int = 64
+    """Elements of such a block that are compared one by one, all that they are made of written out."""
+    written_out_elements: int = 20_000
+    """Steps of that, of all blocks together."""
     solver_steps: int = 500_000
     """Steps of Z3, as it counts them (`rlimit`), for one question about guards and offsets: half a second."""
     solver_megabytes: int = 1024

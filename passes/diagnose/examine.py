@@ -13,7 +13,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
-from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, reads_table
+from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, is_small, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.in_layers import Layered
 from hlo_verify.passes.prove.prove import (
@@ -287,7 +287,7 @@ class _Apart:
         self.session.phase = "each device was looked at by itself"
         if not self._walked:
             self._walked = True
-            if is_by_hand(self.partitioned):
+            if is_by_hand(self.partitioned) or is_small(self.logical, self.partitioned, self.session):
                 self._found = each_device(self.logical, self.partitioned, self.session)
         proved = self._found is not None and self._found.proves(n)
         if self.seems_wrong and not proved:

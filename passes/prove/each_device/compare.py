@@ -18,6 +18,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn
+from hlo_verify.equality.written_out import same_written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.index.tables import asks_table, turns
@@ -52,6 +53,7 @@ class EachDevice:
     placed: list[Sharding]
     effort: Effort
     network: Steps
+    written: Steps
 
     def proves(self, n: int) -> bool:
         """Whether every device holds its shard of the n-th result."""
@@ -101,9 +103,21 @@ class EachDevice:
             self.effort.left = left  # what is equal takes few steps, on each of many devices
             return True
         left = self.network.left
-        if left <= 0 or not same_network(found, expected, self.effort.session, inside, self.network):
+        if left > 0 and same_network(found, expected, self.effort.session, inside, self.network):
+            self.network.left = left
+            return True
+        return self._are_equal_written_out(found, expected, inside)
+
+    def _are_equal_written_out(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether two terms are equal at each of few elements, where all is written out that these are made of."""
+        places = sorted({*found.free, *expected.free, *inside.free}, key=lambda v: v.uid)
+        if self.written.left <= 0 or prod(v.size for v in places) > self.effort.session.limits.elements_apart:
             return False
-        self.network.left = left
+        for each in product(*(range(v.size) for v in places)):
+            here = dict(zip(places, map(expr.constant, each), strict=True))
+            own, other, where = (algebra.substitute(p, here) for p in (found, expected, inside))
+            if not same_written_out(own, other, where, self.effort.session, self.written):
+                return False
         return True
 
     def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
@@ -173,7 +187,8 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
         return None
     effort = Effort(session.limits.comparison_steps, session=session)
     network = Steps(session.limits.network_steps)
-    return EachDevice(both.device, both.wholes, wanted, found, placed, effort, network)
+    written = Steps(session.limits.written_out_elements)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, effort, network, written)
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:
@@ -184,6 +199,17 @@ def is_by_hand(partitioned: Module) -> bool:
     """Whether a person says in a module what each device does. What a compiler partitioned follows the logical module,
     and the walk for all devices is made for that; where it is wrong, terms of many devices take long."""
     return any(op.name == "sdy.manual_computation" for op in operations(partitioned.main))
+
+
+def is_small(logical: Module, partitioned: Module, session: Session) -> bool:
+    """Whether so little is done by so few devices that it is looked at device by device whoever partitioned it: shards
+    of different sizes and windows that cross them are put together by tables of the device."""
+    devices = device_count(logical, partitioned)
+    size = devices * sum(1 for module in (logical, partitioned) for _ in operations(module.main))
+    if size > session.limits.small_operations_apart:
+        session.reached("small_operations_apart")
+        return False
+    return True
 
 
 def _is_flattened(module: Module) -> bool:

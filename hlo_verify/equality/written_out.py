@@ -1,0 +1,193 @@
+"""Single elements, with all that they are made of written out: no sum, extremum or choice of a best one is left.
+
+    sum f<2. [2*f + (argmax k<3. x[2*f + k]) = 2] * g[f]
+
+        =  [x[2] is the first best of x[0], x[1], x[2]] * g[0]  +  [x[2] is the first best of x[2], x[3], x[4]] * g[1]
+
+Over an element whose place is known, two programs that go through windows in other variables, or begin them elsewhere,
+are sums of the same products. Padding is no candidate for a best one: what is worse than every number (minus infinity
+for the greatest) never is, beside numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+
+from hlo_verify.equality import opening
+from hlo_verify.equality.rebuilding import rebuilt
+from hlo_verify.equality.summands import SpentError, Steps
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index, Opaque
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.functions import EXTREMA, INFINITY
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, number, value_of
+
+BEST = {"argmax": "max", "argmin": "min"}
+"""What indices of best elements are the best of."""
+OPENED = frozenset({"sum", "term", "product", *EXTREMA})
+
+
+def same_written_out(found: Poly, expected: Poly, inside: Poly, session: Session, steps: Steps) -> bool:
+    """Whether two terms without variables are one once they are written out."""
+    if found.free or expected.free or inside.free:
+        return False
+    writing = _Writing(steps)
+    try:
+        where = writing.poly(inside)
+        first, second = (algebra.expanded(where, writing.poly(p)) for p in (found, expected))
+    except SpentError:
+        session.reached("written_out_elements")
+        return False
+    return first is second
+
+
+class _Writing:
+    """Writes terms out; raises `SpentError` where that takes too many steps."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self._written: dict[int, Poly] = {}
+
+    def poly(self, p: Poly) -> Poly:
+        found = self._written.get(p.uid)
+        if found is None:
+            found = algebra.mapped(p, lambda mono: algebra.product_with(mono, self._atom))
+            self.steps.take(len(found.items))
+            self._written[p.uid] = found
+        return found
+
+    def _atom(self, atom: Atom) -> Poly:
+        found = self._written.get(atom.uid)
+        if found is None:
+            self.steps.take()
+            found = self._written[atom.uid] = self._made(atom)
+        return found
+
+    def _made(self, atom: Atom) -> Poly:
+        if isinstance(atom, Apply):
+            return apply(atom.function, tuple(map(self.poly, atom.args)))
+        best = next(_bests_in_places(atom), None)
+        winners = None if best is None else self._winners(best)
+        if best is not None and winners is not None:
+            return algebra.add(
+                *(algebra.expanded(wins, self.poly(_at(atom, best, n))) for n, wins in winners if wins.items)
+            )
+        if isinstance(atom, Ix):
+            return algebra.of_index(self._place(atom.index))
+        if isinstance(atom, Guard):
+            return guards.interval(self._place(atom.form), atom.lo, atom.hi)
+        return self._read(atom)
+
+    def _read(self, atom: Read) -> Poly:
+        source = atom.tensor
+        if source.kind in BEST and source.seal is None:
+            winners = self._winners(atom)
+            if winners is not None:
+                return algebra.add(*(algebra.scale(wins, n) for n, wins in winners))
+        is_truth = source.dtype == "i1" and source.kind in EXTREMA
+        if source.kind not in OPENED or source.seal is not None or is_truth:
+            return algebra.read(source, [self._place(e) for e in atom.indices])
+        bound, (body, *_) = unfold(atom)
+        self.steps.take(prod(v.size for v in bound))
+        ways = product(*(range(v.size) for v in bound))
+        each = (dict(zip(bound, map(expr.constant, values), strict=True)) for values in ways)
+        parts = [self.poly(algebra.substitute(body, mapping) if mapping else body) for mapping in each]
+        if source.kind in EXTREMA:
+            different = tuple(dict.fromkeys(parts))
+            return parts[0] if len(different) == 1 else apply(EXTREMA[source.kind], different)
+        if source.kind == "product":
+            whole = parts[0]
+            for part in parts[1:]:
+                self.steps.take(len(whole.items) * len(part.items))
+                whole = algebra.multiply(whole, part)
+            return whole
+        return algebra.add(*parts)
+
+    def _winners(self, best: Read) -> list[tuple[int, Poly]] | None:
+        """The indices of elements of which one is the first best one, with the condition that it is; None where these
+        are not numbers, or infinities take part in them."""
+        kind, (dtype, _) = best.tensor.kind, best.tensor.attributes
+        bound, (value, index, first, _) = unfold(best)
+        worst = algebra.scale(apply(INFINITY, ()), -1 if kind == "argmax" else 1)
+        if self.poly(first) is not worst:  # integers have a least one
+            return None
+        values: dict[int, Poly] = {}
+        self.steps.take(prod(v.size for v in bound))
+        for each in product(*(range(v.size) for v in bound)):
+            mapping = dict(zip(bound, map(expr.constant, each), strict=True))
+            element, place = (self.poly(algebra.substitute(p, mapping)) for p in (value, index))
+            if element is worst:
+                continue
+            n = place.constant
+            if n is None or n.denominator != 1 or n in values or INFINITY in opening.ingredients(element):
+                return None
+            values[int(n)] = element
+        order = sorted(values)
+        kept = [n for k, n in enumerate(order) if all(values[m] is not values[n] for m in order[:k])]
+        return [(n, _wins(kind, dtype, values[n], [values[m] for m in kept])) for n in kept] or None
+
+    def _place(self, e: Index) -> Index:
+        """An index expression, with what it takes the value of written out."""
+        parts: list[Index] = []
+        rest: list[tuple[expr.Atom, int]] = []
+        for atom, c in e.items:
+            if isinstance(atom, Digit):
+                rest.append((atom, c))
+            else:
+                parts.append(expr.scale(self._value(atom), c))
+        return expr.add(expr.build(e.const, rest), *parts) if parts else e
+
+    def _value(self, atom: Opaque) -> Index:
+        if atom.operator == "value":
+            return algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
+        inner = self._place(atom.exprs[0])
+        return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+
+
+def _bests_in_places(atom: Atom) -> Iterator[Read]:
+    """The indices of best elements that an atom's own index expressions are computed with."""
+    for value in values_in_places(atom):
+        yield from _bests(value)
+
+
+def _bests(p: Poly) -> Iterator[Read]:
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if isinstance(atom, Apply):
+                for arg in atom.args:
+                    yield from _bests(arg)
+            elif isinstance(atom, Read) and atom.tensor.kind in BEST and atom.tensor.seal is None:
+                yield atom
+
+
+def _at(atom: Atom, best: Read, n: int) -> Poly:
+    """The atom, where the index of a best element is n."""
+
+    def place(e: Index) -> Index:
+        parts = [expr.scale(value(part) if isinstance(part, Opaque) else expr.of_atom(part), c) for part, c in e.items]
+        return expr.shift(expr.add(*parts), e.const)
+
+    def value(part: Opaque) -> Index:
+        if part.operator == "value":
+            return algebra.as_index(rebuilt(value_of(part), {best: number(n)}, {}), part.lo, part.hi)
+        return expr.again(part, place(part.exprs[0]))
+
+    if isinstance(atom, Ix):
+        return algebra.of_index(place(atom.index))
+    if isinstance(atom, Guard):
+        return guards.interval(place(atom.form), atom.lo, atom.hi)
+    assert isinstance(atom, Read)
+    return algebra.read(atom.tensor, [place(e) for e in atom.indices])
+
+
+def _wins(kind: str, dtype: str, value: Poly, values: list[Poly]) -> Poly:
+    """That one of some different numbers is the first best one: by name, which says all that it depends on."""
+    if len(values) == 1:
+        return number(1)
+    return define("wins", (), (value, *values), attributes=(kind, dtype), ordered=True, dtype="i1")

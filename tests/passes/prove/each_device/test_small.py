@@ -1,0 +1,50 @@
+"""What XLA distributes over few devices is looked at device by device too: right pairs are in tests/pairs, and these
+are wrong ones, one word or number away. The evaluator, which shares nothing with it, refutes each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.limits import Limits
+from hlo_verify.passes.diagnose.examine import prove
+from hlo_verify.passes.load.load import load
+from hlo_verify.session import Session
+
+PAIRS = Path(__file__).parents[3] / "pairs"
+
+WRONG = [
+    ("pooling_gradient_of_uneven_windows", "compare GE, %arg1, %arg2", "compare GT, %arg1, %arg2"),
+    ("pooling_gradient_of_uneven_windows", "[[0, 0], [2, 1], [1, 2], [3, 3]]", "[[0, 0], [1, 1], [2, 2], [3, 3]]"),
+    ("pooling_gradient_of_uneven_windows", "concatenate %14, %13, %16", "concatenate %13, %14, %16"),
+    ("pooling_gradient_of_uneven_windows", "window_dimensions = array<i64: 3>", "window_dimensions = array<i64: 2>"),
+    ("choice_at_a_place_of_windows", "compare LE, %arg1, %arg2", "compare GE, %arg1, %arg2"),
+    ("uneven_shards_by_table", "dense<[0, 0, 0, 0, 1, 1, 1, 2]>", "dense<[1, 0, 0, 0, 1, 1, 1, 2]>"),
+    ("uneven_shards_by_table", "[[4, 1], [6, 3], [1, 5]]", "[[4, 1], [6, 3]]"),
+    ("sums_of_windows_across_shards", "[[1, 0], [2, 1]]", "[[2, 0], [1, 1]]"),
+]
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize(("pair", "before", "after"), WRONG)
+def test_wrong_ones_are_not_proved(pair: str, before: str, after: str) -> None:
+    logical, right = PAIRS / pair / "logical.mlir", (PAIRS / pair / "partitioned.mlir").read_text()
+    wrong = right.replace(before, after, 1)
+    if before.count("[") > after.count("["):  # a pair is left out
+        wrong = wrong.replace("tensor<3x2xi64>", "tensor<2x2xi64>", 1)
+    assert wrong != right
+    assert hlo_verify.verify(logical, wrong, refute=False).verdict is Verdict.UNKNOWN
+    assert hlo_verify.verify(logical, wrong).verdict is Verdict.REFUTED
+
+
+def test_how_much_is_looked_at_is_limited() -> None:
+    folder = PAIRS / "uneven_shards_by_table"
+    pair = load(folder / "logical.mlir"), load(folder / "partitioned.mlir", devices=8)
+    assert prove(*pair).verdict is Verdict.PROVED
+    session = Session(replace(Limits(), small_operations_apart=100))
+    assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
+    assert "small_operations_apart" in session.spent().limits
