@@ -275,22 +275,25 @@ class _Apart:
     partitioned: Module
     session: Session
     seems_wrong: bool = False
-    """Whether the module is known to be wrong, or seems so: then all of this is on the account."""
+    """Whether the module is known to be wrong, or seems so: then all of this is on the account, as it is for what a
+    compiler partitioned."""
     _walked: bool = False
     _found: EachDevice | None = None
 
     def proves(self, n: int) -> bool:
         """Whether the n-th result is proved so."""
-        if self.seems_wrong and not self.session.affords():
+        by_hand = is_by_hand(self.partitioned)
+        is_on_account = self.seems_wrong or not by_hand
+        if is_on_account and not self.session.affords():
             return False
         terms, before = made(), self.session.phase
         self.session.phase = "each device was looked at by itself"
         if not self._walked:
             self._walked = True
-            if is_by_hand(self.partitioned) or is_small(self.logical, self.partitioned, self.session):
+            if by_hand or is_small(self.logical, self.partitioned, self.session):
                 self._found = each_device(self.logical, self.partitioned, self.session)
         proved = self._found is not None and self._found.proves(n)
-        if self.seems_wrong and not proved:
+        if is_on_account and not proved:
             self.session.meter.charge_terms(made() - terms)
         self.session.phase = before
         return proved
