@@ -88,6 +88,8 @@ NO_LIMITS = {
     "draws.TABLE": "what is drawn",
     "draws.WITHOUT_ZEROS": "what is drawn",
     "float_probe.TOLERANCE": "what may be noise",
+    "constant_values._FEW_BITS": "what is taken for an exact number that a person wrote",
+    "constant_values._CLOSE": "a look in floats before numbers are compared exactly",
     "formulas.CANCELLING": "how many products of a limit's may vanish",
     "granularity.CHEAP": "which inputs are tried before others",
     "granularity.CLASSES": "which inputs are tried before others",

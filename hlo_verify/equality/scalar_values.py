@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from hlo_verify.terms import signs
-from hlo_verify.terms.term import Apply, Atom, Guard, Poly
+from hlo_verify.terms.functions import Function
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly, mix
 
 POINTS = (0.7, -1.3, 0.2)
 """About these a term is looked at in floats, before it is worked out."""
@@ -40,19 +41,34 @@ def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
     function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
     if isinstance(atom, Guard):
         raise ValueError("a condition is 0 or 1")
-    if not isinstance(atom, Apply) or function is None:
+    if not isinstance(atom, Apply) or (function is None and len(atom.args) != 1):
         found = point + math.sin(atom.uid)
         return found if signs.of_atom(atom) & signs.NEGATIVE else abs(found)
     args = [
         math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
         for arg in atom.args
     ]
-    return float(function(*args))
+    return float(function(*args)) if function is not None else _of_unknown(atom.function, args[0])
+
+
+def _of_unknown(function: Function, x: float) -> float:
+    """Some function of a number, that is odd, even, or has a sign where the one that is asked for does."""
+    properties = function.properties
+    symmetric = properties.odd or properties.even
+    found = math.sin(3 * (abs(x) if symmetric else x) + mix(str(function)) % 97)
+    if properties.positive or properties.keeps_sign:
+        found = 1.1 + found
+    if properties.truth:
+        return float(found > 0)
+    return math.copysign(found, x * found) if properties.odd or properties.keeps_sign else found
 
 
 _FLOATS: dict[str, Callable[..., float]] = {
     "abs": abs,
+    "cbrt": math.cbrt,
     "cosh": math.cosh,
+    "cosine": math.cos,
+    "erf": math.erf,
     "exponential": math.exp,
     "inverse": lambda x: 1 / x,
     "log": math.log,
@@ -60,6 +76,7 @@ _FLOATS: dict[str, Callable[..., float]] = {
     "minimum": min,
     "positive": lambda x: x > 0,
     "sign": lambda x: (x > 0) - (x < 0),
+    "sine": math.sin,
     "sinh": math.sinh,
     "sqrt": math.sqrt,
     "tanh": math.tanh,

@@ -102,10 +102,10 @@ def _as_it_stands(
     given, partitioned = pair
     alone = _as_a_pair if is_global(partitioned) else _as_programs
     with contextlib.suppress(TimeUpError):
-        proof, far = _proof_of_a_reading(given, partitioned, _as_they_are, alone, session)
+        proof, far = _proof_of_a_reading(given, partitioned, _as_they_are, alone, session, by_people=True)
         if proof is None:
             proof, farther = _proof_of_a_reading(
-                partitioned, given, _turned, lambda module: (module, partitioned), session
+                partitioned, given, _turned, lambda module: (module, partitioned), session, by_people=True
             )
             far = far or farther
         if proof is not None:
@@ -190,11 +190,14 @@ def _proof_of_a_reading(
     paired: Callable[[Module, Module], Modules],
     alone: Callable[[Module], Modules],
     session: Session,
+    *,
+    by_people: bool = False,
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where constants of the second module are what the first computes them from, but for a rounding that
-    stays one; or where it does not. `paired` makes a pair of the two, `alone` one in which the second is looked at."""
+    stays one; or where it does not. `paired` makes a pair of the two, `alone` one in which the second is looked at;
+    `by_people` says that no compiler made it of the first."""
     far: Amplified | None = None
-    for reading in Folded().readings(first, second):
+    for reading in Folded(by_people=by_people).readings(first, second):
         if not reading.meant:
             continue
         proof = next(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -29,6 +29,8 @@ class Computed:
     exact: Fraction
     name: str = "constant"
     operands: tuple[Computed, ...] = ()
+    beside: int = 0
+    """So many roundings more than those of its operations it may be off by, as what it is made of is rounded too."""
 
     @property
     def key(self) -> Key:
@@ -41,7 +43,7 @@ class Computed:
     @property
     def roundings(self) -> int:
         """How many operations, each with a rounding, made it."""
-        return int(bool(self.operands)) + sum(x.roundings for x in self.operands)
+        return int(bool(self.operands)) + self.beside + sum(x.roundings for x in self.operands)
 
     @property
     def is_as_computed(self) -> bool:
@@ -50,12 +52,19 @@ class Computed:
         if self.name == "sqrt":
             again = _function(self.name, self.operands[0])
             return again is not None and again.key == self.key and self.operands[0].is_as_computed
-        return self.name not in _UNARY and all(x.is_as_computed for x in self.operands)
+        return self.name not in _UNARY and not self.beside and all(x.is_as_computed for x in self.operands)
 
     @property
     def literals(self) -> int:
         """How many numbers that are written down it is made of, each of which may be rounded."""
         return sum(x.literals for x in self.operands) if self.operands else 1
+
+    @property
+    def rounded_literals(self) -> int:
+        """How many of these look like roundings: no whole numbers, and no fractions of a few bits, as 0.75 is."""
+        if self.operands:
+            return sum(x.rounded_literals for x in self.operands)
+        return int(self.exact.denominator > 1 and self.exact.numerator.bit_length() > _FEW_BITS)
 
     @property
     def meaning(self) -> str:
@@ -85,6 +94,8 @@ _UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] 
 }
 """Functions of positive numbers: as an element type has them, and in as many digits as are asked for."""
 
+_FEW_BITS = 12
+
 DIGITS = 60
 """So many digits of an irrational number stand for all: what is compared with it is a rounding to 53 bits at most."""
 
@@ -113,6 +124,67 @@ def as_written(found: Computed, number: Key) -> Computed | None:
     return near if _is_within(near, found.roundings + found.literals) else None
 
 
+def as_people_write(numbers: list[Computed], number: Key) -> Computed | None:
+    """A number that may be what a few operations make of some numbers, where those are rounded as well.
+
+    A person who writes `0.9**3`, or `1 - 0.1 * 0.01`, has it computed in double precision from decimals, and rounded
+    once: that is not what single precision makes of the decimals as it holds them, but within their roundings of it.
+    """
+    dtype, bits = number
+    value = np.frombuffer(bits, DTYPES[dtype])[0]
+    given = [x for x in numbers if x.dtype == dtype and x.exact not in (0, 1)]
+    if not np.isfinite(float(value)) or not allows("joined_by_people", len(given)):
+        return None
+    zero = _number(dtype, _scalar(dtype)(0))
+    assert zero is not None
+    given += [x for y in given if y.exact < 0 for x in _apply("subtract", (zero, y))]
+    there = {x.exact for x in given}
+    made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there)
+    near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
+    found = (x for x in near if x.beside and _is_within(x, x.roundings))
+    return min(found, key=lambda x: (x.literals, x.roundings), default=None)
+
+
+_CLOSE = 1e-5
+"""What is farther off than this part of a number is not looked at in exact numbers."""
+
+
+def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator[Computed]:
+    """What powers, products, quotients, and the rest of 1 make of numbers, close to a value."""
+
+    def is_close(x: float) -> bool:
+        return abs(x - value) <= _CLOSE * abs(value)
+
+    one = _number(dtype, _scalar(dtype)(1))
+    assert one is not None
+    powers = [power for x in given for power in _powers(x)]
+    pairs = [(x, y, name) for x in given for y in given for name in ("multiply", "divide")]
+    for x in powers:
+        if is_close(float(x.exact)):
+            yield x
+        if is_close(1 - float(x.exact)):
+            yield from _apply("subtract", (one, x))
+    for x, y, name in pairs:
+        both = float(_BINARY[name](x.exact, y.exact))
+        if is_close(both):
+            yield from _apply(name, (x, y))
+        if is_close(1 - both):
+            yield from (rest for made in _apply(name, (x, y)) for rest in _apply("subtract", (one, made)))
+        for z, again in product(given, ("multiply", "divide")):
+            if is_close(_BINARY[again](both, float(z.exact))):
+                yield from (last for made in _apply(name, (x, y)) for last in _apply(again, (made, z)))
+
+
+def _powers(x: Computed) -> Iterator[Computed]:
+    """Powers of a number, as they are multiplied out."""
+    power = x
+    while True:
+        made = next(_apply("multiply", (power, x)), None)
+        if made is None or not allows("powers_of_people", made.roundings + 1):
+            return
+        yield (power := made)
+
+
 def literal(op: Op) -> Computed | None:
     """The number that a constant holds everywhere; None for integers, infinities and arrays."""
     if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
@@ -135,12 +207,28 @@ def _scalar(dtype: str) -> Any:
 
 def computed(function: Function) -> list[Computed]:
     """What a module computes from constants alone, the constants themselves too."""
+    return _each_once(_known(function).values())
+
+
+def logarithms(function: Function) -> list[Computed]:
+    """The logarithms of numbers of which a module takes powers that it does not know: `10000**x` is
+    `exp(log(10000) * x)`."""
+    known = _known(function)
+    bases = [known[op.operands[0]] for op in operations(function) if op.name == "power" and op.operands[0] in known]
+    return _each_once(found for base in bases if (found := _function("log", base)) is not None)
+
+
+def _known(function: Function) -> dict[Name, Computed]:
     known: dict[Name, Computed] = {}
     for op in operations(function):
         found = _of(op, known)
         if found is not None:
             known[op.results[0]] = found
-    return list({(x.key, x.exact): x for x in known.values()}.values())
+    return known
+
+
+def _each_once(numbers: Iterable[Computed]) -> list[Computed]:
+    return list({(x.key, x.exact): x for x in numbers}.values())
 
 
 def joined(numbers: list[Computed]) -> Iterator[Computed]:
@@ -171,6 +259,8 @@ def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
         return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
     if op.name in _UNARY:
         return _function(op.name, given[0])
+    if op.name == "chlo.square":
+        return next(_apply("multiply", given * 2), None)
     return next(_apply(op.name, given), None)
 
 

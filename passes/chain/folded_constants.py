@@ -17,7 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.chain.constant_values import Computed, Key, as_written, computed, is_near, joined, literal
+from hlo_verify.passes.chain.constant_values import (
+    Computed,
+    Key,
+    as_people_write,
+    as_written,
+    computed,
+    is_near,
+    joined,
+    literal,
+    logarithms,
+)
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
@@ -42,9 +52,11 @@ class Reading:
 
 
 class Folded:
-    """What the constants of a chain's modules were computed from, as far as it is known."""
+    """What the constants of a chain's modules were computed from, as far as it is known; or those of modules that
+    people wrote (`by_people`), of which each constant is rounded once, from decimals."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_people: bool = False) -> None:
+        self._by_people = by_people
         self._known: dict[Key, Computed] = {}
 
     def readings(self, before: Module, after: Module) -> Iterator[Reading]:
@@ -82,6 +94,15 @@ class Folded:
                     self._take(near, wanted, is_so=True)
         for found in joined(numbers_before) if wanted else ():
             self._take(found, wanted)
+        if self._by_people and wanted:
+            self._take_written([*numbers_before, *logarithms(before.main)], wanted)
+
+    def _take_written(self, numbers: list[Computed], wanted: set[Key]) -> None:
+        for number in sorted(wanted):
+            near = (as_written(found, number) for found in numbers)
+            found = next(filter(None, near), None) or as_people_write(numbers, number)
+            if found is not None:
+                self._take(found, wanted, is_so=True)
 
     def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
         is_made = found.key in wanted and found.operands and found.key not in map(_key, found.operands)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from jax.nn import log_sigmoid, relu, sigmoid, softplus
 from jax.sharding import AbstractMesh
 from jax.sharding import PartitionSpec as P
@@ -52,7 +53,28 @@ def cross_entropy_of_probability(x: jax.Array, y: jax.Array) -> jax.Array:
     return -(y * jnp.log(p) + (1 - y) * jnp.log(1 - p))
 
 
+HALF = np.float32(np.sqrt(0.5))
+
 SAME: dict[str, tuple[Function, Function]] = {
+    "distribution of a normal number": (
+        lambda x, y: jax.scipy.stats.norm.cdf(x),
+        lambda x, y: 0.5 * (1 + lax.erf(x * HALF)),
+    ),
+    "normal density by the root of 2": (
+        lambda x, y: jax.scipy.stats.norm.logpdf(x),
+        lambda x, y: -0.5 * x**2 - 0.5 * np.log(2 * np.pi),
+    ),
+    "power of a number by an exponential": (
+        lambda x, y: y / (10000.0**x),
+        lambda x, y: y * jnp.exp(-np.log(10000.0) * x),
+    ),
+    "power of two": (lambda x, y: jnp.exp2(x), lambda x, y: 2.0**x),
+    "decay in turn": (lambda x, y: y + 0.9 * (0.9 * (0.9 * x)), lambda x, y: y + 0.9**3 * x),
+    "decay in one": (lambda x, y: x - 0.01 * (y + 0.1 * x), lambda x, y: x * (1 - 0.01 * 0.1) - 0.01 * y),
+    "odd function by cases": (
+        lambda x, y: jnp.where(x > 0, jnp.arctan(jnp.abs(x)), -jnp.arctan(jnp.abs(x))),
+        lambda x, y: jnp.arctan(x),
+    ),
     "logarithm of the opposite of a logistic": (lambda x, y: jnp.log(1 - sigmoid(x)), lambda x, y: -softplus(x)),
     "cross entropy of a probability": (cross_entropy, cross_entropy_of_probability),
     "slope of cross entropy of a probability": (
@@ -120,6 +142,20 @@ def slope_of_stable_softplus(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 OTHER: dict[str, tuple[Function, Function]] = {
+    "distribution of a wider number": (
+        lambda x, y: jax.scipy.stats.norm.cdf(x),
+        lambda x, y: 0.5 * (1 + lax.erf(x * 0.7071)),
+    ),
+    "power of another number": (
+        lambda x, y: y / (10000.0**x),
+        lambda x, y: y * jnp.exp(-np.log(10001.0) * x),
+    ),
+    "one turn less": (lambda x, y: y + 0.9 * (0.9 * (0.9 * x)), lambda x, y: y + 0.9**2 * x),
+    "another decay": (lambda x, y: x - 0.01 * (y + 0.1 * x), lambda x, y: x * (1 - 0.01 * 0.01) - 0.01 * y),
+    "even function by cases": (
+        lambda x, y: jnp.where(x > 0, jnp.arctan(jnp.abs(x)), jnp.arctan(jnp.abs(x))),
+        lambda x, y: jnp.arctan(x),
+    ),
     "logistic of the opposite": (lambda x, y: 1 - sigmoid(x), lambda x, y: sigmoid(x)),
     "logistic by tanh of all": (lambda x, y: sigmoid(x), lambda x, y: 0.5 * (1 + jnp.tanh(x))),
     "half of tanh": (lambda x, y: jnp.tanh(x), lambda x, y: (jnp.exp(x) - 1) / (jnp.exp(x) + 1)),

@@ -157,3 +157,48 @@ def test_the_next_number_is_none_that_sums_and_products_have() -> None:
     )
     before = program(constant("%a", 3.0), apply("%c", "multiply", "%a", "%a"), apply("%y", "multiply", "%x", "%c"))
     assert verdict(before, after)[0] is not Verdict.PROVED
+
+
+def by_people(numbers: tuple[float, ...], written: float) -> tuple[str, ...]:
+    """What a number that a person wrote is taken for, where the other module computes with some numbers."""
+    uses = [apply(f"%y{n}", "multiply", "%x", f"%c{n}") for n in range(len(numbers))]
+    sums = [apply(f"%z{n}", "add", "%x" if not n else f"%z{n - 1}", f"%y{n}") for n in range(len(numbers))]
+    lines = [constant(f"%c{n}", number) for n, number in enumerate(numbers)]
+    last = apply("%y", "add", f"%z{len(numbers) - 1}", "%x")
+    before = program(*lines, *uses, *sums, last)
+    after = program(constant("%c", written), apply("%y", "multiply", "%x", "%c"))
+    return next(Folded(by_people=True).readings(load(before), load(after))).said
+
+
+WRITTEN = {
+    "a power": ((0.9,), 0.9**3),
+    "the rest of a product": ((0.01, 0.1), 1 - 0.01 * 0.1),
+    "the rest of a power": ((0.7,), 1 - 0.7**2),
+    "a product of three": ((0.1, 0.7, 0.3), 0.1 * 0.7 * 0.3),
+    "a quotient of a product": ((0.7, 0.1, 0.3), 0.7 * 0.1 / 0.3),
+    "a product with an opposite": ((0.7978846, -0.044715), 0.7978846 * 0.044715),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_people_compute_in_double_precision(name: str) -> None:
+    numbers, written = WRITTEN[name]
+    assert any("is" in said for said in by_people(numbers, written))
+    for off in (1 + 2**-19, 1 - 2**-19, 1.0013, -1.7):
+        assert not by_people(numbers, written * off)
+
+
+def test_what_people_compute_of_numbers_that_are_exact_is_exact() -> None:
+    """The number after 9 is no power of 3, and 0.75 * 1.5 has a value."""
+    up = np.float32(100)
+    assert not by_people((3.0,), float(np.nextafter(np.float32(27), up)))
+    assert not by_people((0.75, 1.5), float(np.nextafter(np.float32(1.125), up)))
+    assert not by_people((0.9,), float(np.nextafter(np.float32(0.9), up)))
+
+
+def test_the_logarithm_of_a_base() -> None:
+    before = program(constant("%c", 10000.0), apply("%y", "power", "%c", "%x"))
+    for number, is_found in ((np.log(10000.0), True), (np.log(10000.0) * (1 + 2**-20), False)):
+        after = program(constant("%c", number), apply("%z", "multiply", "%x", "%c"), apply("%y", "exponential", "%z"))
+        found = next(Folded(by_people=True).readings(load(before), load(after))).said
+        assert bool(found) is is_found
