@@ -22,6 +22,7 @@ from hlo_verify.ops.best import Pair, Types, best_value, index_of_best, is_from_
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.permutations import unpermuted
 from hlo_verify.ops.regions import reduce_terms
+from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_integer
 from hlo_verify.terms import algebra
@@ -47,7 +48,7 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
     bound, term = unpermuted(bound, term)
     best = least_index_of_best(bound, term, dtype) if reducer == "min" and is_integer(dtype) else None
     reduced = reduce_terms(reducer, bound, term) if best is None else best
-    return at_best(reduced) if reducer == "sum" else reduced
+    return at_own_slots(at_best(reduced)) if reducer == "sum" else reduced
 
 
 def _bests(p: Poly) -> list[Read]:

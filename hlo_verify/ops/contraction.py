@@ -11,6 +11,7 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.elementwise import product
+from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -103,7 +104,9 @@ def _contract(
     if any(v.size == 0 for v in bound) or inside is ZERO:
         return result(op, ZERO)
     body = algebra.multiply(inside, _product(dtype, bound, sides))
-    return result(op, reduce_boolean("or", bound, body) if dtype == "i1" else at_best(reduce_sum(bound, body)))
+    if dtype == "i1":
+        return result(op, reduce_boolean("or", bound, body))
+    return result(op, at_own_slots(at_best(reduce_sum(bound, body))))
 
 
 def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:

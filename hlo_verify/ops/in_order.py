@@ -16,7 +16,7 @@ order, of equal elements of a part the first do, and of those each part hands on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import prod
 
@@ -25,7 +25,7 @@ from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.best import index_of_best
-from hlo_verify.ops.elements import elsewhere, opaque, places
+from hlo_verify.ops.elements import elsewhere, opaque, places, replaced
 from hlo_verify.ops.regions import combine, neutral
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import algebra
@@ -36,6 +36,7 @@ from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
+from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.term import ZERO, Apply, Atom, Number, Poly, Read, monomial_skey, number, of_atom
 
 
@@ -176,12 +177,19 @@ def in_order(p: Poly) -> Poly:
         if found is not None:
             return in_order(found)
     again: dict[Atom, Poly] = {
-        atom: there
-        for mono, _ in p.items
-        for atom, _ in mono
-        if is_ordered(atom, VALUES) and (there := _made_again(atom)) is not of_atom(atom)
+        atom: there for atom in _values_in(p) if (there := _made_again(atom)) is not of_atom(atom)
     }
-    return rebuilt(p, again, {}) if again else p
+    return replaced(p, again) if again else p
+
+
+def _values_in(p: Poly) -> Iterator[Read]:
+    """The values in order that a term is made of, or reads something at."""
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            if is_ordered(atom, VALUES):
+                yield atom
+            for value in values_in_places(atom):
+                yield from _values_in(value)
 
 
 def _made_again(atom: Read) -> Poly:

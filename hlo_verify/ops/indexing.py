@@ -12,6 +12,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.in_order import in_order
+from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, integer_range, lighten, position
 from hlo_verify.program.ir import Location, Module, Op, operations, value_types
 from hlo_verify.terms import algebra, guards
@@ -112,7 +113,7 @@ def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
         where[k] = expr.add(where[k], expr.clamp(start, 0, operand.shape[k] - sizes[k]))
     for k, b in zip(batching, numbers["start_indices_batching_dims"], strict=True):
         where[k] = batch[b if b < vector else b - 1]
-    return [Value(result, lighten(in_order(at_best(operand.at(where))), result.dtype))]
+    return [Value(result, lighten(at_own_slots(in_order(at_best(operand.at(where)))), result.dtype))]
 
 
 def equals(term: Poly, dtype: str, target: Index) -> Poly:

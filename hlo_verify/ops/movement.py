@@ -6,6 +6,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.in_order import in_order
+from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
@@ -163,7 +164,7 @@ def _dynamic_slice(op: Op, args: list[Value], context: Context) -> list[Value]:
     source, *operands = args
     starts = _starts(operands, source.shape, result.shape)
     indices = [expr.add(start, e) for start, e in zip(starts, positions(result.shape), strict=True)]
-    return [Value(result, in_order(at_best(source.at(indices))))]
+    return [Value(result, at_own_slots(in_order(at_best(source.at(indices)))))]
 
 
 def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -11,18 +11,19 @@ proof holds for both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
-from hlo_verify.ops.permutations import is_permutation, summed
+from hlo_verify.ops.permutations import summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.slots import told_apart
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -36,12 +37,10 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.assumed_order import is_distinct_along
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.machine import own_value
-from hlo_verify.terms.term import ONE, Atom, Poly
+from hlo_verify.terms.term import ONE, Poly
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,49 +162,7 @@ def at_most_once(place: Landing) -> bool:
     bound = [v for v in place.bound if v.size > 1]
     if not bound:
         return True
-    return _injective(place.places, bound) or _differ(place.places, bound)
-
-
-def _injective(places: Sequence[Index], bound: Sequence[Var]) -> bool:
-    """Whether every variable shows in a place that differs for any two values of the variables in it.
-
-    A sum of multiples of variables takes no value twice where each multiple exceeds all smaller ones together.
-    """
-    shown: set[Var] = set()
-    permuted: list[Atom] = []
-    for e in places:
-        part = e.items[0][0] if len(e.items) == 1 else None
-        if isinstance(part, Opaque) and part.operator == "value":
-            atom = own_value(part)
-            permuted += [] if atom is None else [atom]
-            continue
-        parts = [(abs(c), a) for a, c in e.items if not a.free.isdisjoint(bound)]
-        if any(not isinstance(a, Digit) or a.low != 1 or not a.top for _, a in parts):
-            continue
-        reach = 0
-        for c, a in sorted(parts, key=lambda part: part[0]):
-            if c <= reach:
-                break
-            reach += c * a.hi
-        else:
-            shown |= {a.var for _, a in parts if isinstance(a, Digit)}
-    return shown | _permuted(permuted, bound, shown) >= set(bound)
-
-
-def _permuted(places: Sequence[Atom], bound: Sequence[Var], shown: Set[Var]) -> Set[Var]:
-    """The variables that permutations at places show, each once all others that it hangs on are shown."""
-    found = set(shown)
-    while True:
-        more = {
-            v
-            for atom in places
-            for v in set(bound) - found
-            if (is_permutation(atom, v) or is_distinct_along(atom, v))
-            and found.issuperset(atom.free.intersection(bound) - {v})
-        }
-        if not more:
-            return found
-        found |= more
+    return told_apart(place.places, bound) or _differ(place.places, bound)
 
 
 def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:

@@ -17,6 +17,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, truths
+from hlo_verify.terms.counts import holds_at
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
@@ -78,6 +79,9 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
     if none is not None:
         used("extremum of opposites")
         return algebra.subtract(ONE, reduce_extremum(_OTHER[reducer], bound, none))
+    if reducer == "max" and any(holds_at(p, v) for v in bound) and truths.is_truth(p):
+        used("one of those that are asked")
+        return ONE
     signed = truths.sign_of(p)
     if signed is not None:
         used("sign of an extremum")

@@ -8,6 +8,7 @@ law, and each condition, of random numbers.
 from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
     by_cases,
     infinity_is_not_zero,
@@ -117,9 +118,10 @@ def apply(function: Function, args: Arguments) -> Poly:
             return result
     if function in (POSITIVE, IS_ZERO):
         counted = asked_of_reals(function, args)
+        counted = asked_of_counts(function, args) if counted is None else counted
         if counted is not None:
             return counted
-    return of_atom(make_apply(function, args))
+    return truncated(function, args) or of_atom(make_apply(function, args))
 
 
 def _where(args: Arguments, n: int, piece: Piece) -> Arguments:

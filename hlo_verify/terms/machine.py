@@ -97,6 +97,12 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
     elif isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES:
         least, greatest = _range(atom.tensor)
         lo, hi = (least, greatest) if least >= lo and greatest <= hi else (lo, hi)
+    elif isinstance(atom, Read) and atom.tensor.kind == "sum":
+        from hlo_verify.terms.counts import of_elements, range_of_count  # which are built on machine integers
+
+        p = of_elements(atom)
+        found = range_of_count(atom)
+        lo, hi = found if found is not None and lo <= found[0] and found[1] <= hi else (lo, hi)
     return expr.opaque("value", (), (), lo, hi, p)
 
 

@@ -18,7 +18,7 @@ from math import gcd, prod
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Apply, Guard, Ix, Poly, Read, value_of
+from hlo_verify.terms.term import Guard, Ix, Poly, Read, value_of
 from hlo_verify.terms.used import used
 
 Piece = tuple[Var, int]
@@ -107,7 +107,7 @@ def _forwards(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, I
 
 
 def _places(p: Poly, v: Var) -> set[Index]:
-    """The places of tensors, and the index values, that depend on a variable."""
+    """The places of tensors, the index values, and the conditions on what is looked up, that depend on a variable."""
     found: set[Index] = set()
     for mono, _ in p.items:
         for atom, _ in mono:
@@ -117,7 +117,10 @@ def _places(p: Poly, v: Var) -> set[Index]:
                 found.update(e for e in atom.indices if v in e.free)
             elif isinstance(atom, Ix):
                 found.add(atom.index)
-            elif isinstance(atom, Apply):
+            elif isinstance(atom, Guard):
+                if any(isinstance(part, Opaque) and v in part.free for part, _ in atom.form.items):
+                    found.add(atom.form)
+            else:
                 for arg in atom.args:
                     found |= _places(arg, v)
     return found

@@ -18,15 +18,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import look
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.beside_all import over_all
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
-from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.used import used
 
 Item = tuple[Atom, Number]
@@ -100,6 +101,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     fewer = eliminated(bound, items)
     if fewer is not None:
         return reduce_sum(*fewer)
+    picked = _picked(bound, items)
+    if picked is not None:
+        return reduce_sum(*picked)
     groups = components(bound, items)
     if len(groups) > 1 and _may_part([part for _, part in groups]):
         used("product of sums")
@@ -112,6 +116,43 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         if pushed is not None:
             return pushed
     return define("sum", bound, (_product(items),))
+
+
+def _picked(bound: list[Var], items: list[Item]) -> tuple[list[Var], Poly] | None:
+    """The sum with a factor written out that is itself a sum over what picks a value of a bound variable:
+    `sum v. (sum w. [e(w) = v] g(w)) h(v)` is `sum w. g(w) h(e(w))`."""
+    if any(atom.doubt for atom, _ in items):
+        return None
+    for item in items:
+        atom, n = item
+        if n != 1 or not isinstance(atom, Read) or not picks(atom.tensor):
+            continue
+        more, (body,) = unfold(atom)
+        if len(body.items) != 1:
+            continue
+        ((own, c),) = body.items
+        for v in bound:
+            chosen = eliminated([v], own) if v in atom.free and len(items) > 1 else None
+            if chosen is None or chosen[0]:
+                continue
+            used("what is picked by a sum")
+            rest = _product(other for other in items if other is not item)
+            return [*bound, *more], algebra.scale(algebra.expanded(rest, make_poly(((own, 1),))), c)
+    return None
+
+
+@once_a_session
+def picks(source: Tensor) -> bool:
+    """Whether a sum is over products in which an element that is looked up must be a parameter."""
+    if source.kind != "sum" or source.seal is not None or len(source.bodies[0].items) != 1:
+        return False
+    return any(
+        isinstance(atom, Guard)
+        and atom.lo == atom.hi
+        and any(isinstance(part, Opaque) and part.operator == "value" for part, _ in atom.form.items)
+        and any(isinstance(part, Digit) and part.var in source.params and abs(c) == 1 for part, c in atom.form.items)
+        for atom, _ in source.bodies[0].items[0][0]
+    )
 
 
 def _may_part(groups: Sequence[Sequence[Item]]) -> bool:

@@ -72,7 +72,7 @@ def sign_of(p: Poly) -> Poly | None:
 
 
 @once_a_session
-def _counted(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
+def what_is_counted(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
     """What a sum counts: variables, which are always the same for a sum, and conditions on them."""
     return _counts(atom)
 
@@ -129,7 +129,7 @@ def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
             continue
         beside = of_index(expr.subtract(form, expr.scale(expr.of_atom(atom), k)))
         for mono, c in value_of(atom).items:
-            counted = _counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+            counted = what_is_counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
             if counted is None or abs(c * k) != 1:
                 continue
             rest = add(beside, scale(subtract(value_of(atom), make_poly(((mono, c),))), k))
@@ -159,7 +159,7 @@ def _range(mono: Monomial) -> tuple[int, int] | None:
         return None
     if isinstance(atom, Ix):
         return atom.index.lo, atom.index.hi
-    counted = _counted(atom)
+    counted = what_is_counted(atom)
     return None if counted is None else (0, prod(v.size for v in counted[0]))
 
 
@@ -179,7 +179,7 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
     if args[0].doubt:
         return None
     for mono, c in args[0].items:
-        counted = _counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        counted = what_is_counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
         if counted is None:
             continue
         beside = scale(build({m: k for m, k in args[0].items if m != mono}), Fraction(-1) / c)
@@ -198,7 +198,7 @@ def _is_integral(p: Poly) -> bool:
     """Whether a term is surely an integer: a sum of multiples of places, conditions and counts."""
     atoms = (atom for mono, _ in p.items for atom, _ in mono)
     return all(Fraction(c).denominator == 1 for _, c in p.items) and all(
-        atom.boolean or isinstance(atom, Ix) or _counted(atom) is not None for atom in atoms
+        atom.boolean or isinstance(atom, Ix) or what_is_counted(atom) is not None for atom in atoms
     )
 
 

@@ -47,6 +47,10 @@ def put_back(form: str, x: jax.Array, expert: jax.Array, weights: jax.Array) -> 
             return (empty + 7).at[order].set(made)
         case "add":
             return empty.at[order].add(made)
+        case "gathered":
+            return made[jnp.argsort(order)]
+        case "gathered from elsewhere":
+            return made[jnp.argsort(expert)]
         case "in another order":
             return empty.at[jnp.argsort(-expert)].set(made)
         case "once more in order":
@@ -68,7 +72,7 @@ def put_back(form: str, x: jax.Array, expert: jax.Array, weights: jax.Array) -> 
 
 
 @pytest.mark.parametrize("split", [False, True])
-@pytest.mark.parametrize("form", ["set", "set over others", "add"])
+@pytest.mark.parametrize("form", ["set", "set over others", "add", "gathered"])
 def test_what_is_put_back_is_where_it_was(form: str, split: bool) -> None:
     assert verdict(layer, lambda *args: put_back(form, *args), split=split) is Verdict.PROVED
 
@@ -77,6 +81,7 @@ def test_what_is_put_back_is_where_it_was(form: str, split: bool) -> None:
 @pytest.mark.parametrize(
     "form",
     [
+        "gathered from elsewhere",
         "in another order",
         "once more in order",
         "left in order",

@@ -1,0 +1,112 @@
+"""Instances of the laws of counts, and of sums in which an element that is looked up picks a value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms.functions import IS_ZERO, LOG, POSITIVE, truncate
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly, Tensor, number
+from tests.support.expressions import Array
+from tests.support.structural_laws import Case, at, bound, instance
+from tests.support.truth_laws import truths
+
+
+def looked_up(case: Case, size: int, choices: int) -> tuple[Tensor, Array]:
+    """Integers, most of them from 0 to `choices`, and some beside that."""
+    made, _ = case.make(size, dtype="i8")
+    values = [case.random.choice((*range(choices), *range(choices), -1, choices)) for _ in range(size)]
+    case.known.tensors[made] = values_ = case.known.tensors[made] * 0 + values
+    return made, values_
+
+
+def is_there(source: Tensor, place: expr.Index, wanted: expr.Index) -> Poly:
+    """Whether an element is an integer."""
+    e = algebra.as_index(algebra.read(source, [place]), -128, 127)
+    return guards.interval(expr.subtract(e, wanted), 0, 0)
+
+
+@instance("what is picked by a sum")
+def _picked(case: Case) -> tuple[Poly, Array]:
+    (e, es), (g, gs), (h, hs) = looked_up(case, 5, 4), case.make(5), case.make(4, 3)
+    v, w = bound(4), bound(5)
+    inner = reduce_sum([w], algebra.multiply(is_there(e, expr.of_var(w), expr.of_var(v)), at(g, w)))
+    found = reduce_sum([v], algebra.multiply(inner, at(h, v, case.j)))
+    return found, case.each(lambda i, j: sum(gs[k] * hs[es[k], j] for k in range(5) if 0 <= es[k] < 4))
+
+
+@instance("what is picked by a sum")
+def _picked_of_what_may_be_no_number(case: Case) -> tuple[Poly, Array]:
+    """A factor that is no number is one also where nothing is picked."""
+    (e, _), (g, _), (h, hs) = looked_up(case, 3, 2), case.make(3), case.make(2)
+    case.known.tensors[h] = hs = hs * 0 + [1, case.random.choice((-1, 1))]
+    v, w = bound(2), bound(3)
+    inner = reduce_sum([w], algebra.multiply(is_there(e, expr.of_var(w), expr.of_var(v)), at(g, w)))
+    found = reduce_sum([v], algebra.multiply(inner, apply(LOG, (at(h, v),))))
+    return found, case.each(lambda i, j: float("nan") if min(hs) < 0 else 0)
+
+
+@instance("one of those that are asked")
+def _own(case: Case) -> tuple[Poly, Array]:
+    """There is an element like that at i + shift, if that is one of those that are asked, and by chance elsewhere."""
+    (e, es), v = looked_up(case, 12, 3), bound(6)
+    start, shift = case.random.randrange(6), case.random.randrange(6)
+    here = algebra.as_index(algebra.read(e, [expr.shift(case.i, shift)]), -128, 127)
+    held = is_there(e, expr.shift(expr.of_var(v), start), here)
+    found = extrema.reduce_extremum("max", [v], held)
+    return found, case.each(lambda i, j: int(any(es[k + start] == es[i + shift] for k in range(6))))
+
+
+@instance("one of those that are asked")
+def _own_in_a_window(case: Case) -> tuple[Poly, Array]:
+    """There is an element like the last of a window in it, or up to one before it."""
+    (e, es), v, less = looked_up(case, 6, 3), bound(6), case.random.choice((0, 0, 1))
+    here = algebra.as_index(algebra.read(e, [case.i]), -128, 127)
+    before = guards.interval(expr.subtract(case.i, expr.of_var(v)), less, None)
+    found = extrema.reduce_extremum("max", [v], algebra.multiply(before, is_there(e, expr.of_var(v), here)))
+    return found, case.each(lambda i, j: int(any(es[k] == es[i] for k in range(i + 1 - less))))
+
+
+def count(case: Case) -> tuple[Poly, Array]:
+    """How many signs are positive, and for each of i how many that are."""
+    p, variables, ps = truths(case, 2, 3)
+    return reduce_sum(variables, p), ps.reshape(6, 6).sum(1)
+
+
+@instance("integers as numbers")
+def _compared(case: Case) -> tuple[Poly, Array]:
+    total, totals = count(case)
+    by, ahead = case.random.choice((-2, 1, 3)), case.random.randrange(-12, 12)
+    p = algebra.add(algebra.scale(total, by), algebra.of_index(case.j), number(ahead))
+    function = case.random.choice((POSITIVE, IS_ZERO))
+    values = case.each(lambda i, j: by * totals[i] + j + ahead)
+    return apply(function, (p,)), (values > 0 if function == POSITIVE else values == 0).astype(int)
+
+
+@instance("integers as numbers")
+def _of_a_number(case: Case) -> tuple[Poly, Array]:
+    """Half of a count, and a count beside an element, are no integers."""
+    (x, xs), (total, totals) = case.make(6), count(case)
+    half, beside = case.random.choice((1, 0.5)), case.random.choice((0, 1))
+    p = algebra.add(algebra.scale(total, Fraction(half)), algebra.scale(at(x, case.i), beside), number(-2))
+    return apply(POSITIVE, (p,)), case.each(lambda i, j: int(half * totals[i] + beside * xs[i] > 2))
+
+
+@instance("integer of what is one")
+def _truncated(case: Case) -> tuple[Poly, Array]:
+    total, totals = count(case)
+    by, ahead = case.random.choice((-2, 1, 3)), case.random.randrange(-12, 12)
+    p = algebra.add(algebra.scale(total, by), algebra.of_index(case.j), number(ahead))
+    return apply(truncate("i8"), (p,)), case.each(lambda i, j: by * totals[i] + j + ahead)
+
+
+@instance("integer of what is one")
+def _truncated_to_what_the_type_has(case: Case) -> tuple[Poly, Array]:
+    """A number that is beyond the type becomes the greatest or the least that it has."""
+    total, totals = count(case)
+    p = algebra.scale(total, case.random.choice((-100, 100, 1)))
+    by = next(c for _, c in p.items) if p.items else 0
+    return apply(truncate("i8"), (p,)), case.each(lambda i, j: max(-128, min(127, int(by * totals[i]))))
