@@ -97,6 +97,8 @@ class Limits:
     """Elements of such a block that are compared one by one, all that they are made of written out."""
     written_out_elements: int = 20_000
     """Steps of that, of all blocks together."""
+    definitions_in_ranges: int = 4000
+    """Definitions that are made anew for ranges of what they are read at: ring attention on 8 devices takes 1400."""
     solver_steps: int = 500_000
     """Steps of Z3, as it counts them (`rlimit`), for one question about guards and offsets: half a second."""
     solver_megabytes: int = 1024
@@ -108,8 +110,7 @@ class Limits:
     wrong_operation_work: int = 600_000
     """As much more for each operation of both modules: all of them together, ten times what their proof would take."""
     unseen_difference: int = 2
-    """So many times as much may go into ways of proving, beside, where no input was seen to make a difference: the
-    module may be right, and need them."""
+    """So many times as much may go into other ways of proving where no input was seen to make a difference."""
     glance_work: int = 450_000_000
     """Work of the first look for inputs that make a result differ, before results are compared case by case."""
     search_work: int = 6_000_000_000
@@ -123,22 +124,20 @@ class Limits:
     evaluation_work: int = 4_500_000_000
     """Work of a single evaluation, however little of the search's is left: it stops between evaluations."""
     interval_work: int = 3_000_000_000
-    """Work of one evaluation on intervals of floats, which confirms a difference; an element is counted as 4 there."""
+    """Work of one evaluation on intervals of floats, which confirms a difference; an element is counted as 4."""
     interval_elements: int = 1 << 25
     """Elements of one tensor in such an evaluation: memory."""
     confirming_work: int = 1_000_000_000
     """Work of confirming differences of large inputs once one result is known to differ: those results are asked about
     that take least, as many as that allows for, and one in any case. A module is wrong if one of its results is."""
     enclosed_work: int = 1_500_000_000
-    """Work of one evaluation on balls, where intervals leave open whether there is a difference; an element is counted
-    as 64 there."""
+    """Work of one evaluation on balls, where intervals leave a difference open; an element is counted as 64 there."""
     enclosed_elements: int = 1 << 21
     """Elements of one tensor in such an evaluation: memory."""
     enclosed_bits: int = 1024
     """Bits of balls: the first have 64, the next ones four times as many until they tell two values apart."""
     enclosed_room: int = 2
-    """How many times the elements of one tensor enclosures may take that floating point did, where it left larger ones
-    out: fewer slices of enclosures are equal."""
+    """How many times the elements of a tensor enclosures may take that floating point did, where it left some out."""
     vain_differences: int = 12
     """Differences that floating point shows and enclosures do not, after which no more are looked at."""
     faint_differences: int = 3
@@ -227,8 +226,7 @@ class Limits:
     scattered_places: int = 1 << 16
     """Updates of a scatter whose places are computed one by one to see whether they differ."""
     named_weight: int = 40
-    """Atoms and their indices in a term, past which it is given a name; one function of a term may have four times as
-    many."""
+    """Atoms and their indices in a term, past which it is given a name; one function may have four times that."""
     opened_weight: int = 1024
     """A named term that is heavier than this where some places are given keeps its name: names within names, each
     opened at several places, would double what is left with every layer."""

@@ -6,7 +6,7 @@ stays an exact table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -247,26 +247,39 @@ def ring(values: Ints, variable: Var, likely: Iterable[tuple[int, int]] = ()) ->
 
 def evaluate(e: Index, variable: Var) -> Ints | None:
     """The values of e for every value of its one variable; None where e depends on anything else, or is large."""
-    if not e.free <= {variable} or e.lo <= -LARGE or e.hi >= LARGE:
+    return evaluate_all(e, (variable,))
+
+
+def evaluate_all(e: Index, variables: Sequence[Var]) -> Ints | None:
+    """The values of e for all values of several variables, a dimension for each; None where e depends on anything else,
+    or is large."""
+    if not e.free <= set(variables) or e.lo <= -LARGE or e.hi >= LARGE:
         return None
-    total = np.full(variable.size, e.const, dtype=np.int64)
-    v = np.arange(variable.size, dtype=np.int64)
+    shape = tuple(v.size for v in variables)
+    axes = dict(zip(variables, np.ogrid[tuple(map(slice, shape))], strict=True))
+    values = _evaluated(e, axes)
+    return None if values is None else np.broadcast_to(values, shape)
+
+
+def _evaluated(e: Index, axes: Mapping[Var, Ints]) -> Ints | None:
+    total = np.asarray(e.const, dtype=np.int64)
     for atom, c in e.items:
         if isinstance(atom, Digit):
-            total += c * (v // atom.low % atom.radix if not atom.top else v // atom.low)
+            v = axes[atom.var]
+            total = total + c * (v // atom.low % atom.radix if not atom.top else v // atom.low)
             continue
-        inner = evaluate(atom.exprs[0], variable) if atom.exprs else None
+        inner = _evaluated(atom.exprs[0], axes) if atom.exprs else None
         if inner is None:
             return None
         if atom.operator == "mod":
-            total += c * (inner % atom.args[0])
+            total = total + c * (inner % atom.args[0])
         elif atom.operator == "div":
-            total += c * (inner // atom.args[0])
+            total = total + c * (inner // atom.args[0])
         elif atom.operator == "clamp":
-            total += c * np.clip(inner, atom.args[0], atom.args[1])
+            total = total + c * np.clip(inner, atom.args[0], atom.args[1])
         else:
             values = np.asarray(atom.args[0], dtype=np.int64)
-            total += c * values[np.clip(inner, 0, len(values) - 1)]
+            total = total + c * values[np.clip(inner, 0, len(values) - 1)]
     return total
 
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.tables import evaluate_all
 from hlo_verify.limits import allows
 from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
 from hlo_verify.ops.permutations import summed
@@ -171,16 +172,13 @@ def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     count = int(np.prod(sizes, dtype=object))
     if not allows("scattered_places", count) or any(not e.free <= set(bound) for e in places):
         return False
-    if any(a.free and not isinstance(a, Digit) for e in places for a, _ in e.items):
-        return False
-    axes = dict(zip(bound, np.ogrid[tuple(slice(n) for n in sizes)], strict=True))
     columns = []
     for e in places:
-        total = np.full(sizes, e.const, dtype=np.int64)
-        for a, c in e.items:
-            if isinstance(a, Digit):  # all else is the same for every update
-                total = total + c * (axes[a.var] // a.low % a.radix)
-        columns.append(total.reshape(-1))
+        # what depends on no variable is the same for every update
+        values = evaluate_all(expr.build(e.const, [(a, c) for a, c in e.items if a.free]), bound)
+        if values is None:
+            return False
+        columns.append(values.reshape(-1))
     return bool(columns) and len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
 
 

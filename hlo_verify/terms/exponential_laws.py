@@ -16,7 +16,7 @@ from hlo_verify.terms.factoring import cases_of_name, in_factors
 from hlo_verify.terms.factors import apart, inverse, is_exponential, is_positive, product
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
 from hlo_verify.terms.losses import zero_times
-from hlo_verify.terms.products import add, expanded, multiply, power, subtract, times
+from hlo_verify.terms.products import add, expanded, multiply, power, power_of, subtract, times
 from hlo_verify.terms.root_laws import without_logarithms
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
 
@@ -122,6 +122,16 @@ def by_cases(function: Function, args: Arguments) -> Poly | None:
 def known_by_name(function: Function, args: Arguments) -> Poly:
     """The exponential that is no factor."""
     return of_atom(make_apply(INFINITE_EXPONENTIAL, args))
+
+
+def power_of_exponentials(function: Function, args: Arguments) -> Poly | None:
+    """`exp(a)**k` as `exp(k*a)`, where the exponential was known by name, and its power too, and need not be now."""
+    base, exponent = args
+    k = exponent.constant
+    if k is None or base.doubt & INFINITE or (isinstance(k, int) and k >= 0):
+        return None
+    found = power_of(base, k)
+    return None if found is of_atom(make_apply(function, args)) else found
 
 
 def inverse_of_product(function: Function, args: Arguments) -> Poly | None:

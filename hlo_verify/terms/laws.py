@@ -21,6 +21,7 @@ from hlo_verify.terms.exponential_laws import (
     may_be_none,
     of_logarithms,
     of_minus_infinity,
+    power_of_exponentials,
     product_of_exponentials,
     vanishes,
 )
@@ -44,6 +45,7 @@ from hlo_verify.terms.functions import (
     MINIMUM,
     MULTIPLY,
     POSITIVE,
+    POWER,
     PROPERTIES,
     ZERO_TIMES,
     Function,
@@ -144,6 +146,7 @@ FUNCTIONS = {
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
     "multiply": MULTIPLY,
+    "power_by_name": POWER,
     **{name: real(name) for name in REAL},
 }
 """What functions are called in terms, where it is not as in the table."""
@@ -175,6 +178,7 @@ TABLE = (
     Law("exponential of a choice", "exp(p*a + b)", "p*exp(a + b) + (1-p)*exp(b)", "may_be_none(p*a + b)", by=by_cases),
     Law("exponential known by name", "exp(a)", "exp_by_name(a)", "may_be_none(a)", by=known_by_name),
     Law("exponential no more known by name", "exp_by_name(a)", "exp(a)", "is_plain(a)"),
+    Law("power no more known by name", "power_by_name(exp(a), k)", "exp(k*a)", by=power_of_exponentials),
     Law("inverse of a number", "inverse(k)", "1/k", "k != 0"),
     Law("inverse of a product", "inverse(k*a*exp(b))", "1/k * inverse(a) * exp(-b)", by=inverse_of_product),
     Law("inverse of a common factor", "inverse(a*exp(c) + b*exp(c))", "inverse(a + b) * exp(-c)", by=inverse_of_common),

@@ -17,8 +17,9 @@ from math import gcd, prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Guard, Ix, Poly, Read, value_of
+from hlo_verify.terms.term import Guard, Ix, Poly, Read, Tensor, atoms, value_of
 from hlo_verify.terms.used import used
 
 Piece = tuple[Var, int]
@@ -94,7 +95,10 @@ def _forwards(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, I
     """Count a bound variable from its other end where most places of tensors are counted down by it."""
     for v in bound:
         form = expr.of_var(v)
-        if not form.items or not any(a is form.items[0][0] and c < 0 for e in found.values() for a, c in e.items):
+        if not form.items:
+            continue
+        is_down = any(a is form.items[0][0] and c < 0 for e in found.values() for a, c in e.items)
+        if not is_down and not any(_reads_downwards(body) for body in bodies):
             continue
         places = {e for body in bodies for e in _places(body, v)}
         digits = [(a, c) for e in places for a, c in e.items if v in a.free]
@@ -114,7 +118,7 @@ def _places(p: Poly, v: Var) -> set[Index]:
             if v not in atom.free:
                 continue
             if isinstance(atom, Read):
-                found.update(e for e in atom.indices if v in e.free)
+                found.update(_upwards(atom.tensor, n, e) for n, e in enumerate(atom.indices) if v in e.free)
             elif isinstance(atom, Ix):
                 found.add(atom.index)
             elif isinstance(atom, Guard):
@@ -124,6 +128,28 @@ def _places(p: Poly, v: Var) -> set[Index]:
                 for arg in atom.args:
                     found |= _places(arg, v)
     return found
+
+
+def _upwards(source: Tensor, n: int, e: Index) -> Index:
+    """An index that a tensor is read at; of a definition that counts down by it, the opposite."""
+    return expr.scale(e, -1) if source.bodies and n in _downwards(source) else e
+
+
+@once_a_session
+def _downwards(source: Tensor) -> frozenset[int]:
+    """The parameters of a definition, by number, that all places in it are counted down by."""
+    found = []
+    for n, v in enumerate(source.params):
+        steps = [c for body in source.bodies for e in _places(body, v) for a, c in e.items if v in a.free]
+        if steps and all(c < 0 for c in steps):
+            found.append(n)
+    return frozenset(found)
+
+
+@once_a_session
+def _reads_downwards(p: Poly) -> bool:
+    """Whether a term reads a definition that counts down by a parameter."""
+    return any(isinstance(atom, Read) and atom.tensor.bodies and _downwards(atom.tensor) for atom in atoms(p))
 
 
 def _indices(p: Poly, bound: frozenset[Var], found: dict[int, Index]) -> None:

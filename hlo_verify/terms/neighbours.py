@@ -245,36 +245,47 @@ def _constants(p: Poly) -> tuple[int, ...]:
 Flat = tuple[tuple[Var, ...], Poly]
 """A product as the sum of a term over some variables."""
 
-_joined: Callable[[], dict[Poly, Poly]] = per_session("sums joined piece by piece", dict)
+_joined: Callable[[], dict[tuple[Poly, bool], Poly]] = per_session("sums joined piece by piece", dict)
 
 
-def joined(p: Poly) -> Poly:
-    """The term, in which what is added up piece by piece is one sum."""
+def joined(p: Poly, *, is_near: bool = False) -> Poly:
+    """The term, in which what is added up piece by piece is one sum; two elements are, with `is_near`, only where they
+    are side by side."""
     if len(p.items) < 2 or not allows("joined_terms", len(p.items)):
         return p
     known = _joined()
-    if p not in known:
+    if (p, is_near) not in known:
         whole = p
-        while (shorter := _shorter(whole)) is not None:
+        while (shorter := _shorter(whole, is_near)) is not None:
             whole = shorter
-        known[p] = known[whole] = whole
-    return known[p]
+        known[p, is_near] = known[whole, is_near] = whole
+    return known[p, is_near]
 
 
-def _shorter(p: Poly) -> Poly | None:
-    """The term with two of its addends joined."""
+def _shorter(p: Poly, is_near: bool) -> Poly | None:
+    """The term with two of its addends joined: two elements side by side first, then such as are further apart. Of
+    `x[0] + x[1] + x[2] + x[3] + x[14]` nothing is left over that way but the last one."""
     groups: dict[tuple[Number, int], list[Monomial]] = {}
     for mono, c in p.items:
         if mono:
             groups.setdefault((c, _loose(mono)), []).append(mono)
-    for (c, _), monos in groups.items():
-        for one, other in combinations(monos, 2):
-            whole = _together(one, other)
-            if whole is not None:
-                used("sum piece by piece")
-                rest = make_poly(tuple(item for item in p.items if item[0] is not one and item[0] is not other))
-                return algebra.add(rest, algebra.scale(whole, c))
+    for near in (True,) if is_near else (True, False):
+        for (c, _), monos in groups.items():
+            for one, other in combinations(monos, 2):
+                whole = _together(one, other) if _are_near(one, other) is near else None
+                if whole is not None:
+                    used("sum piece by piece")
+                    rest = make_poly(tuple(item for item in p.items if item[0] is not one and item[0] is not other))
+                    return algebra.add(rest, algebra.scale(whole, c))
     return None
+
+
+def _are_near(one: Monomial, other: Monomial) -> bool:
+    """Whether two products are no single elements, or such as have places side by side."""
+    if _sum_of(one) is not None or _sum_of(other) is not None:
+        return True
+    first, second = (_constants(make_poly(((mono, 1),))) for mono in (one, other))
+    return all(abs(a - b) <= 1 for a, b in zip(first, second, strict=False))
 
 
 _pairs: Callable[[], dict[tuple[Monomial, Monomial], Poly | None]] = per_session("neighbouring products", dict)

@@ -33,6 +33,13 @@ REWRITINGS = (
     Rewriting("sum of one term", "sum v<n. f", "n * f", "sums._sum_monomial"),
     Rewriting("sum of a sum", "sum v. sum w. g", "sum v,w. g", "sums._sum_product"),
     Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "sums._one_point", "one v at most is e"),
+    Rewriting(
+        "one entry",
+        "sum v<n. [table[v] = e] g(v)",
+        "[e is an entry] g(place[e])",
+        "sums._one_entry",
+        "no two are equal",
+    ),
     Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums.eliminated"),
     Rewriting(
         "what is picked by a sum",

@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.limits import look
+from hlo_verify.index.tables import evaluate
+from hlo_verify.limits import allows, look
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.beside_all import over_all
@@ -200,12 +201,21 @@ def _common(p: Poly) -> list[Item]:
     return [item for item in first if all(item in mono for mono in others)]
 
 
-def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> tuple[list[Var], Poly] | None:
+_Fewer = tuple[list[Var], Poly]
+"""A sum over fewer values: what it is over, and of what."""
+
+
+def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> _Fewer | None:
     """The same sum less one guard that fixes a bound variable or shrinks its range; None if there is no such guard."""
     for guard, _ in items:
         if not isinstance(guard, Guard):
             continue
         for atom, c in guard.form.items:
+            others = [item for item in items if item[0] is not guard]
+            if isinstance(atom, Opaque) and len(atom.free) == 1 and atom.free <= set(bound) and abs(c) == 1:
+                looked_up = _one_entry(bound, atom, c, guard, others)
+                if looked_up is not None:
+                    return looked_up
             if not (isinstance(atom, Digit) and atom.var in bound and atom.top):
                 continue
             v = atom.var
@@ -214,7 +224,6 @@ def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> tuple[list[Var], 
                 continue
             lo = guard.form.lo if guard.lo is None else guard.lo
             hi = guard.form.hi if guard.hi is None else guard.hi
-            others = [item for item in items if item[0] is not guard]
             if hi - lo + 1 == abs(c) and atom.low == 1:
                 return _one_point(bound, v, c, rest, (lo, hi), others)
             if c == 1 and not rest.items:  # lo <= v div low <= hi
@@ -238,6 +247,30 @@ def _one_point(
         value = expr.floor_div(expr.shift(rest, -lo), -c)
     inside = guards.interval(value, 0, v.size - 1)
     body = algebra.multiply(inside, algebra.substitute(_product(others), {v: value}))
+    return [b for b in bound if b is not v], body
+
+
+def _one_entry(bound: Sequence[Var], entry: Opaque, c: int, guard: Guard, others: list[Item]) -> _Fewer | None:
+    """The sum where a condition asks for one entry of a table of which no two are equal: there the variable is the
+    place of that entry, if there is one."""
+    (v,) = entry.free
+    rest = expr.subtract(guard.form, expr.scale(expr.of_atom(entry), c))
+    if guard.lo != guard.hi or guard.lo is None or v in rest.free or not allows("fitted_values", v.size):
+        return None
+    entries = evaluate(expr.of_atom(entry), v)
+    if entries is None or len(set(entries.tolist())) < v.size:
+        return None
+    least, most = int(entries.min()), int(entries.max())
+    if not allows("fitted_values", most - least + 1):
+        return None
+    places = [-1] * (most - least + 1)
+    for n, value in enumerate(entries.tolist()):
+        places[value - least] = n
+    used("one entry")
+    asked = expr.scale(expr.subtract(expr.constant(guard.lo), rest), c)
+    place = expr.lookup(tuple(places), expr.shift(asked, -least))
+    inside = algebra.multiply(guards.interval(asked, least, most), guards.interval(place, 0, None))
+    body = algebra.multiply(inside, algebra.substitute(_product(others), {v: place}))
     return [b for b in bound if b is not v], body
 
 

@@ -184,6 +184,7 @@ _BALLS: dict[str, Callable[..., Any]] = {
     "inverse": lambda x: _applied("divide", ball(1), x),
     "exp": lambda x: _applied("exponential", x),
     "exp_by_name": lambda x: _applied("exponential", x),
+    "power_by_name": lambda x, y: _applied("power", x, y),
     "maximum": _fold(lambda x, y: _applied("maximum", x, y)),
     "minimum": _fold(lambda x, y: _applied("minimum", x, y)),
 }

@@ -1,11 +1,11 @@
-"""Instances of the law of sums that are joined piece by piece."""
+"""Instances of the laws of sums that are joined piece by piece, and of places that a table has."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra, neighbours
+from hlo_verify.terms import algebra, guards, neighbours
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly
 from tests.support.expressions import Array
@@ -34,3 +34,16 @@ def _elements(case: Case) -> tuple[Poly, Array]:
     (x, xs), places = case.make(8), case.random.sample(range(8), case.random.choice((2, 4, 7)))
     found = neighbours.joined(algebra.add(*(at(x, expr.constant(place)) for place in places)))
     return found, case.each(lambda i, j: sum(xs[place] for place in places))
+
+
+@instance("one entry")
+def _entry(case: Case) -> tuple[Poly, Array]:
+    """The place of an entry of a table: of all places in another order, of numbers with gaps, and with two equal."""
+    (x, xs), v = case.make(6), bound(6)
+    entries = case.random.choice(([3, 0, 5, 1, 4, 2], [7, 0, 3, 1, 9, 4], [3, 0, 5, 1, 3, 2]))
+    case.random.shuffle(entries)
+    sign, c = case.random.choice((1, -1)), case.random.randrange(3)
+    form = expr.subtract(expr.lookup(tuple(entries), expr.of_var(v)), expr.scale(case.i, sign))
+    held = guards.interval(form, c, c)
+    found = reduce_sum([v], algebra.multiply(held, at(x, v)))
+    return found, case.each(lambda i, j: sum(xs[k] for k in range(6) if entries[k] - sign * i == c))

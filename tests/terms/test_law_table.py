@@ -65,6 +65,7 @@ FACTORS = {
     "inverse of a common factor": "c",
     "inverse of a product of sums": "abc",
     "logarithm of an exponential": "a",
+    "power no more known by name": "a",
 }
 """What is finite, as its exponential is a factor: the condition of another law, by which it became one. A sum in which
 an infinity may take part is not looked at as a product."""

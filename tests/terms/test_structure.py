@@ -81,6 +81,7 @@ WITHOUT = {
     "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "factor of a sum": Without(" or item[0] in selected", ""),
     "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums.eliminated"),
+    "one entry": Without("entries is None or len(set(entries.tolist())) < v.size", "entries is None"),
     "part of a range": Without("c == 1 and not rest.items", "c == 1"),
     "what is picked by a sum": Without("if any(atom.doubt for atom, _ in items):", "if False:"),
     "one of those that are asked": Without("if e.lo >= 0 and e.hi < v.size:", "if True:", "counts.same_places"),

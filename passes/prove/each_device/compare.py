@@ -36,7 +36,9 @@ from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import at_constants
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, atoms, indices
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.in_ranges import in_ranges, read_at
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, atoms, indices
 
 HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
 
@@ -86,7 +88,8 @@ class EachDevice:
         found = value.term
         if found is expected:
             return True
-        for cell in self._cells(value, expected, inside):
+        own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
+        for cell in self._cells(own, found, expected, inside):
             there = [algebra.substitute(p, cell) for p in (found, expected, inside)]
             if there[2] is not ZERO and not self._are_equal_there(*there):
                 return False
@@ -97,6 +100,8 @@ class EachDevice:
             return True
         found, expected = at_constants(found), at_constants(expected)
         if found is expected:
+            return True
+        if self._are_one_in_ranges(found, expected, inside):
             return True
         left = self.effort.left
         if same_turn_by_turn(found, expected, inside, self.effort) or cases.equal(found, expected, inside, self.effort):
@@ -120,10 +125,22 @@ class EachDevice:
                 return False
         return True
 
-    def _cells(self, value: Value, expected: Poly, inside: Poly) -> Iterator[dict[Var, Index]]:
+    def _are_one_in_ranges(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether two terms are one once the ranges of places are in definitions, in each block between the ends of the
+        conditions that are left then."""
+        found, expected = in_ranges(found), in_ranges(expected)
+        if found is expected:
+            return True
+        own = sorted(found.free | expected.free, key=lambda v: v.uid)
+        cells = list(self._cells(own, *_with_names((found, expected, inside))))
+        if len(cells) < 2:
+            return False
+        there = ([algebra.substitute(p, cell) for p in (found, expected, inside)] for cell in cells)
+        return all(p[2] is ZERO or self._are_one_in_ranges(*p) for p in there)
+
+    def _cells(self, own: Sequence[Var], *terms: Poly) -> Iterator[dict[Var, Index]]:
         """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
-        own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
-        ranges = [_ranges(v, (value.term, expected, inside), len(self.found[0])) for v in own]
+        ranges = [_ranges(v, terms, len(self.found[0])) for v in own]
         if prod(map(len, ranges)) > self.effort.session.limits.blocks_by_device:
             self.effort.session.reached("blocks_by_device")
             ranges = [[(0, v.size)] for v in own]
@@ -136,6 +153,18 @@ class EachDevice:
             yield mapping
 
 
+def _with_names(terms: Sequence[Poly]) -> list[Poly]:
+    """Some terms, and what terms are that they read by a name."""
+    found = dict.fromkeys(terms)
+    todo = list(terms)
+    while todo:
+        names = (atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term")
+        new = [body for atom in names for body in unfold(atom)[1] if body not in found]
+        found |= dict.fromkeys(new)
+        todo += new
+    return list(found)
+
+
 def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]]:
     """The parts of a position's range in which no guard on it alone changes, no table of it does but by steps of one
     length, and no digit that may be a device's and is read apart from those below it: `f[4*p[4:8], p]` is `f[0, p]` in
@@ -143,7 +172,7 @@ def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]
     ends = {0, v.size}
     for p in terms:
         for atom in atoms(p):
-            for part in (part for e in indices(atom) for part, _ in e.items):
+            for part in (part for e in read_at(atom) for part, _ in e.items):
                 if isinstance(part, Opaque) and part.free == {v}:
                     ends |= turns(part, v)
             for digit in (digit for e in indices(atom) for digit, _ in e.items):

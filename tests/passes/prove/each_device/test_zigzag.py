@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -75,30 +76,71 @@ def test_rows_that_know_their_place(name: str, devices: int) -> None:
     assert is_proved(weighted, made(devices), (ROWS, 3)) is is_right
 
 
-def causal(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
-    scores = jnp.where(jnp.tril(jnp.ones((ROWS, ROWS), bool)), q @ k.T, MASKED)
+def causal(q: jax.Array, k: jax.Array, v: jax.Array, masked: float = MASKED) -> jax.Array:
+    scores = jnp.where(jnp.tril(jnp.ones((ROWS, ROWS), bool)), q @ k.T, masked)
     return jax.nn.softmax(scores, -1) @ v
 
 
-def ring(q: jax.Array, k: jax.Array, v: jax.Array, own_keys: bool = False, rescaled: bool = True) -> jax.Array:
-    own = keys = places(2)
-    most, total, result = jnp.full(len(q), MASKED), jnp.zeros(len(q)), jnp.zeros_like(q)
-    for _ in range(2):
-        scores = jnp.where(own[:, None] >= (own if own_keys else keys)[None], q @ k.T, MASKED)
-        greatest = jnp.maximum(most, scores.max(-1))
-        p, scale = jnp.exp(scores - greatest[:, None]), jnp.exp(most - greatest)
-        total = total * scale + p.sum(-1)
-        result = result * (scale[:, None] if rescaled else 1.0) + p @ v
-        most = greatest
-        k, v, keys = (lax.ppermute(x, "i", [(0, 1), (1, 0)]) for x in (k, v, keys))
-    return result / total[:, None]
+def scattered(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+    """The same of rows that are in the order of a zigzag, which it puts back by a scatter."""
+    rows = order(4)
+    return causal(*(jnp.zeros_like(x).at[rows].set(x) for x in (q, k, v)))[rows]
 
 
-@pytest.mark.parametrize(
-    ("local", "is_right"), [(ring, True), (partial(ring, own_keys=True), False), (partial(ring, rescaled=False), False)]
-)
-def test_causal_attention(local: Function, is_right: bool) -> None:
-    assert is_proved(causal, zigzag(local, 2, count=3), (ROWS, 4), (ROWS, 4), (ROWS, 4)) is is_right
+@dataclass(frozen=True)
+class Ring:
+    """Keys and values, and where they are in plain order, go round a ring."""
+
+    devices: int = 4
+    masked: float = MASKED
+    loop: bool = False
+    wrong: str = ""
+
+    def __call__(self, q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        n, own = self.devices, places(self.devices)
+        around = [(i, (i + 1) % n) for i in range(n)]
+
+        def turn(_: Any, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            most, total, result, k, v, keys = carry
+            seen = own[:, None] >= (own if self.wrong == "own_keys" else keys)[None]
+            seen = own[:, None] > keys[None] if self.wrong == "strict" else seen
+            scores = jnp.where(seen, q @ k.T, self.masked)
+            greatest = jnp.maximum(most, scores.max(-1))
+            p, scale = jnp.exp(scores - greatest[:, None]), jnp.exp(most - greatest)
+            total = total * scale + p.sum(-1)
+            result = result * (1.0 if self.wrong == "not_rescaled" else scale[:, None]) + p @ v
+            return greatest, total, result, *(lax.ppermute(x, "i", around) for x in (k, v, keys))
+
+        carry = jnp.full(len(q), self.masked), jnp.zeros(len(q)), jnp.zeros_like(q), k, v, own
+        turns = n - 1 if self.wrong == "short" else n
+        if self.loop:
+            carry = lax.fori_loop(0, turns, turn, carry)
+        else:
+            carry = reduce(lambda now, t: turn(t, now), range(turns), carry)
+        return carry[2] / carry[1][:, None]
+
+
+RINGS = [Ring(2), Ring(), Ring(masked=-np.inf), Ring(loop=True), Ring(8, masked=-np.inf)]
+WRONG = [
+    *(Ring(2, wrong=wrong) for wrong in ("own_keys", "not_rescaled")),
+    *(Ring(wrong=wrong) for wrong in ("own_keys", "not_rescaled", "short", "strict")),
+    *(Ring(masked=-np.inf, wrong=wrong) for wrong in ("own_keys", "not_rescaled", "short", "strict")),
+]
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("ring", [*RINGS, *WRONG], ids=str)
+def test_causal_attention(ring: Ring) -> None:
+    reference = partial(causal, masked=ring.masked)
+    shapes = [(ROWS, 4)] * 3
+    assert is_proved(reference, zigzag(ring, ring.devices, count=3), *shapes) is (not ring.wrong)
+
+
+@pytest.mark.parametrize("wrong", ["", "own_keys"])
+def test_a_reference_that_puts_rows_back(wrong: str) -> None:
+    mesh = AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,))
+    mapped = jax.shard_map(Ring(wrong=wrong), mesh=mesh, in_specs=(P("i"),) * 3, out_specs=P("i"), check_vma=False)
+    assert is_proved(scattered, mapped, *[(ROWS, 4)] * 3) is (not wrong)
 
 
 def test_ranges_end_where_a_table_goes_on_otherwise() -> None:
