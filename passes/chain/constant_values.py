@@ -235,12 +235,20 @@ def joined(numbers: list[Computed]) -> Iterator[Computed]:
     """What comes of these by turning a division into a product, as the rest of a whole (`1 - 0.1`), or by joining two
     operations with constants."""
     for x in numbers:
-        one = _number(x.dtype, _scalar(x.dtype)(1))
-        for name in ("divide", "subtract"):
-            yield from _apply(name, (one, x)) if one is not None else ()
+        yield from (*inverses(x), *_of_one("subtract", x))
     if allows("joined_constants", len(numbers)):
         for name, (x, y) in product(_BINARY, product(numbers, numbers)):
             yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
+
+
+def inverses(x: Computed) -> Iterator[Computed]:
+    """What a division by a number is turned into a product with; none where it is 0."""
+    return _of_one("divide", x)
+
+
+def _of_one(name: str, x: Computed) -> Iterator[Computed]:
+    one = _number(x.dtype, _scalar(x.dtype)(1))
+    yield from _apply(name, (one, x)) if one is not None else ()
 
 
 def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:

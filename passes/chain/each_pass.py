@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.between import forms
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
-from hlo_verify.passes.diagnose.examine import examine, prove
+from hlo_verify.passes.diagnose.examine import are_proved, examine, prove
 from hlo_verify.passes.diagnose.scenes import shown
 from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
@@ -228,6 +229,9 @@ class _Walk:
         if self._far is not None:
             readings = [Reading(given)]  # and if it is not equal as it stands, it is known why
         liked = next((each for each in readings if self._is_like_its_reference(each.module)), None)
+        soon = None if liked is not None else next(filter(self._is_soon_proved, readings), None)
+        if soon is not None:
+            return soon.module, Found(Verdict.PROVED, PROVED_AGAIN, compared_with=_file(self._proved))
         reading = liked or readings[0]
         if liked is not None or self._far is None:
             found = self._with_an_earlier_one(reading.module)
@@ -240,6 +244,23 @@ class _Walk:
         """Whether a module is at once seen to equal its reference."""
         pair = self._reference(module)
         return pair is not None and self._is_equal_at_once((pair.logical, pair.partitioned))
+
+    def _is_soon_proved(self, reading: Reading) -> bool:
+        """Whether few steps, case by case, show that a reading is the last module proved: each is asked about so
+        before one is in earnest, as what is equal takes few steps and what is not takes many."""
+        pair = None if self._proved is None else self._pair(self._proved, reading.module)
+        if pair is None:
+            return False
+        limits = self._session.limits
+        steps, network = min(limits.total_steps, limits.reading_steps), limits.reading_network_steps
+        few = replace(limits, total_steps=steps, network_steps=network)
+        session = replace(self._session, limits=few, _reached={})
+        results = range(len(reading.module.main.results))
+        try:
+            proved = are_proved(*pair, results, session)
+        except InputError:  # other arguments or results
+            return False
+        return proved and self._is_covered(reading)
 
     def _with_an_earlier_one(self, module: Module) -> Found:
         """The verdict by the module's reference; then by the last module proved."""

@@ -23,6 +23,7 @@ from hlo_verify.passes.chain.constant_values import (
     as_people_write,
     as_written,
     computed,
+    inverses,
     is_near,
     joined,
     literal,
@@ -81,11 +82,16 @@ class Folded:
                 yield _unfolded(after, meant)
 
     def _learn(self, before: Module, numbers: set[Key], there: Uses) -> None:
-        """Find out what numbers are that have come into use: one that was there before, only what it had computed."""
+        """Find out what numbers are that have come into use: one that was there before, only what it had computed, or
+        by what it had divided."""
         wanted = numbers - self._known.keys()
         numbers_before = computed(before.main) if wanted else []
         for found in numbers_before:
             self._take(found, wanted)
+        divisors = _divisors(there)
+        for x in numbers_before:
+            for found in inverses(x) if x.key in divisors else ():
+                self._take(found, wanted)
         wanted -= there.keys()
         for found in numbers_before:
             for number in sorted(wanted):
@@ -143,6 +149,11 @@ def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> li
     """The uses of a number that there were none of before."""
     before = set(map(looks, there.get(key, {}).values()))
     return [use for use, seen in here[key].items() if looks(seen) not in before]
+
+
+def _divisors(uses: Uses) -> set[Key]:
+    """The numbers that something is divided by."""
+    return {key for key, seen in uses.items() if any(name == "divide" and n == 1 for name, n, *_ in seen.values())}
 
 
 def _uses(function: Function) -> Uses:

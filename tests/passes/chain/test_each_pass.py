@@ -332,3 +332,23 @@ def test_no_pass_may_move_what_the_program_places(tmp_path: Path, moved: str) ->
     found = verified(tmp_path)
     assert [step.verdict for step in found.steps] == [Verdict.PROVED, Verdict.PROVED, Verdict.UNKNOWN]
     assert found.steps[2].code == "HV108" and moved in found.steps[2].reason
+
+
+def test_each_reading_is_asked_about_where_none_is_equal_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which reading of 0.1 is the right one is only seen case by case then; a wrong product is none in any."""
+    monkeypatch.setattr(each_pass._Walk, "_is_equal_at_once", lambda *_: False)
+    added = (splat("a", "0.1"), "%b = f32[4] add(%x, %a)")
+    divided = lines(*added, splat("c", "10"), "%d = f32[4] divide(%x, %c)", "ROOT %y = f32[4] add(%b, %d)")
+    multiplied = lines(*added, "%d = f32[4] multiply(%x, %a)", "ROOT %y = f32[4] add(%b, %d)")
+    found = written(tmp_path / "good", divided, multiplied)
+    assert [(step.verdict, step.how) for step in found.steps][1:] == [(Verdict.PROVED, each_pass.PROVED_AGAIN)]
+    assert "the constant 0.100000001 is 1 / 10, rounded" in found.assumptions
+    wrong = multiplied.replace("add(%b, %d)", "add(%a, %d)")
+    found = written(tmp_path / "bad", divided, wrong)
+    assert found.steps[1].verdict is Verdict.REFUTED
+    many = (splat("g", "1e9"), splat("t", "10"), "%u = f32[4] multiply(%d, %t)", "%v = f32[4] subtract(%u, %x)")
+    end = (*many, "%w = f32[4] multiply(%v, %g)", "ROOT %y = f32[4] add(%b, %w)")
+    far = [text.replace("ROOT %y = f32[4] add(%b, %d)", lines(*end).strip()) for text in (divided, multiplied)]
+    assert written(tmp_path / "far", *far).steps[1].verdict is Verdict.UNKNOWN

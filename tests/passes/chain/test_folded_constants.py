@@ -58,6 +58,31 @@ def test_division_by_a_constant() -> None:
     assert verdict(before, after)[0] is Verdict.PROVED
 
 
+def tenth(of_x: str, value: float = 0.1) -> str:
+    """(x + 0.1) + x / 10, or x * 0.1."""
+    made = {
+        "divided": (constant("%c", 10.0), apply("%d", "divide", "%x", "%c")),
+        "multiplied": (constant("%c", float(np.float32(value))), apply("%d", "multiply", "%x", "%c")),
+        "added": (constant("%c", 10.0), apply("%d", "add", "%x", "%c")),
+    }[of_x]
+    tenth = constant("%a", float(np.float32(0.1))), apply("%b", "add", "%x", "%a")
+    return program(*tenth, *made, apply("%y", "add", "%b", "%d"))
+
+
+def test_the_inverse_of_a_divisor_may_be_there_already() -> None:
+    """A learning rate's 0.1 is another number than the tenth that a division by 10 is turned into a product with."""
+    found, notes = verdict(tenth("divided"), tenth("multiplied"))
+    assert found is Verdict.PROVED
+    assert notes == ("the constant 0.100000001 is 1 / 10, rounded",)
+    near = float(np.nextafter(np.float32(0.1), np.float32(1)))
+    assert verdict(tenth("divided"), tenth("multiplied", near))[0] is not Verdict.PROVED
+
+
+def test_what_nothing_is_divided_by_has_no_inverse_there() -> None:
+    readings = Folded().readings(load(tenth("added")), load(tenth("multiplied")))
+    assert not any(reading.said for reading in readings)
+
+
 def test_constants_that_were_apart() -> None:
     before = program(
         constant("%a", A), apply("%z", "multiply", "%x", "%a"), constant("%b", B), apply("%y", "multiply", "%z", "%b")
