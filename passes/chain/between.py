@@ -19,7 +19,7 @@ from pathlib import Path
 from hlo_verify.diagnostics import Code, Solver
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.chain.amplified import Amplified, amplified
-from hlo_verify.passes.chain.folded_constants import Folded
+from hlo_verify.passes.chain.folded_constants import Folded, with_rests
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
@@ -107,6 +107,9 @@ def _as_it_stands(
             proof, farther = _proof_of_a_reading(
                 partitioned, given, _turned, lambda module: (module, partitioned), session, by_people=True
             )
+            far = far or farther
+        if proof is None:
+            proof, farther = _proof_with_rests(given, partitioned, alone, session)
             far = far or farther
         if proof is not None:
             return proof.answer()
@@ -212,6 +215,29 @@ def _proof_of_a_reading(
             return replace(proof, report=replace(proof.report, assumptions=said)), None
         far = far or found
     return None, far
+
+
+def _proof_with_rests(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers of both modules are what others of theirs leave of 1."""
+    rests = with_rests(given, partitioned)
+    if rests is None:
+        return None, None
+    first, second = (reading.module for reading in rests)
+    for pair, reading in (((first, partitioned), rests[0]), (alone(second), rests[1])):
+        far = amplified(*pair, reading.meant, session)
+        if far is not None:
+            return None, far
+    proof = first_proof(first, second, session) or _proof_on_each_device(first, second, session)
+    for paired, one, other in ((_as_they_are, first, second), (_turned, second, first)):
+        looked_at = alone if paired is _as_they_are else lambda module: (module, partitioned)
+        if proof is None:
+            proof, far = _proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
+    if proof is None:
+        return None, far
+    said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
+    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
 
 
 def _proof_on_each_device(logical: Module, partitioned: Module, session: Session) -> Proof | None:

@@ -145,6 +145,20 @@ def as_people_write(numbers: list[Computed], number: Key) -> Computed | None:
     return min(found, key=lambda x: (x.literals, x.roundings), default=None)
 
 
+def rest_of_one(whole: Key, part: Key) -> Computed | None:
+    """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1; None where it is that
+    exactly, or is not."""
+    dtype, one = part[0], _number(part[0], _scalar(part[0])(1))
+    values = [_number(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part)]
+    if whole[0] != dtype or one is None or None in values:
+        return None
+    a, b = (value for value in values if value is not None)
+    if not 0 < b.exact < Fraction(1, 2) < a.exact < 1:
+        return None
+    near = [replace(x, rounded=a.rounded, beside=x.rounded_literals) for x in _apply("subtract", (one, b))]
+    return next((x for x in near if x.beside and x.is_rounded and _is_within(x, x.roundings)), None)
+
+
 _CLOSE = 1e-5
 """What is farther off than this part of a number is not looked at in exact numbers."""
 

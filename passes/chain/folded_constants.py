@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from hlo_verify.limits import allows
 from hlo_verify.passes.chain.constant_values import (
     Computed,
     Key,
@@ -28,6 +30,7 @@ from hlo_verify.passes.chain.constant_values import (
     joined,
     literal,
     logarithms,
+    rest_of_one,
 )
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
@@ -116,6 +119,24 @@ class Folded:
             wanted.remove(found.key)
             if found.is_rounded:  # else it is what it says
                 self._known[found.key] = found
+
+
+def with_rests(first: Module, second: Module) -> tuple[Reading, Reading] | None:
+    """Two modules that people wrote, with numbers in either that are 1 less another one of theirs read as that: 0.9
+    beside 0.1 is `1 - 0.1`. None where there are no such numbers."""
+    uses = [_uses(module.main) for module in (first, second)]
+    keys = sorted(uses[0].keys() | uses[1].keys())
+    if not allows("joined_by_people", len(keys)):
+        return None
+    rests: dict[Key, Computed] = {}
+    for whole, part in product(keys, keys):
+        found = rest_of_one(whole, part)
+        if found is not None:
+            rests.setdefault(whole, found)
+    if not rests:
+        return None
+    meant = [{use: rest for key, rest in rests.items() for use in of.get(key, ())} for of in uses]
+    return _unfolded(first, meant[0]), _unfolded(second, meant[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ SAME: dict[str, tuple[Function, Function]] = {
     ),
     "power of two": (lambda x, y: jnp.exp2(x), lambda x, y: 2.0**x),
     "decay in turn": (lambda x, y: y + 0.9 * (0.9 * (0.9 * x)), lambda x, y: y + 0.9**3 * x),
+    "weights that add up to one": (lambda x, y: 0.9 * (x + y) + 0.1 * x, lambda x, y: x + 0.9 * y),
     "decay in one": (lambda x, y: x - 0.01 * (y + 0.1 * x), lambda x, y: x * (1 - 0.01 * 0.1) - 0.01 * y),
     "odd function by cases": (
         lambda x, y: jnp.where(x > 0, jnp.arctan(jnp.abs(x)), -jnp.arctan(jnp.abs(x))),
@@ -151,6 +152,8 @@ OTHER: dict[str, tuple[Function, Function]] = {
         lambda x, y: y * jnp.exp(-np.log(10001.0) * x),
     ),
     "one turn less": (lambda x, y: y + 0.9 * (0.9 * (0.9 * x)), lambda x, y: y + 0.9**2 * x),
+    "weights that add up to less": (lambda x, y: 0.9 * (x + y) + 0.09 * x, lambda x, y: x + 0.9 * y),
+    "nothing but a rounding": (lambda x, y: y + 1e9 * (0.9 * x + 0.1 * x - x), lambda x, y: y),
     "another decay": (lambda x, y: x - 0.01 * (y + 0.1 * x), lambda x, y: x * (1 - 0.01 * 0.01) - 0.01 * y),
     "even function by cases": (
         lambda x, y: jnp.where(x > 0, jnp.arctan(jnp.abs(x)), jnp.arctan(jnp.abs(x))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hlo_verify.passes.chain.folded_constants import Folded
+from hlo_verify.passes.chain.folded_constants import Folded, with_rests
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
 from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
@@ -227,3 +227,29 @@ def test_the_logarithm_of_a_base() -> None:
         after = program(constant("%c", number), apply("%z", "multiply", "%x", "%c"), apply("%y", "exponential", "%z"))
         found = next(Folded(by_people=True).readings(load(before), load(after))).said
         assert bool(found) is is_found
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "is_rest"),
+    [
+        (0.9, 0.1, True),
+        (0.999, 0.001, True),
+        (0.75, 0.25, False),
+        (0.9, 0.10001, False),
+        (0.1, 0.9, True),
+        (0.9, 0.9, False),
+    ],
+)
+def test_what_is_left_of_one_in_either_module(whole: float, part: float, is_rest: bool) -> None:
+    """Where both are in one module, or one in each."""
+    one, other = (program(constant("%c", c), apply("%y", "multiply", "%x", "%c")) for c in (whole, part))
+    both = program(
+        constant("%c", whole),
+        constant("%d", part),
+        apply("%z", "multiply", "%x", "%c"),
+        apply("%y", "multiply", "%z", "%d"),
+    )
+    for pair in ((one, other), (both, both), (both, one)):
+        found = with_rests(*map(load, pair))
+        assert (found is not None) is is_rest
+        assert found is None or any("1 - " in said for reading in found for said in reading.said)

@@ -263,12 +263,35 @@ def smooth_of_split(z: jax.Array, y: jax.Array, weight: float = 1 / 32) -> jax.A
     )
 
 
-@pytest.mark.parametrize(("weight", "is_right"), [(1 / 32, True), (1 / 16, False)])
-def test_smooth_labels(weight: float, is_right: bool) -> None:
+def smoothing(whole: Function, local: Function) -> Verdict:
     placed = on({"i": DEVICES}, (P(None, "i"), P()), P(), (5, 24), (5,))
     placed = replace(placed, arguments=[placed.arguments[0], jax.ShapeDtypeStruct((5,), "int32")])
-    pair = placed.pair(smooth, partial(smooth_of_split, weight=weight))
-    found = hlo_verify.verify(*pair, refute=False, assume={"y": (0, 24)}).verdict
+    return hlo_verify.verify(*placed.pair(whole, local), refute=False, assume={"y": (0, 24)}).verdict
+
+
+@pytest.mark.parametrize(("weight", "is_right"), [(1 / 32, True), (1 / 16, False)])
+def test_smooth_labels(weight: float, is_right: bool) -> None:
+    found = smoothing(smooth, partial(smooth_of_split, weight=weight))
+    assert (found is Verdict.PROVED) is is_right
+
+
+def smooth_in_decimals(z: jax.Array, y: jax.Array) -> jax.Array:
+    labels = (1 - 0.1) * jax.nn.one_hot(y, 24) + 0.1 / 24
+    return -jnp.sum(labels * jax.nn.log_softmax(z), -1)
+
+
+def smooth_in_decimals_of_split(z: jax.Array, y: jax.Array, alpha: float = 0.1) -> jax.Array:
+    most = lax.pmax(jnp.max(z, -1), "i")
+    log_sum = most + jnp.log(lax.psum(jnp.sum(jnp.exp(z - most[:, None]), -1), "i"))
+    hot = jax.nn.one_hot(y - 6 * lax.axis_index("i"), 6)
+    own, every = (lax.psum(jnp.sum(score, -1), "i") for score in (z * hot, z))
+    return log_sum - (1 - alpha) * own - alpha * every / 24
+
+
+@pytest.mark.parametrize(("alpha", "is_right"), [(0.1, True), (0.2, False)])
+def test_smooth_labels_whose_weights_are_decimals(alpha: float, is_right: bool) -> None:
+    """0.9 and 0.1 add up to 1 but for their roundings: all of the logarithm is left."""
+    found = smoothing(smooth_in_decimals, partial(smooth_in_decimals_of_split, alpha=alpha))
     assert (found is Verdict.PROVED) is is_right
 
 
