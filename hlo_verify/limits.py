@@ -255,6 +255,8 @@ class Limits:
     """Cases of conditions that are looked at for the sign of a term."""
     tried_divisors: int = 1 << 8
     """The greatest divisor that is tried of a number of which there is a logarithm."""
+    transformed_dimensions: int = 3
+    """Dimensions of a Fourier transform, all orders of which are tried for the one that stands for all."""
     sign_terms: int = 16
     """Products of a sum, once it is multiplied by what parts of it are divided by, whose sign is looked at."""
     step_pieces: int = 4

@@ -57,13 +57,6 @@ def _triangular_solve(op: Op, args: list[Value], context: Context) -> list[Value
     return [Value(type_, function_of("triangular_solve", key, [(a, _last(a, 2)), (b, own)], type_, own))]
 
 
-def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
-    (type_,), (x,) = op.types, args
-    count = len(op.attributes["fft_length"])
-    key = _attributes(op, "fft_type", "fft_length")
-    return [Value(type_, function_of("fft", key, [(x, _last(x, count))], type_, _last(x, count)))]
-
-
 def _rng_bit_generator(op: Op, args: list[Value], context: Context) -> list[Value]:
     """A function of the generator's state and of the shape that it fills."""
     key = (_attributes(op, "rng_algorithm"), tuple(map(str, op.types)))
@@ -229,7 +222,6 @@ CUSTOM_CALLS: dict[str, Rule] = {
 RULES: dict[str, Rule] = {
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
-    "fft": _fft,
     "rng_bit_generator": _rng_bit_generator,
     "after_all": _token,
     "rng": _without_meaning("draws new numbers every time"),

@@ -1,0 +1,88 @@
+"""Fourier transforms along several dimensions are those along one after another, in any order, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed
+
+Function = Callable[[jax.Array], jax.Array]
+
+MESH = AbstractMesh((4,), ("x",))
+fft, ifft = jnp.fft.fft, jnp.fft.ifft
+
+
+def handed(x: jax.Array, split: int, joined: int) -> jax.Array:
+    return lax.all_to_all(x, "x", split, joined, tiled=True)
+
+
+def in_turn(first: Function, second: Function) -> Function:
+    """One transform of the device's rows, and one of its columns."""
+    return lambda x: handed(second(handed(first(x), 1, 0)), 0, 1)
+
+
+def verdict(reference: Function, local: Function, shape: Sequence[int]) -> Verdict:
+    placed = Placed(MESH, (P("x"),), P("x"), [jax.ShapeDtypeStruct(shape, "complex64")])
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
+
+
+def rows(x: jax.Array) -> jax.Array:
+    return fft(x, axis=1)
+
+
+def columns(x: jax.Array) -> jax.Array:
+    return fft(x, axis=0)
+
+
+def outer(x: jax.Array) -> jax.Array:
+    return x[:, :, None] * x[:, None]
+
+
+SAME: dict[str, tuple[Function, Function, Sequence[int]]] = {
+    "rows and columns": (jnp.fft.fft2, in_turn(rows, columns), (8, 8)),
+    "inverse": (
+        jnp.fft.ifft2,
+        in_turn(lambda x: ifft(x, axis=1), lambda x: ifft(x, axis=0)),
+        (8, 4),
+    ),
+    "transposed": (lambda x: jnp.fft.fft2(x).T, lambda x: fft(handed(rows(x), 1, 0).T, axis=1), (8, 8)),
+    "planes and lines": (jnp.fft.fftn, in_turn(lambda x: jnp.fft.fft2(x, axes=(1, 2)), columns), (8, 4, 6)),
+    "batched": (jnp.fft.fft2, lambda x: fft(fft(x, axis=1), axis=2), (4, 6, 5)),
+    "batched the other way": (jnp.fft.fft2, lambda x: fft(fft(x, axis=2), axis=1), (4, 6, 6)),
+    "symmetric": (lambda x: jnp.fft.fft2(outer(x)), lambda x: fft(fft(outer(x), axis=2), axis=1), (4, 6)),
+}
+OTHER: dict[str, tuple[Function, Function, Sequence[int]]] = {
+    "rows twice": (jnp.fft.fft2, in_turn(rows, rows), (8, 8)),
+    "one of them inverse": (jnp.fft.fft2, in_turn(rows, lambda x: ifft(x, axis=0)), (8, 8)),
+    "not transposed back": (jnp.fft.fft2, lambda x: fft(handed(rows(x), 1, 0).T, axis=1), (8, 8)),
+    "one dimension twice": (jnp.fft.fft2, lambda x: fft(fft(x, axis=2), axis=2), (4, 6, 6)),
+    "another place": (lambda x: jnp.fft.fft2(outer(x)), lambda x: jnp.fft.fft2(outer(x))[:, :, ::-1], (4, 6)),
+    "no transform of the rest": (jnp.fft.fftn, in_turn(lambda x: fft(x, axis=1), columns), (8, 4, 6)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_transforms_in_turn(name: str) -> None:
+    assert verdict(*SAME[name]) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_other_transforms(name: str) -> None:
+    assert verdict(*OTHER[name]) is not Verdict.PROVED
+
+
+def test_what_is_transformed_in_turn_in_numbers() -> None:
+    x = np.random.default_rng(0).standard_normal((4, 6, 5)) + 1j
+    expected = np.fft.fftn(x, axes=(1, 2))
+    for first, second in ((1, 2), (2, 1)):
+        np.testing.assert_allclose(np.fft.fft(np.fft.fft(x, axis=first), axis=second), expected)
