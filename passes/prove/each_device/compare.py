@@ -14,6 +14,7 @@ from itertools import pairwise, product
 from math import prod
 
 from hlo_verify.equality import cases
+from hlo_verify.equality.attainment import same_beside_truths
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
@@ -56,6 +57,8 @@ class EachDevice:
     effort: Effort
     network: Steps
     written: Steps
+    ranged: Steps
+    """Those of comparisons with the ranges of places in definitions."""
 
     def proves(self, n: int) -> bool:
         """Whether every device holds its shard of the n-th result."""
@@ -101,7 +104,7 @@ class EachDevice:
         found, expected = at_constants(found), at_constants(expected)
         if found is expected:
             return True
-        if self._are_one_in_ranges(found, expected, inside):
+        if any(self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in (False, True)):
             return True
         left = self.effort.left
         if same_turn_by_turn(found, expected, inside, self.effort) or cases.equal(found, expected, inside, self.effort):
@@ -125,18 +128,27 @@ class EachDevice:
                 return False
         return True
 
-    def _are_one_in_ranges(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+    def _are_equal_in_ranges(self, found: Poly, expected: Poly, inside: Poly, *, deeply: bool) -> bool:
         """Whether two terms are one once the ranges of places are in definitions, in each block between the ends of the
-        conditions that are left then."""
+        conditions that are left then; with `deeply` also whether they are equal there as sums of products."""
         found, expected = in_ranges(found), in_ranges(expected)
         if found is expected:
             return True
         own = sorted(found.free | expected.free, key=lambda v: v.uid)
         cells = list(self._cells(own, *_with_names((found, expected, inside))))
-        if len(cells) < 2:
+        if len(cells) > 1:
+            there = ([algebra.substitute(p, cell) for p in (found, expected, inside)] for cell in cells)
+            return all(p[2] is ZERO or self._are_equal_in_ranges(*p, deeply=deeply) for p in there)
+        left = self.ranged.left
+        if not deeply or left <= 0 or not self._are_sums_of_equal_products(found, expected, inside):
             return False
-        there = ([algebra.substitute(p, cell) for p in (found, expected, inside)] for cell in cells)
-        return all(p[2] is ZERO or self._are_one_in_ranges(*p) for p in there)
+        self.ranged.left = left
+        return True
+
+    def _are_sums_of_equal_products(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        session, steps = self.effort.session, self.ranged
+        beside = same_beside_truths(found, expected, inside, session, steps)
+        return beside or same_network(found, expected, session, inside, steps)
 
     def _cells(self, own: Sequence[Var], *terms: Poly) -> Iterator[dict[Var, Index]]:
         """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
@@ -217,7 +229,9 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
     effort = Effort(session.limits.comparison_steps, session=session)
     network = Steps(session.limits.network_steps)
     written = Steps(session.limits.written_out_elements)
-    return EachDevice(both.device, both.wholes, wanted, found, placed, effort, network, written)
+    return EachDevice(
+        both.device, both.wholes, wanted, found, placed, effort, network, written, Steps(session.limits.network_steps)
+    )
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:

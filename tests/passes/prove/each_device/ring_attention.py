@@ -145,6 +145,10 @@ RINGS = {
     "gradient": replace(PYTHON, devices=2, mask="", gradient=True, loop="fori", start=INFINITE),
     "gradient_masked": replace(PYTHON, devices=2, gradient=True),
     "gradient_by_values": replace(PYTHON, devices=2, mask="", gradient=True, by=(2,), sines=True),
+    "gradient_on_four": replace(PYTHON, devices=4, masked=INFINITE, gradient=True, by=(0,)),
+    "gradient_by_values_on_four": replace(PYTHON, devices=4, masked=INFINITE, gradient=True, by=(2,)),
+    "gradient_through_maxima_on_four": replace(PYTHON, devices=4, mask="", gradient=True, by=(0,), held=False),
+    "gradient_by_keys_through_maxima": replace(PYTHON, devices=4, mask="", gradient=True, by=(1,), held=False),
     "gradient_through_maxima": replace(PYTHON, devices=2, mask="", gradient=True, by=(0,), held=False),
 }
 
@@ -161,4 +165,8 @@ WRONG = [
     replace(RINGS["gradient"], wrong="short"),
     replace(RINGS["gradient_through_maxima"], wrong="held_once"),
     replace(RINGS["gradient_by_values"], wrong="no_rescaling"),
+    replace(RINGS["gradient_on_four"], wrong="strict"),
+    replace(RINGS["gradient_by_values_on_four"], wrong="owner"),
+    replace(RINGS["gradient_through_maxima_on_four"], wrong="held_once"),
+    replace(RINGS["gradient_by_keys_through_maxima"], wrong="short"),
 ]
