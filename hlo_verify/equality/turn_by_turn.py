@@ -11,6 +11,7 @@ from collections import defaultdict
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.without_names import without_names
 from hlo_verify.index import expr
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
@@ -62,7 +63,7 @@ def _same_addends(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> 
     pairs = [(p, by_parts[parts].pop()) for p in own if by_parts.get(parts := _parts(p))]
     if len(pairs) < len(own) or len(own) != len(other):
         return False
-    return all(cases.equal(p, q, inside, effort) for p, q in pairs)
+    return all(without_names(p) is without_names(q) or cases.equal(p, q, inside, effort) for p, q in pairs)
 
 
 def _both(p: Poly, q: Poly) -> tuple[tuple[Poly, Poly], tuple[Poly, Poly]]:

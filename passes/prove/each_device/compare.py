@@ -15,10 +15,12 @@ from math import prod
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.attainment import same_beside_truths
+from hlo_verify.equality.by_element import same_by_element
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn
+from hlo_verify.equality.without_names import without_names
 from hlo_verify.equality.written_out import same_written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -59,6 +61,8 @@ class EachDevice:
     written: Steps
     ranged: Steps
     """Those of comparisons with the ranges of places in definitions."""
+    by_element: Steps
+    is_by_hand: bool
 
     def proves(self, n: int) -> bool:
         """Whether every device holds its shard of the n-th result."""
@@ -69,17 +73,31 @@ class EachDevice:
         where = lineage(wanted[0].shape, sharding, self.device)
         if where.shape != found[0].shape:
             return False
-        done: set[tuple[int, int, int]] = set()
+        open_: dict[tuple[int, int, int], tuple[Value, Poly, Poly]] = {}
         for k, value in enumerate(found):
             here: dict[Var, Index] = {self.device: expr.constant(k)}
             places = [expr.substitute(e, here) for e in where.indices]
             inside = algebra.substitute(where.inside, here)
             expected = wanted[k].at(places)
-            key = value.term.uid, expected.uid, inside.uid
-            if key not in done and not self._are_equal(value, expected, inside):
-                return False
-            done.add(key)
-        return self._agree(wanted)
+            if value.term is not expected:
+                open_[value.term.uid, expected.uid, inside.uid] = value, expected, inside
+        pairs = list(open_.values())
+        is_same = self._are_equal_by_element(pairs) or all(self._are_equal(*pair) for pair in pairs)
+        return is_same and self._agree(wanted)
+
+    def _are_equal_by_element(self, pairs: Sequence[tuple[Value, Poly, Poly]]) -> bool:
+        """Whether terms are equal element by element, along what conditions cut of dimensions that are split."""
+        sides = [
+            (algebra.expanded(inside, value.term), algebra.expanded(inside, expected))
+            for value, expected, inside in pairs
+        ]
+        if not self.is_by_hand:
+            return False
+        left = self.by_element.left
+        is_same = left > 0 and same_by_element(sides, self.effort.session, self.by_element)
+        if is_same:
+            self.by_element.left = left
+        return is_same
 
     def _agree(self, wanted: Values) -> bool:
         """Whether the logical module has one result, and not another one on each device."""
@@ -102,7 +120,7 @@ class EachDevice:
         if found is expected:
             return True
         found, expected = at_constants(found), at_constants(expected)
-        if found is expected:
+        if found is expected or without_names(found) is without_names(expected):
             return True
         if any(self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in (False, True)):
             return True
@@ -229,9 +247,9 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
     effort = Effort(session.limits.comparison_steps, session=session)
     network = Steps(session.limits.network_steps)
     written = Steps(session.limits.written_out_elements)
-    return EachDevice(
-        both.device, both.wholes, wanted, found, placed, effort, network, written, Steps(session.limits.network_steps)
-    )
+    ranged, by_element = Steps(session.limits.network_steps), Steps(session.limits.written_out_elements)
+    steps = effort, network, written, ranged, by_element
+    return EachDevice(both.device, both.wholes, wanted, found, placed, *steps, is_by_hand(partitioned))
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:
