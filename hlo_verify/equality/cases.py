@@ -24,6 +24,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
+from hlo_verify.equality.quotients import same_quotients
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.unrolling import unrolled, written_out
@@ -76,6 +77,8 @@ def equal(
     most = total.session.limits.comparison_steps if most is None else most
     found, expected = known_numbers.both_decided(found, expected, total.session)
     if total.within(most, lambda part: same_network(found, expected, part), limit):
+        return True
+    if same_quotients(found, expected, inside):
         return True
     elements = multisets.as_sums(found, expected)
     if elements is not None and total.within(most, lambda part: _equal_somehow(*elements, inside, part), limit):

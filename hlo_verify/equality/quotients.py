@@ -1,0 +1,20 @@
+"""Sums that are divided before they get a name, or after it."""
+
+from __future__ import annotations
+
+from hlo_verify.equality.opening import without_name
+from hlo_verify.equality.sides import apart, together
+from hlo_verify.terms import algebra
+from hlo_verify.terms.numerators import numerators
+from hlo_verify.terms.term import ZERO, Poly
+
+
+def same_quotients(found: Poly, expected: Poly, inside: Poly) -> bool:
+    """Whether two terms are one once names of quotients are quotients of names."""
+    made = numerators(found), numerators(expected)
+    if made[0] is found and made[1] is expected:
+        return False
+    left: Poly | None = algebra.expanded(inside, apart(*made))
+    while left is not None and together(left) is not ZERO:
+        left = without_name(left)
+    return left is not None

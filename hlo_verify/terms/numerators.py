@@ -1,0 +1,82 @@
+"""Names of quotients as quotients of names: `(a/d + b/d)` by name is `1/d` times the name of `a + b`.
+
+A sum gets a name where it is heavy. Of a program that divides it by d and then names it, and of one that names it and
+divides the name, the second form is made, however deep it is: a pass that makes `m / (p*q)` of `m / p / q` moves names
+like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from hlo_verify.memory import once_a_session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.definitions import named, unfold
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, make_poly
+
+
+def numerators(p: Poly) -> Poly:
+    """The term, in which no name is of a sum of quotients by one denominator."""
+    if not any(_changes(atom) for mono, _ in p.items for atom, _ in mono):
+        return p
+    return algebra.mapped(p, lambda mono: algebra.product_with(mono, _made_anew))
+
+
+def _changes_in(terms: Sequence[Poly]) -> bool:
+    return any(_changes(atom) for term in terms for mono, _ in term.items for atom, _ in mono)
+
+
+@once_a_session
+def _changes(atom: Atom) -> bool:
+    if isinstance(atom, Apply):
+        return _changes_in(atom.args)
+    if not isinstance(atom, Read) or atom.tensor.seal is not None or any(True for _ in values_in_places(atom)):
+        return False
+    source = atom.tensor
+    return (source.kind == "term" and bool(_common(source.bodies[0]))) or _changes_in(source.bodies)
+
+
+@once_a_session
+def _made_anew(atom: Atom) -> Poly | None:
+    if not _changes(atom):
+        return None
+    if isinstance(atom, Apply):
+        return apply(atom.function, tuple(map(numerators, atom.args)))
+    assert isinstance(atom, Read)
+    bound, bodies = unfold(atom)
+    own = atom.indices[len(atom.tensor.params) :]
+    made = tuple(map(numerators, bodies))
+    if atom.tensor.kind != "term":
+        return remade(atom.tensor, bound, made, own)
+    common = _common(made[0])
+    rest = _without(made[0], common)
+    amount = Fraction(algebra.content(rest))
+    name = algebra.scale(named(algebra.scale(rest, 1 / amount), atom.tensor.dtype), amount)
+    return algebra.multiply(make_poly(((common, 1),)), name) if common else name
+
+
+def _common(p: Poly) -> Monomial:
+    """The inverses that all summands of a sum are multiplied by, each with its power."""
+    if len(p.items) < 2 or p.doubt & INFINITE:
+        return ()
+    first, *others = (dict(mono) for mono, _ in p.items)
+    return tuple(
+        (atom, power)
+        for atom, power in first.items()
+        if isinstance(atom, Apply)
+        and atom.function.name == "inverse"
+        and all(other.get(atom) == power for other in others)
+    )
+
+
+def _without(p: Poly, common: Monomial) -> Poly:
+    gone = {atom for atom, _ in common}
+    items: list[tuple[Monomial, Number]] = [
+        (tuple(item for item in mono if item[0] not in gone), c) for mono, c in p.items
+    ]
+    return algebra.add(*(make_poly(((mono, c),)) for mono, c in items))

@@ -1,0 +1,88 @@
+"""A name of quotients by one denominator is a quotient of a name, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.quotients import same_quotients
+from hlo_verify.index import expr
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.numerators import numerators
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly, number, tensor
+
+PLACE = expr.var("i", "", 8)
+TENSORS = {name: tensor("argument", name, "f32", (8,)) for name in "xyde"}
+
+
+def at(name: str) -> Poly:
+    return algebra.read(TENSORS[name], [expr.of_var(PLACE)])
+
+
+def over(p: Poly, d: Poly) -> Poly:
+    return algebra.multiply(p, apply(INVERSE, (algebra.add(number(1), algebra.multiply(d, d)),)))
+
+
+def square(p: Poly) -> Poly:
+    return reduce_sum([PLACE], algebra.multiply(p, p))
+
+
+def added() -> Poly:
+    return algebra.add(at("x"), at("y"))
+
+
+Pair = Callable[[], tuple[Poly, Poly]]
+RIGHT: dict[str, Pair] = {
+    "a quotient": lambda: (named(over(added(), at("d"))), over(named(added()), at("d"))),
+    "a multiple": lambda: (
+        named(algebra.scale(over(added(), at("d")), 3)),
+        over(named(algebra.scale(added(), 3)), at("d")),
+    ),
+    "by two": lambda: (named(over(over(added(), at("d")), at("e"))), over(over(named(added()), at("e")), at("d"))),
+    "within a sum": lambda: (square(named(over(added(), at("d")))), square(over(named(added()), at("d")))),
+    "within another name": lambda: (
+        named(algebra.add(named(over(added(), at("d"))), algebra.multiply(at("x"), at("y")))),
+        algebra.add(over(named(added()), at("d")), algebra.multiply(at("x"), at("y"))),
+    ),
+}
+WRONG: dict[str, Pair] = {
+    "by another": lambda: (named(over(added(), at("d"))), over(named(added()), at("e"))),
+    "once more": lambda: (named(over(added(), at("d"))), over(over(named(added()), at("d")), at("d"))),
+    "of one summand": lambda: (named(algebra.add(over(at("x"), at("d")), at("y"))), over(named(added()), at("d"))),
+    "by each its own": lambda: (
+        named(algebra.add(over(at("x"), at("d")), over(at("y"), at("e")))),
+        over(named(added()), at("d")),
+    ),
+    "of a difference": lambda: (
+        named(over(algebra.subtract(at("x"), at("y")), at("d"))),
+        over(named(added()), at("d")),
+    ),
+    "squares within a sum": lambda: (
+        square(named(over(added(), at("d")))),
+        reduce_sum([PLACE], over(named(added()), at("d"))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_same(name: str) -> None:
+    with Session().on():
+        found, expected = RIGHT[name]()
+        assert cases.equal(found, expected)
+        assert same_quotients(found, expected, number(1))
+        assert numerators(numerators(found)) is numerators(found)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_others(name: str) -> None:
+    with Session().on():
+        found, expected = WRONG[name]()
+        assert not cases.equal(found, expected)
+        assert not same_quotients(found, expected, number(1))
