@@ -105,6 +105,11 @@ _Key = tuple[Tensor, _Places, tuple[Range | None, ...]]
 _known: Callable[[], dict[_Key, tuple[list[Var], Poly]]] = per_session("definitions in ranges", dict)
 
 
+def made_in_ranges() -> int:
+    """How many definitions were made so in this session."""
+    return len(_known())
+
+
 def _definition(source: Tensor, read_at: _Places, ranges: tuple[Range | None, ...]) -> tuple[list[Var], Poly]:
     """A definition where the expressions that it is read at have those ranges, as read at a variable for each of them,
     which begins at 0 where there is a range."""
