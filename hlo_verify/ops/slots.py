@@ -170,7 +170,23 @@ def _looks_up(source: Tensor) -> bool:
 
 @once_a_session
 def _anew(atom: Read) -> Poly | None:
-    """A definition where it is looked up, if its rows are found in their slots."""
+    """A definition where it is looked up, if its rows are found in their slots.
+
+    Each device and each place that is opened reads it with variables of its own: the question is asked once for all.
+    """
+    ordered = sorted(atom.free, key=lambda v: v.uid)
+    names = [expr.var("slot", n, v.size) for n, v in enumerate(ordered)]
+    asked = algebra.substitute(of_atom(atom), dict(zip(ordered, map(expr.of_var, names), strict=True))).atom
+    if not isinstance(asked, Read) or asked.tensor is not atom.tensor:
+        return _opened_anew(atom)
+    found = _opened_anew(asked)
+    return (
+        None if found is None else algebra.substitute(found, dict(zip(names, map(expr.of_var, ordered), strict=True)))
+    )
+
+
+@once_a_session
+def _opened_anew(atom: Read) -> Poly | None:
     bound, bodies = unfold(atom)
     there = tuple(map(at_own_slots, bodies))
     if atom.tensor.kind == "sum":
@@ -201,9 +217,9 @@ def _row(bound: Sequence[Var], mono: Monomial) -> tuple[list[Var], Poly] | None:
         places = [expr.build(0, [(a, c) for a, c in atom.form.items if v in a.free]) for atom in asked]
         for e in dict.fromkeys(e for atom in asked for e in coinciding(atom.form, v)):
             mapping = {v: e}
-            if e.lo < 0 or e.hi >= v.size or not told_apart(places, [v], dict(_said(asked, v))):
+            if e.lo < 0 or e.hi >= v.size or any(algebra.substitute(of_atom(a), mapping) is not ONE for a in asked):
                 continue
-            if all(algebra.substitute(of_atom(atom), mapping) is ONE for atom in asked):
+            if told_apart(places, [v], dict(_said(asked, v))):  # which opens counts: what is cheap goes first
                 rest = make_poly(((tuple(item for item in mono if item[0] not in asked), 1),))
                 return [b for b in bound if b is not v], algebra.substitute(rest, mapping)
     return None
