@@ -80,8 +80,7 @@ class Limits:
     """Operations of both modules for which loops are read in another way before inputs are searched for in earnest: in
     a large module, that takes less than another walk."""
     written_out_operations: int = 4000
-    """Operations in iterations that are written out of loops of both modules, where the modules are not equal as they
-    are: a second or two."""
+    """Operations in iterations that are written out of loops, where the modules are not equal as they are."""
     unrolled_turns: int = 64
     """Iterations of a loop without a counterpart that are written out: terms grow with every one."""
     turns_by_device: int = 64
@@ -91,6 +90,8 @@ class Limits:
     small_operations_apart: int = 4000
     """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module: the
     walk for all devices at once proves nearly all of what one does."""
+    small_terms_apart: int = 40_000
+    """Terms and index expressions that are made there, a second: what is right takes 9000 at the most."""
     blocks_by_device: int = 4096
     """Blocks of one device's part of a result that are compared there one by one."""
     elements_apart: int = 64
@@ -143,8 +144,7 @@ class Limits:
     faint_differences: int = 3
     """The same of such as are less than 1e-5 of a result's largest element: most of them are roundings."""
     clear_draws: int = 2
-    """Inputs drawn after which a difference need not be clear, one of 1e-2 of a result's largest element:
-    others may show it better."""
+    """Inputs drawn after which a difference need not be clear (1e-2 of a result's largest element)."""
     clear_elements: int = 1 << 14
     """Elements of one tensor of inputs for which clearer ones are looked for."""
     dear_draws: int = 3

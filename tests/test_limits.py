@@ -72,6 +72,7 @@ NO_LIMITS = {
     "plainer.OPERATIONS": "how often inputs are made plainer",
     "plainer.TRIES": "how often inputs are made plainer",
     "prove.LARGE": "which modules one lost layer decides",
+    "compare.VAIN": "which part of a limit",
     "conditions.MANY": "how far cases are counted",
     "confirm.FEWEST": "with how many bits is begun",
     "confirm.FURTHER": "with how many more bits is gone on",

@@ -17,7 +17,7 @@ from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, look
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.at_constants import at_constants, remade
@@ -296,6 +296,7 @@ def _together(one: Monomial, other: Monomial) -> Poly | None:
     known = _pairs()
     key = one, other
     if key not in known:
+        look()
         known[key] = next(_sums(_flat(one), _flat(other)), None)
     return known[key]
 

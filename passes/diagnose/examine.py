@@ -217,7 +217,8 @@ def _decide(
         outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    others = otherwise, _Apart(logical, partitioned, session, bool(wrong) or session.seems_wrong)
+    unknown = [n for n in left if n not in wrong]
+    others = otherwise, _Apart(logical, partitioned, session, unknown, bool(wrong) or session.seems_wrong)
     results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
@@ -274,28 +275,60 @@ class _Apart:
     logical: Module
     partitioned: Module
     session: Session
+    left: Collection[int]
+    """The results that were not proved at first, and are not known to be wrong."""
     seems_wrong: bool = False
     """Whether the module is known to be wrong, or seems so: then all of this is on the account, as it is for what a
     compiler partitioned."""
     _walked: bool = False
     _found: EachDevice | None = None
+    _proved: Collection[int] = ()
+    """Those that are proved of what a compiler partitioned."""
 
     def proves(self, n: int) -> bool:
         """Whether the n-th result is proved so."""
-        by_hand = is_by_hand(self.partitioned)
-        is_on_account = self.seems_wrong or not by_hand
-        if is_on_account and not self.session.affords():
-            return False
-        terms, before = made(), self.session.phase
+        before = self.session.phase
         self.session.phase = "each device was looked at by itself"
+        is_proved = self._proves_by_hand(n) if is_by_hand(self.partitioned) else self._proves_compiled(n)
+        self.session.phase = before
+        return is_proved
+
+    def _proves_by_hand(self, n: int) -> bool:
+        if self.seems_wrong and not self.session.affords():
+            return False
+        terms = made()
         if not self._walked:
             self._walked = True
-            if by_hand or is_small(self.logical, self.partitioned, self.session):
-                self._found = each_device(self.logical, self.partitioned, self.session)
+            self._found = each_device(self.logical, self.partitioned, self.session)
         proved = self._found is not None and self._found.proves(n)
-        if is_on_account and not proved:
+        if self.seems_wrong and not proved:
             self.session.meter.charge_terms(made() - terms)
-        self.session.phase = before
+        return proved
+
+    def _proves_compiled(self, n: int) -> bool:
+        """The same of what a compiler partitioned: all results at the first question, with terms of their own, as it
+        may end while one is made. What is right takes few."""
+        if not self._walked and self.session.affords():
+            self._walked = True
+            if is_small(self.logical, self.partitioned, self.session):
+                with self.session.memory.on():
+                    self._proved = self._within_small_terms([n, *(k for k in self.left if k != n)])
+        return n in self._proved
+
+    def _within_small_terms(self, results: Sequence[int]) -> Collection[int]:
+        """Which of some results are proved with no more terms than there may be."""
+        session, proved = self.session, set[int]()
+        most = min(session.limits.small_terms_apart, session.meter.left / TERM)
+        try:
+            with session.at_most(most, made), session.interruptible():
+                found = each_device(self.logical, self.partitioned, session)
+                for n in results:
+                    if found is not None and found.proves(n):
+                        proved.add(n)
+        except EnoughError:
+            session.reached("small_terms_apart")
+        finally:
+            session.meter.charge_terms(made())
         return proved
 
 

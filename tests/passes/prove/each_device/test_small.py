@@ -10,12 +10,15 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.index.interned import made
 from hlo_verify.limits import Limits
-from hlo_verify.passes.diagnose.examine import prove
+from hlo_verify.meter import TERM
+from hlo_verify.passes.diagnose.examine import _Apart, prove
 from hlo_verify.passes.load.load import load
 from hlo_verify.session import Session
 
 PAIRS = Path(__file__).parents[3] / "pairs"
+TESTDATA = Path(__file__).parents[4] / "testdata"
 
 WRONG = [
     ("pooling_gradient_of_uneven_windows", "compare GE, %arg1, %arg2", "compare GT, %arg1, %arg2"),
@@ -48,3 +51,36 @@ def test_how_much_is_looked_at_is_limited() -> None:
     session = Session(replace(Limits(), small_operations_apart=100))
     assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
     assert "small_operations_apart" in session.spent().limits
+
+
+def test_it_ends_while_a_term_is_made() -> None:
+    """Where it takes too many terms, what was made of them is forgotten, and the account has them."""
+    folder = PAIRS / "sums_of_windows_across_shards"
+    pair = load(folder / "logical.mlir"), load(folder / "partitioned.mlir")
+    session = Session(replace(Limits(), small_terms_apart=1000))
+    assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
+    assert "small_terms_apart" in session.spent().limits
+    assert prove(*pair, session=Session()).verdict is Verdict.PROVED
+    session = Session()
+    with session.on():
+        session.meter.begin(TERM * 1000)
+        apart = _Apart(*pair, session, [0])
+        before, terms = session.memory.values, made()
+        assert not apart.proves(0)
+        assert session.memory.values is before
+        assert made() - terms < 100
+        assert session.meter.left <= 0
+        assert not apart.proves(0)
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    ("name", "twin"), [("conv_batch", "broken_local_statistics"), ("moe_top2", "broken_missing_scale")]
+)
+def test_sums_over_devices_of_a_wrong_module_have_an_end(name: str, twin: str) -> None:
+    """A sum of eight devices' statistics, put together piece by piece, took minutes."""
+    folder = TESTDATA / name
+    report = hlo_verify.verify(folder / "logical.hlo.gz", folder / f"{twin}.hlo.gz", refute=False)
+    assert report.verdict is Verdict.UNKNOWN
+    spent = next(result.spent for result in report.results if result.spent is not None)
+    assert "small_terms_apart" in spent.limits
