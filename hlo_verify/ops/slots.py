@@ -34,6 +34,7 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    atoms,
     make_poly,
     of_atom,
     tensor,
@@ -174,7 +175,7 @@ def _anew(atom: Read) -> Poly | None:
 
     Each device and each place that is opened reads it with variables of its own: the question is asked once for all.
     """
-    ordered = sorted(atom.free, key=lambda v: v.uid)
+    ordered = sorted(atom.free, key=lambda v: ([v not in e.free for e in atom.indices], v.uid))
     names = [expr.var("slot", n, v.size) for n, v in enumerate(ordered)]
     asked = algebra.substitute(of_atom(atom), dict(zip(ordered, map(expr.of_var, names), strict=True))).atom
     if not isinstance(asked, Read) or asked.tensor is not atom.tensor:
@@ -187,6 +188,8 @@ def _anew(atom: Read) -> Poly | None:
 
 @once_a_session
 def _opened_anew(atom: Read) -> Poly | None:
+    if _is_left(atom):
+        return None
     bound, bodies = unfold(atom)
     there = tuple(map(at_own_slots, bodies))
     if atom.tensor.kind == "sum":
@@ -194,6 +197,36 @@ def _opened_anew(atom: Read) -> Poly | None:
         if row is not None:
             return row
     return None if there == bodies else remade(atom.tensor, bound, there, atom.indices[len(atom.tensor.params) :])
+
+
+def _is_left(atom: Read) -> bool:
+    """Whether a definition is sure to be left as it is, seen before its conditions are opened, which is dear."""
+    source = atom.tensor
+    fresh = {v: expr.fresh("f", v.size) for v in source.bound}
+    mapping = dict(zip(source.params, atom.indices, strict=False))
+    opened = algebra.Substitution({**mapping, **{v: expr.of_var(there) for v, there in fresh.items()}})
+    if source.kind == "sum" and all(_may_be_row(fresh, mono, opened) for mono, _ in source.bodies[0].items):
+        return False
+    read = (a for body in source.bodies for a in atoms(body) if isinstance(a, Read) and _is_open(a.tensor))
+    return all(at_own_slots(there) is there for there in map(opened.poly, map(of_atom, read)))
+
+
+def _may_be_row(fresh: Mapping[Var, Var], mono: Monomial, opened: algebra.Substitution) -> bool:
+    """Whether the conditions of a product may hold where a bound variable has one value, at which one of them compares
+    an element with itself."""
+    asked = sorted((a for a, _ in mono if isinstance(a, Guard) and len(a.form.items) > 1), key=lambda a: a.weight)
+    return any(_may_hold_at_one([a for a in asked if v in a.form.free], fresh[v], opened) for v in fresh)
+
+
+def _may_hold_at_one(asked: Iterable[Guard], v: Var, opened: algebra.Substitution) -> bool:
+    is_found = False
+    for atom in asked:
+        form = opened.index(atom.form)
+        here = list(coinciding(form, v))
+        if here and atom.lo == atom.hi and all(algebra.Substitution({v: e}).index(form).items for e in here):
+            return False
+        is_found = is_found or bool(here)
+    return is_found
 
 
 def _rows(bound: Sequence[Var], p: Poly) -> Poly | None:
