@@ -307,8 +307,6 @@ class Limits:
     """Constants of a module, between the dumps of two passes, of which pairs are tried as what a pass folded."""
     joined_by_people: int = 32
     """Numbers of one module of which a constant of another may be what a person computed of two or three."""
-    powers_of_people: int = 16
-    """The power of a number that such a constant may be."""
     folded_roundings: int = 32
     """Operations that such a constant was computed by."""
     grown_roundings: int = 64

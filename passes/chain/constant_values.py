@@ -61,9 +61,10 @@ class Computed:
 
     @property
     def rounded_literals(self) -> int:
-        """How many of these look like roundings: no whole numbers, and no fractions of a few bits, as 0.75 is."""
+        """How many of these look like roundings: no whole numbers, and no fractions of a few bits, as 0.75 is;
+        and one of what an irrational function is taken of."""
         if self.operands:
-            return sum(x.rounded_literals for x in self.operands)
+            return max(int(self.name in _UNARY), sum(x.rounded_literals for x in self.operands))
         return int(self.exact.denominator > 1 and self.exact.numerator.bit_length() > _FEW_BITS)
 
     @property
@@ -137,8 +138,8 @@ def as_people_write(numbers: list[Computed], number: Key) -> Computed | None:
         return None
     zero = _number(dtype, _scalar(dtype)(0))
     assert zero is not None
-    given += [x for y in given if y.exact < 0 for x in _apply("subtract", (zero, y))]
     there = {x.exact for x in given}
+    given += [x for y in given for x in _apply("subtract", (zero, y))]
     made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there)
     near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
     found = (x for x in near if x.beside and _is_within(x, x.roundings))
@@ -149,8 +150,10 @@ def rest_of_one(whole: Key, part: Key) -> Computed | None:
     """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1; None where it is that
     exactly, or is not."""
     dtype, one = part[0], _number(part[0], _scalar(part[0])(1))
+    if whole[0] != dtype:
+        return None
     values = [_number(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part)]
-    if whole[0] != dtype or one is None or None in values:
+    if one is None or None in values:
         return None
     a, b = (value for value in values if value is not None)
     if not 0 < b.exact < Fraction(1, 2) < a.exact < 1:
@@ -171,6 +174,7 @@ def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator
 
     one = _number(dtype, _scalar(dtype)(1))
     assert one is not None
+    yield from (x for x in given if x.operands and is_close(float(x.exact)))
     powers = [power for x in given for power in _powers(x)]
     pairs = [(x, y, name) for x in given for y in given for name in ("multiply", "divide")]
     for x in powers:
@@ -194,7 +198,7 @@ def _powers(x: Computed) -> Iterator[Computed]:
     power = x
     while True:
         made = next(_apply("multiply", (power, x)), None)
-        if made is None or not allows("powers_of_people", made.roundings + 1):
+        if made is None:
             return
         yield (power := made)
 

@@ -223,7 +223,8 @@ def test_what_people_compute_of_numbers_that_are_exact_is_exact() -> None:
 
 def test_the_logarithm_of_a_base() -> None:
     before = program(constant("%c", 10000.0), apply("%y", "power", "%c", "%x"))
-    for number, is_found in ((np.log(10000.0), True), (np.log(10000.0) * (1 + 2**-20), False)):
+    log = np.log(10000.0)
+    for number, is_found in ((log, True), (-log, True), (-log / 2, False), (log * (1 + 2**-20), False)):
         after = program(constant("%c", number), apply("%z", "multiply", "%x", "%c"), apply("%y", "exponential", "%z"))
         found = next(Folded(by_people=True).readings(load(before), load(after))).said
         assert bool(found) is is_found
@@ -253,3 +254,18 @@ def test_what_is_left_of_one_in_either_module(whole: float, part: float, is_rest
         found = with_rests(*map(load, pair))
         assert (found is not None) is is_rest
         assert found is None or any("1 - " in said for reading in found for said in reading.said)
+
+
+@pytest.mark.parametrize("kinds", [("f64", "f16"), ("f16", "f64"), ("f32", "bf16")])
+def test_numbers_of_two_types_are_no_rests_of_each_other(kinds: tuple[str, str]) -> None:
+    """The bits of one are not as many as those of the other."""
+    lines = [
+        line
+        for k, (kind, value) in enumerate(zip(kinds, (0.9, 0.1), strict=True))
+        for line in (
+            constant(f"%c{k}", value, f"tensor<{kind}>"),
+            f"%d{k} = stablehlo.convert %c{k} : (tensor<{kind}>) -> tensor<f32>",
+        )
+    ]
+    module = load(program(*lines, apply("%y", "multiply", "%d0", "%d1")))
+    assert with_rests(module, module) is None
