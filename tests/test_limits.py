@@ -69,6 +69,8 @@ NO_LIMITS = {
     "answer.SHORT": "how long Z3 is asked as well, once there is an answer",
     "comparators.FLOATS": "what elements are tried, in every order",
     "comparators.INTEGERS": "what elements are tried, in every order",
+    "opening.READS": "which names are made anew",
+    "quotients.MOST": "which names are made anew",
     "plainer.OPERATIONS": "how often inputs are made plainer",
     "plainer.TRIES": "how often inputs are made plainer",
     "prove.LARGE": "which modules one lost layer decides",

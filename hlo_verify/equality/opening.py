@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from math import prod
 from typing import TypeGuard
 
@@ -12,7 +13,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import INFINITY, Function
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, atoms, indices, value_of
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, atoms, indices, reads, value_of
 
 
 def opened(p: Poly) -> Poly:
@@ -142,3 +143,22 @@ def _inside(e: Index) -> frozenset[Tensor | Function]:
 def arguments(p: Poly) -> frozenset[Tensor]:
     """The modules' arguments that a term is about in the end."""
     return frozenset(leaf for leaf in ingredients(p) if isinstance(leaf, Tensor) and leaf.kind == "argument")
+
+
+READS = 20
+"""How many reads may be looked at for each definition."""
+
+
+def made_of_few(terms: Iterable[Poly], most: int) -> bool:
+    """Whether terms are made of no more definitions than that, and read few things: otherwise it is not counted."""
+    seen: set[Tensor] = set()
+    todo, count = list(terms), 0
+    while todo:
+        for read in reads(todo.pop()):
+            count += 1
+            if read.tensor not in seen:
+                seen.add(read.tensor)
+                todo += read.tensor.bodies
+            if len(seen) > most or count > READS * most:
+                return False
+    return True

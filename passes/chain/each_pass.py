@@ -24,7 +24,8 @@ from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.between import forms
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
-from hlo_verify.passes.diagnose.examine import are_proved, examine, prove
+from hlo_verify.passes.diagnose.examine import examine, prove
+from hlo_verify.passes.diagnose.proved import are_proved
 from hlo_verify.passes.diagnose.scenes import shown
 from hlo_verify.passes.load.conversion import until
 from hlo_verify.passes.load.load import load
