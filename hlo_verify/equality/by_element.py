@@ -28,7 +28,7 @@ from hlo_verify.terms.at_constants import remade
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, indices
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, atoms, indices
 
 Place = tuple[Tensor, int]
 """A tensor and which of its indices."""
@@ -107,7 +107,7 @@ class Cut:
     def variables(self, p: Poly) -> frozenset[Var]:
         """The variables of a term that are cut in it."""
         found = frozenset[Var]()
-        for atom in _atoms(p):
+        for atom in atoms(p):
             for n, e in enumerate(indices(atom)):
                 is_mixed = self.conditions and (not isinstance(atom, Read) or not _is_bare(e)) and not _is_told(e)
                 if is_mixed or (isinstance(atom, Read) and (atom.tensor, n) in self.places):
@@ -119,7 +119,7 @@ def _read_by(p: Poly, variables: Collection[Var]) -> set[Place]:
     """The places at which a term reads with some variables."""
     return {
         (atom.tensor, n)
-        for atom in _atoms(p)
+        for atom in atoms(p)
         if isinstance(atom, Read)
         for n, e in enumerate(atom.indices)
         if not e.free.isdisjoint(variables)
@@ -130,7 +130,7 @@ def _definitions(terms: Iterable[Poly]) -> list[Tensor]:
     """The definitions that terms are made of, each before those that it is made of."""
     todo, found = list(terms), dict[Tensor, None]()
     while todo:
-        for atom in _atoms(todo.pop()):
+        for atom in atoms(todo.pop()):
             if isinstance(atom, Read) and _is_open(atom.tensor) and atom.tensor not in found:
                 found[atom.tensor] = None
                 todo += atom.tensor.bodies
@@ -139,16 +139,6 @@ def _definitions(terms: Iterable[Poly]) -> list[Tensor]:
 
 def _is_open(source: Tensor) -> bool:
     return bool(source.bodies) and source.seal is None
-
-
-def _atoms(p: Poly) -> Iterable[Atom]:
-    """What a term is made of, in the arguments of functions too."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            yield atom
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _atoms(arg)
 
 
 def _is_told(e: Index) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hlo_verify.equality.backend import Limits, Unknown
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
-from hlo_verify.terms.term import Poly, Read
+from hlo_verify.terms.term import Atom, Poly
 
 if TYPE_CHECKING:
     import z3
@@ -33,8 +33,8 @@ class Effort:
     left: int
     refused: dict[Hashable, int] = field(default_factory=dict)
     """Definitions that were not found equal, and to which depth they were looked at."""
-    anew: dict[Read, Poly] = field(default_factory=dict)
-    """Reads of definitions, and what they were made anew as."""
+    anew: dict[Atom, Poly] = field(default_factory=dict)
+    """Reads of definitions and functions, and what they were made anew as."""
     unanswered: list[Unknown] = field(default_factory=list)
     """Questions that had no answer within the limits."""
     session: Session = field(default_factory=Session)

@@ -31,7 +31,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.term import ONE, Apply, Atom, Number, Poly, Read, Tensor
+from hlo_verify.terms.term import ONE, Apply, Atom, Number, Poly, Read, Tensor, atoms
 
 
 def same_network(found: Poly, expected: Poly, session: Session, inside: Poly = ONE, steps: Steps | None = None) -> bool:
@@ -247,10 +247,4 @@ def height(source: Tensor) -> int:
 
 def _surface(p: Poly) -> Iterator[Read]:
     """The definitions that a term reads, in the arguments of functions too."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Read) and atom.tensor.bodies:
-                yield atom
-            elif isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _surface(arg)
+    return (atom for atom in atoms(p) if isinstance(atom, Read) and atom.tensor.bodies)

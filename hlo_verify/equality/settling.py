@@ -17,7 +17,7 @@ from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, Tensor, of_atom
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, Tensor, atoms, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
@@ -36,6 +36,7 @@ def settled(p: Poly, effort: Effort) -> Poly:
     return algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda atom: _settled_atom(atom, effort)))
 
 
+@once_a_session
 def _may_settle(atom: Atom) -> bool:
     if isinstance(atom, Apply):
         return any(map(_may_settle, _inside(atom)))
@@ -56,29 +57,26 @@ def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
     """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
     if source.kind not in KINDS or not fixed:
         return False
-    todo = [atom for mono, _ in source.bodies[0].items for atom, _ in mono]
-    while todo:
-        atom = todo.pop()
-        if isinstance(atom, Apply):
-            todo.extend(_inside(atom))
-        elif isinstance(atom, Read):
-            if _decides(atom.tensor, _fixed(atom, fixed)):
-                return True
-        elif isinstance(atom, Guard) and atom.free <= fixed:
-            return True
-    return False
+    return any(
+        _decides(atom.tensor, _fixed(atom, fixed))
+        if isinstance(atom, Read)
+        else isinstance(atom, Guard) and atom.free <= fixed
+        for atom in atoms(source.bodies[0])
+    )
 
 
 def _settled_atom(atom: Atom, effort: Effort) -> Poly:
     if not _may_settle(atom):
         return of_atom(atom)
-    if isinstance(atom, Apply):
-        return apply(atom.function, tuple(settled(arg, effort) for arg in atom.args))
-    assert isinstance(atom, Read)
     found = effort.anew.get(atom)
     if found is None and effort.left > 0:
-        effort.left -= COST
-        found = effort.anew[atom] = _made_anew(atom, effort)
+        if isinstance(atom, Apply):
+            found = apply(atom.function, tuple(settled(arg, effort) for arg in atom.args))
+        else:
+            assert isinstance(atom, Read)
+            effort.left -= COST
+            found = _made_anew(atom, effort)
+        effort.anew[atom] = found
     return of_atom(atom) if found is None else found
 
 

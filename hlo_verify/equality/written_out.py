@@ -26,7 +26,7 @@ from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, INFINITY
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, number, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, atoms, number, value_of
 
 BEST = {"argmax": "max", "argmin": "min"}
 """What indices of best elements are the best of."""
@@ -157,13 +157,7 @@ def _bests_in_places(atom: Atom) -> Iterator[Read]:
 
 
 def _bests(p: Poly) -> Iterator[Read]:
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _bests(arg)
-            elif isinstance(atom, Read) and atom.tensor.kind in BEST and atom.tensor.seal is None:
-                yield atom
+    return (a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind in BEST and a.tensor.seal is None)
 
 
 def _at(atom: Atom, best: Read, n: int) -> Poly:

@@ -8,18 +8,12 @@ from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, atoms, indices, value_of
+from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices, value_of
 
 
 def places(p: Poly) -> Iterator[Index]:
     """Where a term reads tensors."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Read):
-                yield from atom.indices
-            elif isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from places(arg)
+    return (e for atom in atoms(p) if isinstance(atom, Read) for e in atom.indices)
 
 
 def opaque(e: Index) -> Iterator[Opaque]:

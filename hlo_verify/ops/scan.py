@@ -15,7 +15,7 @@ from hlo_verify.ops.regions import combine, neutral, operand_term, reduce_terms,
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, factor, function_of, lighten, positions, remap
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import guards
-from hlo_verify.terms.term import Apply, Poly, Read
+from hlo_verify.terms.term import Apply, Poly, Read, atoms
 
 
 def _scan(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -72,14 +72,11 @@ def _running(op: Op, reducer: str, source: Value, init: Value, dim: int, reverse
 
 def _elementwise(p: Poly, shape: tuple[int, ...]) -> bool:
     """Whether a region's result at a position depends on its arguments there alone."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if isinstance(atom, Apply):
-                if not all(_elementwise(arg, shape) for arg in atom.args):
-                    return False
-            elif not (isinstance(atom, Read) and atom.tensor.kind == "argument" and atom.indices == positions(shape)):
-                return False
-    return True
+    return all(
+        isinstance(atom, Read) and atom.tensor.kind == "argument" and atom.indices == positions(shape)
+        for atom in atoms(p)
+        if not isinstance(atom, Apply)
+    )
 
 
 RULES: dict[str, Rule] = {"mhlo.scan": _scan}

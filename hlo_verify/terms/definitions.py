@@ -319,9 +319,12 @@ def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: Keys) -> list
                 if a.term is not None:
                     visit_poly(value_of(a))
 
+    seen: set[Poly] = set()
+
     def visit_poly(p: Poly) -> None:
-        if p.free.isdisjoint(keys.colors):
+        if p in seen or p.free.isdisjoint(keys.colors):
             return
+        seen.add(p)
         for mono, _ in sorted(p.items, key=lambda item: (keys.monomial(item[0]), item[1], _uids(item[0]))):
             for a, _ in sorted(mono, key=lambda item: (keys.atom(item[0]), item[1], item[0].uid)):
                 visit_atom(a)

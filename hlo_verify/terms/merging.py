@@ -19,7 +19,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import Guard, Ix, Poly, Read, Tensor, atoms, value_of
+from hlo_verify.terms.term import Guard, Ix, Poly, Read, Tensor, atoms, indices, value_of
 from hlo_verify.terms.used import used
 
 Piece = tuple[Var, int]
@@ -113,20 +113,17 @@ def _forwards(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, I
 def _places(p: Poly, v: Var) -> set[Index]:
     """The places of tensors, the index values, and the conditions on what is looked up, that depend on a variable."""
     found: set[Index] = set()
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if v not in atom.free:
-                continue
-            if isinstance(atom, Read):
-                found.update(_upwards(atom.tensor, n, e) for n, e in enumerate(atom.indices) if v in e.free)
-            elif isinstance(atom, Ix):
-                found.add(atom.index)
-            elif isinstance(atom, Guard):
-                if any(isinstance(part, Opaque) and v in part.free for part, _ in atom.form.items):
-                    found.add(atom.form)
-            else:
-                for arg in atom.args:
-                    found |= _places(arg, v)
+    for atom in atoms(p):
+        if v not in atom.free:
+            continue
+        if isinstance(atom, Read):
+            found.update(_upwards(atom.tensor, n, e) for n, e in enumerate(atom.indices) if v in e.free)
+        elif isinstance(atom, Ix):
+            found.add(atom.index)
+        elif isinstance(atom, Guard) and any(
+            isinstance(part, Opaque) and v in part.free for part, _ in atom.form.items
+        ):
+            found.add(atom.form)
     return found
 
 
@@ -154,22 +151,10 @@ def _reads_downwards(p: Poly) -> bool:
 
 def _indices(p: Poly, bound: frozenset[Var], found: dict[int, Index]) -> None:
     """Every index expression, at any depth, that mentions a bound variable."""
-    if p.free.isdisjoint(bound):
-        return
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if atom.free.isdisjoint(bound):
-                continue
-            if isinstance(atom, Read):
-                for e in atom.indices:
-                    _index_and_inner(e, bound, found)
-            elif isinstance(atom, Ix):
-                _index_and_inner(atom.index, bound, found)
-            elif isinstance(atom, Guard):
-                _index_and_inner(atom.form, bound, found)
-            else:
-                for arg in atom.args:
-                    _indices(arg, bound, found)
+    if not p.free.isdisjoint(bound):
+        for atom in atoms(p):
+            for e in indices(atom):
+                _index_and_inner(e, bound, found)
 
 
 def _index_and_inner(e: Index, bound: frozenset[Var], found: dict[int, Index]) -> None:

@@ -74,10 +74,11 @@ def integer(draw: Draw, where: Space, known: Data) -> Numbered:
 def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
     if name in ("inverse", "log", "sqrt", "rsqrt:real->real", "log_plus_one:real->real"):
         return [positive(draw, where, known)]
-    if name == "power:real->real":
+    if name in ("power", "power:real->real"):
         exponent = draw(st.integers(-3, 3))
-        base = poly(draw, where, known, 1) if exponent >= 0 else positive(draw, where, known)
-        sign = draw(st.sampled_from((1, -1)))
+        is_named = name == "power"
+        base = positive(draw, where, known) if is_named or exponent < 0 else poly(draw, where, known, 1)
+        sign = draw(st.sampled_from((1,) if is_named else (1, -1)))
         base = Numbered(algebra.scale(base.it, sign), base.values * sign)
         return [base, Numbered(number(exponent), where.spread(exponent))]
     if name.partition(":")[0] in ("asin", "atanh", "erf_inv"):  # between -1 and 1
