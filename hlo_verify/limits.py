@@ -66,8 +66,7 @@ class Limits:
     brief_steps: int = 50
     """Steps of a comparison where nothing is left of `vain_steps`; so many in vain are none yet."""
     refusals: int = 10_000
-    """Comparisons in a row without success, however few steps they took: to see at a few points that two terms differ
-    takes none, but time."""
+    """Comparisons in a row without success, however few steps: to see at few points that terms differ takes none."""
     vain_results: int = 4
     """Results in a row that are not equal after which the others are compared by construction alone: likewise."""
     loop_steps: int = 300
@@ -88,10 +87,11 @@ class Limits:
     operations_apart: int = 30_000
     """Operations that are worked out there, each on what one device holds in one iteration: a second for some 2000."""
     small_operations_apart: int = 4000
-    """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module: the
-    walk for all devices at once proves nearly all of what one does."""
+    """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module."""
     small_terms_apart: int = 40_000
     """Terms and index expressions that are made there, a second: what is right takes 9000 at the most."""
+    terms_apart: int = 400_000
+    """Those that are made where a person distributed it: what is right takes 220,000 at the most, ten seconds."""
     blocks_by_device: int = 4096
     """Blocks of one device's part of a result that are compared there one by one."""
     elements_apart: int = 64

@@ -70,6 +70,22 @@ class Memory:
                 variable.reset(token)
             self.values = before
 
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """Remember here what this thread does meanwhile, and go on with what is remembered already."""
+        values = self.values or {variable.name: make() for variable, make in _kept}
+        tokens = [(variable, variable.set(values[variable.name])) for variable, _ in _kept]
+        self.values = values
+        try:
+            yield
+        finally:
+            for variable, token in tokens:
+                variable.reset(token)
+
+    def forget(self) -> None:
+        """Forget everything, where it is not on."""
+        self.values = {}
+
     def start_anew(self) -> None:
         """Forget everything, where it is on: terms made before must not be mixed with later ones."""
         self.values = {variable.name: make() for variable, make in _kept}

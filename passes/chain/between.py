@@ -24,7 +24,8 @@ from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_program
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
 from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
-from hlo_verify.passes.prove.each_device.compare import each_device, is_by_hand
+from hlo_verify.passes.prove.each_device.apart import Apart
+from hlo_verify.passes.prove.each_device.compare import is_by_hand
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.prove import Progress, prove_at_once
 from hlo_verify.passes.prove.reports import nothing, out_of_time
@@ -245,11 +246,8 @@ def _proof_on_each_device(logical: Module, partitioned: Module, session: Session
     if not is_by_hand(partitioned):
         return None
     with session.on():
-        before, session.phase = session.phase, "each device was looked at by itself"
-        apart = each_device(logical, partitioned, session)
-        proved = apart is not None and all(map(apart.proves, range(len(logical.result_names))))
-        session.phase = before
-        if not proved:
+        apart = Apart(logical, partitioned, session, range(len(logical.result_names)))
+        if not all(map(apart.proves, apart.left)):
             return None
         report = nothing(logical, device_count(logical, partitioned))
         results = (replace(result, verdict=Verdict.PROVED, by_device=True) for result in report.results)

@@ -13,7 +13,8 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
-from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, is_small, reads_table
+from hlo_verify.passes.prove.each_device.apart import Apart
+from hlo_verify.passes.prove.each_device.compare import reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.in_layers import Layered
 from hlo_verify.passes.prove.prove import (
@@ -218,7 +219,7 @@ def _decide(
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
     unknown = [n for n in left if n not in wrong]
-    others = otherwise, _Apart(logical, partitioned, session, unknown, bool(wrong) or session.seems_wrong)
+    others = otherwise, Apart(logical, partitioned, session, unknown, bool(wrong) or session.seems_wrong)
     results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
@@ -268,70 +269,6 @@ def terms_left(logical: Module, partitioned: Module, session: Session) -> float:
     return max(session.meter.left, LEAST * by_size(logical, partitioned, session)) / TERM
 
 
-@dataclass(slots=True)
-class _Apart:
-    """The same question for each device by itself, which is only asked where it has to be."""
-
-    logical: Module
-    partitioned: Module
-    session: Session
-    left: Collection[int]
-    """The results that were not proved at first, and are not known to be wrong."""
-    seems_wrong: bool = False
-    """Whether the module is known to be wrong, or seems so: then all of this is on the account, as it is for what a
-    compiler partitioned."""
-    _walked: bool = False
-    _found: EachDevice | None = None
-    _proved: Collection[int] = ()
-    """Those that are proved of what a compiler partitioned."""
-
-    def proves(self, n: int) -> bool:
-        """Whether the n-th result is proved so."""
-        before = self.session.phase
-        self.session.phase = "each device was looked at by itself"
-        is_proved = self._proves_by_hand(n) if is_by_hand(self.partitioned) else self._proves_compiled(n)
-        self.session.phase = before
-        return is_proved
-
-    def _proves_by_hand(self, n: int) -> bool:
-        if self.seems_wrong and not self.session.affords():
-            return False
-        terms = made()
-        if not self._walked:
-            self._walked = True
-            self._found = each_device(self.logical, self.partitioned, self.session)
-        proved = self._found is not None and self._found.proves(n)
-        if self.seems_wrong and not proved:
-            self.session.meter.charge_terms(made() - terms)
-        return proved
-
-    def _proves_compiled(self, n: int) -> bool:
-        """The same of what a compiler partitioned: all results at the first question, with terms of their own, as it
-        may end while one is made. What is right takes few."""
-        if not self._walked and self.session.affords():
-            self._walked = True
-            if is_small(self.logical, self.partitioned, self.session):
-                with self.session.memory.on():
-                    self._proved = self._within_small_terms([n, *(k for k in self.left if k != n)])
-        return n in self._proved
-
-    def _within_small_terms(self, results: Sequence[int]) -> Collection[int]:
-        """Which of some results are proved with no more terms than there may be."""
-        session, proved = self.session, set[int]()
-        most = min(session.limits.small_terms_apart, session.meter.left / TERM)
-        try:
-            with session.at_most(most, made), session.interruptible():
-                found = each_device(self.logical, self.partitioned, session)
-                for n in results:
-                    if found is not None and found.proves(n):
-                        proved.add(n)
-        except EnoughError:
-            session.reached("small_terms_apart")
-        finally:
-            session.meter.charge_terms(made())
-        return proved
-
-
 def _results(
     logical: Module,
     partitioned: Module,
@@ -339,7 +276,7 @@ def _results(
     placed: list[Sharding],
     wrong: Collection[int],
     findings: Findings,
-    others: tuple[OtherReadings, _Apart],
+    others: tuple[OtherReadings, Apart],
 ) -> list[Result]:
     """The verdicts after a walk that decides, and why results are not proved; `wrong` are known to differ."""
     results: list[Result] = []
@@ -376,7 +313,7 @@ def _compare(
     sharding: Sharding,
     names: tuple[int, int],
     readings: OtherReadings | None,
-    apart: _Apart | None,
+    apart: Apart | None,
     findings: Findings,
 ) -> Result:
     """The verdict for one result, and why it is not proved; `names` are its values in both modules. Nothing is read in

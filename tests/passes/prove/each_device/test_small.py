@@ -10,10 +10,8 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
-from hlo_verify.index.interned import made
 from hlo_verify.limits import Limits
-from hlo_verify.meter import TERM
-from hlo_verify.passes.diagnose.examine import _Apart, prove
+from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
 from hlo_verify.session import Session
 
@@ -51,26 +49,6 @@ def test_how_much_is_looked_at_is_limited() -> None:
     session = Session(replace(Limits(), small_operations_apart=100))
     assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
     assert "small_operations_apart" in session.spent().limits
-
-
-def test_it_ends_while_a_term_is_made() -> None:
-    """Where it takes too many terms, what was made of them is forgotten, and the account has them."""
-    folder = PAIRS / "sums_of_windows_across_shards"
-    pair = load(folder / "logical.mlir"), load(folder / "partitioned.mlir")
-    session = Session(replace(Limits(), small_terms_apart=1000))
-    assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
-    assert "small_terms_apart" in session.spent().limits
-    assert prove(*pair, session=Session()).verdict is Verdict.PROVED
-    session = Session()
-    with session.on():
-        session.meter.begin(TERM * 1000)
-        apart = _Apart(*pair, session, [0])
-        before, terms = session.memory.values, made()
-        assert not apart.proves(0)
-        assert session.memory.values is before
-        assert made() - terms < 100
-        assert session.meter.left <= 0
-        assert not apart.proves(0)
 
 
 @pytest.mark.drawn(1)

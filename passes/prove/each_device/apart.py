@@ -1,0 +1,104 @@
+"""Results that are asked about for each device by itself: where everything else has failed, and not without end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hlo_verify.index.interned import made
+from hlo_verify.memory import Memory
+from hlo_verify.meter import TERM
+from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, is_small
+from hlo_verify.program.ir import Module
+from hlo_verify.session import EnoughError, Session
+
+
+@dataclass(slots=True)
+class Apart:
+    """The question for each device by itself, which is only asked where it has to be.
+
+    Terms of all devices are remembered by themselves: they end while one is made where they become too many, and what
+    was half made then is forgotten.
+    """
+
+    logical: Module
+    partitioned: Module
+    session: Session
+    left: Collection[int]
+    """The results that were not proved at first, and are not known to be wrong."""
+    seems_wrong: bool = False
+    """Whether the module is known to be wrong, or seems so: then all of this is on the account, as it is for what a
+    compiler partitioned."""
+    _memory: Memory = field(default_factory=Memory)
+    _walked: bool = False
+    _found: EachDevice | None = None
+    _proved: Collection[int] = ()
+    """Those that are proved of what a compiler partitioned."""
+
+    def proves(self, n: int) -> bool:
+        """Whether the n-th result is proved so."""
+        before = self.session.phase
+        self.session.phase = "each device was looked at by itself"
+        is_proved = self._proves_by_hand(n) if is_by_hand(self.partitioned) else self._proves_compiled(n)
+        self.session.phase = before
+        return is_proved
+
+    def _proves_by_hand(self, n: int) -> bool:
+        session = self.session
+        if self.seems_wrong and not session.affords():
+            return False
+        proved = False
+        with self._memory.resumed():
+            terms = made()
+            try:
+                with within_terms("terms_apart", session):
+                    if not self._walked:
+                        self._walked = True
+                        self._found = each_device(self.logical, self.partitioned, session)
+                    proved = self._found is not None and self._found.proves(n)
+            except EnoughError:
+                self._found = None
+            if self.seems_wrong and not proved:
+                session.meter.charge_terms(made() - terms)
+        if self._found is None:
+            self._memory.forget()
+        return proved
+
+    def _proves_compiled(self, n: int) -> bool:
+        """The same of what a compiler partitioned: all results at the first question. What is right takes few terms."""
+        if not self._walked and self.session.affords():
+            self._walked = True
+            if is_small(self.logical, self.partitioned, self.session):
+                with self._memory.resumed():
+                    self._proved = self._within_small_terms([n, *(k for k in self.left if k != n)])
+                self._memory.forget()
+        return n in self._proved
+
+    def _within_small_terms(self, results: Sequence[int]) -> Collection[int]:
+        """Which of some results are proved with no more terms than there may be."""
+        session, proved = self.session, set[int]()
+        try:
+            with within_terms("small_terms_apart", session, session.meter.left / TERM):
+                found = each_device(self.logical, self.partitioned, session)
+                for n in results:
+                    if found is not None and found.proves(n):
+                        proved.add(n)
+        except EnoughError:
+            pass
+        finally:
+            session.meter.charge_terms(made())
+        return proved
+
+
+@contextmanager
+def within_terms(limit: str, session: Session, most: float | None = None) -> Iterator[None]:
+    """What is done meanwhile ends with `EnoughError`, in the middle of a term too, where more terms are remembered than
+    the limit of that name says, or `most`. Nothing that it left may be used then."""
+    allowed = getattr(session.limits, limit)
+    try:
+        with session.at_most(allowed if most is None else min(allowed, most), made), session.interruptible():
+            yield
+    except EnoughError:
+        session.reached(limit)
+        raise
