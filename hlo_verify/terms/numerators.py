@@ -61,15 +61,18 @@ def _made_anew(atom: Atom) -> Poly | None:
 
 
 def _common(p: Poly) -> Monomial:
-    """The inverses that all summands of a sum are multiplied by, each with its power."""
+    """The inverses that all summands of a sum are multiplied by, each with its power; of what may be 0, only where some
+    summand is computed in any case, as the quotient of the name will be."""
     if len(p.items) < 2 or p.doubt & INFINITE:
         return ()
     first, *others = (dict(mono) for mono, _ in p.items)
+    is_computed = any(not any(atom.boolean for atom, _ in mono) for mono, _ in p.items)
     return tuple(
         (atom, power)
         for atom, power in first.items()
         if isinstance(atom, Apply)
         and atom.function.name == "inverse"
+        and (is_computed or not atom.doubt)
         and all(other.get(atom) == power for other in others)
     )
 

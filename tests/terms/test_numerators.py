@@ -12,7 +12,7 @@ from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.functions import INVERSE, POSITIVE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.numerators import numerators
 from hlo_verify.terms.sums import reduce_sum
@@ -86,3 +86,24 @@ def test_others(name: str) -> None:
         found, expected = WRONG[name]()
         assert not cases.equal(found, expected)
         assert not same_quotients(found, expected, number(1))
+
+
+def where(condition: str, p: Poly) -> Poly:
+    return algebra.multiply(apply(POSITIVE, (at(condition),)), p)
+
+
+@pytest.mark.parametrize("conditions", [("x", "y"), ("x", None), (None, None)])
+@pytest.mark.parametrize("is_number", [False, True])
+def test_what_is_divided_by_under_conditions_alone(conditions: tuple[str | None, ...], is_number: bool) -> None:
+    """`where(x > 0, d/n, 0) + where(y > 0, e/n, 0)` is a number for n = 0 where neither holds, and a quotient of the
+    sum by n is none."""
+    with Session().on():
+        by = at("d") if not is_number else algebra.add(number(1), algebra.multiply(at("d"), at("d")))
+        parts = [
+            algebra.multiply(algebra.multiply(at(x), at("e")), apply(INVERSE, (by,)))
+            if condition is None
+            else where(condition, algebra.multiply(at(x), apply(INVERSE, (by,))))
+            for condition, x in zip(conditions, "xy", strict=True)
+        ]
+        p = named(algebra.add(*parts))
+        assert (numerators(p) is p) is (not is_number and None not in conditions)
