@@ -251,3 +251,13 @@ def test_what_vanishes_beside_infinities_is_looked_for(number: int) -> None:
     assert pair is not None
     found, outcome, judgement = examine(pair, refute=False)
     assert found is None and outcome.truth is Truth.NAN and judgement.verdict == "UNKNOWN"
+
+
+@pytest.mark.parametrize(("family", "number"), [("floats", 8685), ("complex", 15728)])
+def test_what_the_fuzzer_took_for_false_proofs(family: str, number: int) -> None:
+    """Sums and products of matrices are as large as what roundings are measured by; 0 is the real part of 0 and what
+    is no number."""
+    pair = make_pair(family, 20261128, number)
+    assert pair is not None
+    found, outcome, judgement = examine(pair, refute=False)
+    assert found is None and outcome.truth is Truth.EQUAL and judgement.verdict == "PROVED"

@@ -110,6 +110,14 @@ TRUTH: dict[str, Callable[..., Any]] = {
     "not": np.logical_not,
 }
 
+
+def _complex(a: Array, b: Array) -> Array:
+    """Of its parts as they are: `a + 1j*b` has none left where b is no number."""
+    found = np.empty(np.broadcast_shapes(a.shape, b.shape), DTYPES[COMPLEX])
+    found.real, found.imag = a, b
+    return found
+
+
 REAL: dict[str, Callable[..., Any]] = {
     **_SAME,
     "divide": np.divide,
@@ -130,7 +138,7 @@ REAL: dict[str, Callable[..., Any]] = {
     "round_nearest_afz": _round_away,
     "round_nearest_even": np.rint,
     "is_finite": np.isfinite,
-    "complex": lambda a, b: a + 1j * b,
+    "complex": _complex,
     "real": np.real,
     "imag": np.imag,
 }

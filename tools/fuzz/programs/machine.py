@@ -20,6 +20,8 @@ from tools.fuzz.programs.program import Block, Function, Kind, Node, identity
 TURNS = 40
 """Of a loop, the most turns that are taken; one that goes on is taken for endless."""
 ENDLESS = "a loop goes on"
+ADD_UP = ("dot_general", "reduce", "reduce_window")
+"""Operations that compute numbers, beside those that are elementwise and what devices exchange."""
 
 
 @dataclass(slots=True)
@@ -70,17 +72,24 @@ class Machine:
                     for a in args:
                         odd = odd & (np.isfinite(a).reshape(a.shape + (1,) * (found.ndim - a.ndim)))
                     self.poles |= (_any(odd) & active).any(1)
-                sizes = np.where(np.isfinite(found), np.abs(found), 0).reshape(self.inputs, -1)
-                self.greatest = np.maximum(self.greatest, sizes.max(1, initial=0))
-            return [found]
+            return self._met([found])
         if node.op in COLLECTIVES:
             groups = node.attributes.get("groups") or [list(range(self.devices))]
             for group in groups:
                 together = active[:, group]
                 if (together != together[:, :1]).any():
                     raise Meaningless("devices of a group go different ways")
-            return [COLLECTIVES[node.op](node, args[0])]
-        return OTHERS[node.op](self, node, args, results)
+            return self._met([COLLECTIVES[node.op](node, args[0])])
+        found = OTHERS[node.op](self, node, args, results)
+        return self._met(found) if node.op in ADD_UP else found
+
+    def _met(self, found: list[Array]) -> list[Array]:
+        """What is computed, once its size is known, which roundings go by."""
+        for a in found:
+            if a.dtype.kind in "fc":
+                sizes = np.where(np.isfinite(a), np.abs(a), 0).reshape(self.inputs, -1)
+                self.greatest = np.maximum(self.greatest, sizes.max(1, initial=0))
+        return found
 
     def tell_apart(self, a: Array, axis: int) -> None:
         """Inputs at which numbers are almost equal say nothing of their order."""
