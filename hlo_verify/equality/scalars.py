@@ -334,13 +334,20 @@ def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly, region: Region) ->
     above, below = apply(EXPONENTIAL, (algebra.scale(rest, common),)), ONE
     for of, c in added:
         n = int(c * common)
-        if signs.of(of) != signs.POSITIVE or not allows("question_terms", len(of.items) ** abs(n)):
+        if signs.of(of) != signs.POSITIVE or not _is_multiplied_out(of, abs(n)):
             return False
         if n > 0:
             above = algebra.expanded(above, _power(of, n))
         else:
             below = algebra.expanded(below, _power(of, -n))
     return _is_zero_quotient(algebra.subtract(above, below), region)
+
+
+def _is_multiplied_out(p: Poly, n: int) -> bool:
+    """Whether a power is short enough to be multiplied out; of a number to the 1e8, the digits alone are not."""
+    if len(p.items) == 1 and p.items[0][1] == 1:
+        return True
+    return allows("expanded_power", n) and allows("question_terms", len(p.items) ** n)
 
 
 def _is_zero_quotient(p: Poly, region: Region) -> bool:

@@ -20,9 +20,9 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.scalars import is_zero
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import ABS, real
+from hlo_verify.terms.functions import ABS, LOG, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import tensor
+from hlo_verify.terms.term import number, tensor
 from tests.support.lowering import Placed
 
 MESH = AbstractMesh((4,), ("x",))
@@ -370,3 +370,12 @@ def test_terms_that_share_their_parts_are_looked_at_once() -> None:
         for _ in range(60):
             deep = [algebra.multiply(apply(tanh, (p,)), apply(ABS, (p,))) for p in deep]
         assert not is_zero(algebra.subtract(*deep), Effort(1000, session=session))
+
+
+def test_powers_that_logarithms_would_be_of_have_an_end() -> None:
+    """`1e8*log(3 + x*x) - 1e8*log(3)`: of 3 to the 1e8 the digits alone would take minutes."""
+    with Session().on() as session:
+        x = algebra.read(tensor("argument", "x", "f32", ()), ())
+        of = (algebra.add(number(3), algebra.multiply(x, x)), number(3))
+        logarithms = [algebra.scale(apply(LOG, (p,)), 10**8) for p in of]
+        assert not is_zero(algebra.subtract(*logarithms), Effort(1000, session=session))
