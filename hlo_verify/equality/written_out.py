@@ -23,10 +23,10 @@ from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import EXTREMA, INFINITY
+from hlo_verify.terms.functions import EXTREMA, INFINITY, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, atoms, number, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number, value_of
 
 BEST = {"argmax": "max", "argmin": "min"}
 """What indices of best elements are the best of."""
@@ -57,10 +57,20 @@ class _Writing:
     def poly(self, p: Poly) -> Poly:
         found = self._written.get(p.uid)
         if found is None:
+            self.steps.take(sum(self._size_of_product(mono) for mono, _ in p.items))
             found = algebra.mapped(p, lambda mono: algebra.product_with(mono, self._atom))
-            self.steps.take(len(found.items))
+            self.steps.take(_size(found))
             self._written[p.uid] = found
         return found
+
+    def _size_of_product(self, mono: Monomial) -> int:
+        """How large a product of what atoms are written out as is at the most; 0 where it is one product itself."""
+        count, width = 1, 0
+        for atom, n in mono:
+            items = self._atom(atom).items
+            count *= len(items) ** (n if isinstance(n, int) and n > 0 else 1)
+            width += max((len(each) for each, _ in items), default=0)
+        return count * width if count > 1 else 0
 
     def _atom(self, atom: Atom) -> Poly:
         found = self._written.get(atom.uid)
@@ -71,7 +81,7 @@ class _Writing:
 
     def _made(self, atom: Atom) -> Poly:
         if isinstance(atom, Apply):
-            return apply(atom.function, tuple(map(self.poly, atom.args)))
+            return self._applied(atom.function, tuple(map(self.poly, atom.args)))
         best = next(_bests_in_places(atom), None)
         winners = None if best is None else self._winners(best)
         if best is not None and winners is not None:
@@ -100,14 +110,21 @@ class _Writing:
         parts = [self.poly(algebra.substitute(body, mapping) if mapping else body) for mapping in each]
         if source.kind in EXTREMA:
             different = tuple(dict.fromkeys(parts))
-            return parts[0] if len(different) == 1 else apply(EXTREMA[source.kind], different)
+            return parts[0] if len(different) == 1 else self._applied(EXTREMA[source.kind], different)
         if source.kind == "product":
             whole = parts[0]
             for part in parts[1:]:
-                self.steps.take(len(whole.items) * len(part.items))
+                self.steps.take(_size(whole) * len(part.items) + _size(part) * len(whole.items))
                 whole = algebra.multiply(whole, part)
             return whole
+        self.steps.take(sum(map(_size, parts)))
         return algebra.add(*parts)
+
+    def _applied(self, function: Function, args: tuple[Poly, ...]) -> Poly:
+        """A function of some terms: of step functions it is one of them, whose pieces are products of theirs."""
+        if all(atom.boolean for p in args for mono, _ in p.items for atom, _ in mono):
+            self.steps.take(prod(len(p.items) + 1 for p in args) * max(map(_size, args), default=0))
+        return apply(function, args)
 
     def _winners(self, best: Read) -> list[tuple[int, Poly]] | None:
         """The indices of elements of which one is the first best one, with the condition that it is; None where these
@@ -148,6 +165,11 @@ class _Writing:
             return algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
         inner = self._place(atom.exprs[0])
         return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+
+
+def _size(p: Poly) -> int:
+    """How many factors a term has, each of which is compared with the others of its product."""
+    return sum(len(mono) ** 2 for mono, _ in p.items)
 
 
 def _bests_in_places(atom: Atom) -> Iterator[Read]:

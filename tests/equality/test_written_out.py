@@ -198,3 +198,15 @@ def test_steps_end_it() -> None:
         pair = windows.added(3, apart=False), windows.added(3, apart=True)
         assert not same_written_out(*pair, ONE, session, Steps(20))
         assert "written_out_elements" in session.spent().limits
+
+
+def test_products_of_sums_have_an_end() -> None:
+    """Nine sums of seven elements each: written out, their product is 40 million."""
+    with Session().on():
+        v = expr.fresh("f", SIZE)
+        each = [tensor("argument", f"x{n}", "f32", (SIZE,)) for n in range(9)]
+        factors = [sums.reduce_sum([v], algebra.read(x, [expr.of_var(v)])) for x in each]
+        whole = factors[0]
+        for factor in factors[1:]:
+            whole = algebra.multiply(whole, factor)
+        assert not same(whole, algebra.multiply(whole, whole))
