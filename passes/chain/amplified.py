@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
+from hlo_verify.equality.opening import opened
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
@@ -58,8 +59,12 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
 
+_CHOOSING = frozenset({"argmax", "argmin", "sort", "top_k", "reduce"})
+"""Kinds of definitions that hang on which of their elements comes first."""
+
 _NOTHING_ELSE = "all that is left is that rounding"
 _A_STEP = "that rounding decides which side of a step it is on"
+_A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +163,32 @@ class _Looking:
                 return worst
         if self._decides_by_constants(p):
             return _NOTHING_ELSE
+        if self._is_a_choice(p):
+            return _A_CHOICE
         return _A_STEP if self._is_a_step(p) else self._sums(p)
 
     def _is_a_step(self, p: Poly) -> bool:
         """Whether what moves is the argument of a step."""
         steps = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Apply))
         return any(atom.function.name in _STEPS and not all(map(self._is_still, atom.args)) for atom in steps)
+
+    def _is_a_choice(self, p: Poly) -> bool:
+        """Whether what chooses among elements is given, under different conditions, some that are the same but for a
+        rounding, wherever they are read: `argmax([0.9*x + 0.1*x, x])`."""
+        chosen = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read))
+        bodies = (body for atom in chosen if atom.tensor.kind in _CHOOSING for body in atom.tensor.bodies)
+        return any(not self._is_still(body) and self._are_told_apart(opened(body)) for body in bodies)
+
+    def _are_told_apart(self, elements: Poly) -> bool:
+        under: dict[Monomial, list[Poly]] = defaultdict(list)
+        for mono, c in elements.items:
+            held = tuple(item for item in mono if item[0].boolean)
+            under[held].append(make_poly(((tuple(item for item in mono if not item[0].boolean), c),)))
+        pieces = [algebra.add(*parts) for parts in under.values()]
+        forms: dict[int, set[int]] = defaultdict(set)
+        for piece in pieces:
+            forms[self._exact_terms().poly(piece).skey].add(piece.skey)
+        return any(len(rounded) > 1 for rounded in forms.values())
 
     def _is_still(self, p: Poly) -> bool:
         """Whether there is no factor in a term."""

@@ -312,3 +312,43 @@ def test_a_contrast_of_unit_vectors(shift: int, is_right: bool) -> None:
     local = partial(contrasted_shards, shift=shift)
     found = verdict(contrasted, local, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
     assert (found is Verdict.PROVED) is is_right
+
+
+# What comes first of elements that are equal but for roundings
+
+
+def first(elements: jax.Array, way: str) -> jax.Array:
+    match way:
+        case "argmax":
+            return jnp.argmax(elements, 0).astype(jnp.float32)
+        case "argmin":
+            return jnp.argmin(elements, 0).astype(jnp.float32)
+        case "sort":
+            return lax.sort((elements, jnp.stack([-elements[1], elements[1], elements[0]])), num_keys=1)[1][0]
+        case _:
+            return lax.top_k(elements.T, 1)[1][:, 0].astype(jnp.float32)
+
+
+WAYS = ("argmax", "argmin", "sort", "top_k")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("inside", [lambda x: x, jnp.tanh])
+def test_roundings_decide_what_comes_first_of_equal_elements(way: str, inside: Function) -> None:
+    """Of `0.9*x + 0.1*x` and x, as single precision holds these numbers, x is the greater one: for a positive x."""
+    elements = lambda x, y: jnp.stack([inside(0.9 * x + 0.1 * x), inside(x), inside(y)])  # noqa: E731
+    equal = lambda x, y: jnp.stack([inside(x), inside(x), inside(y)])  # noqa: E731
+    shapes = (P("i"), P("i")), P("i"), (8,), (8,)
+    found = verdict(lambda x, y: first(elements(x, y), way), lambda x, y: first(equal(x, y), way), *shapes)
+    assert found is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "sort"])
+def test_elements_that_are_rounded_alike_are_in_one_order(way: str) -> None:
+    mixed = lambda x: 0.9 * x + 0.1 * x  # noqa: E731
+    found = verdict(
+        lambda x, y: first(jnp.stack([mixed(x), mixed(y), mixed(x + y)]), way),
+        lambda x, y: first(jnp.stack([x, y, x + y]), way),
+        *((P("i"), P("i")), P("i"), (8,), (8,)),
+    )
+    assert found is Verdict.PROVED
