@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import remade
-from hlo_verify.terms.definitions import named, unfold
+from hlo_verify.terms.definitions import named
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor, make_poly
 
 
 def numerators(p: Poly) -> Poly:
@@ -48,16 +50,26 @@ def _made_anew(atom: Atom) -> Poly | None:
     if isinstance(atom, Apply):
         return apply(atom.function, tuple(map(numerators, atom.args)))
     assert isinstance(atom, Read)
-    bound, bodies = unfold(atom)
-    own = atom.indices[len(atom.tensor.params) :]
-    made = tuple(map(numerators, bodies))
-    if atom.tensor.kind != "term":
-        return remade(atom.tensor, bound, made, own)
+    places, there = _definition(atom.tensor)
+    return algebra.substitute(there, dict(zip(places, atom.indices, strict=True)))
+
+
+@once_a_session
+def _definition(source: Tensor) -> tuple[tuple[Var, ...], Poly]:
+    """A definition made anew, read at variables: definitions that read others twice a level are a graph, not a tree."""
+    places = tuple(expr.fresh("s", expr.UNBOUNDED) for _ in range(len(source.params) + source.own))
+    at = tuple(map(expr.of_var, places))
+    bound = [expr.fresh("f", v.size) for v in source.bound]
+    mapping = dict(zip(source.params, at, strict=False)) | dict(zip(source.bound, map(expr.of_var, bound), strict=True))
+    substitution = algebra.Substitution(mapping)
+    made = tuple(numerators(substitution.poly(body)) for body in source.bodies)
+    if source.kind != "term":
+        return places, remade(source, bound, made, at[len(source.params) :])
     common = _common(made[0])
     rest = _without(made[0], common)
     amount = Fraction(algebra.content(rest))
-    name = algebra.scale(named(algebra.scale(rest, 1 / amount), atom.tensor.dtype), amount)
-    return algebra.multiply(make_poly(((common, 1),)), name) if common else name
+    name = algebra.scale(named(algebra.scale(rest, 1 / amount), source.dtype), amount)
+    return places, algebra.multiply(make_poly(((common, 1),)), name) if common else name
 
 
 def _common(p: Poly) -> Monomial:

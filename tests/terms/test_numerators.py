@@ -12,12 +12,13 @@ from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import INVERSE, POSITIVE
+from hlo_verify.terms.functions import INVERSE, POSITIVE, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.numerators import numerators
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, number, tensor
 
+TANH = Function("tanh")
 PLACE = expr.var("i", "", 8)
 TENSORS = {name: tensor("argument", name, "f32", (8,)) for name in "xyde"}
 
@@ -107,3 +108,19 @@ def test_what_is_divided_by_under_conditions_alone(conditions: tuple[str | None,
         ]
         p = named(algebra.add(*parts))
         assert (numerators(p) is p) is (not is_number and None not in conditions)
+
+
+def test_what_names_are_made_of_is_a_graph() -> None:
+    """Sums that read the one below twice each: they are as many as the levels, and the ways to the lowest 2**levels."""
+    with Session().on():
+
+        def levels(p: Poly) -> Poly:
+            for _ in range(20):
+                k = expr.fresh("k", 8)
+                everywhere = reduce_sum([k], apply(TANH, (algebra.substitute(p, {PLACE: expr.of_var(k)}),)))
+                p = named(algebra.add(everywhere, apply(TANH, (p,))))
+            return p
+
+        found, expected = levels(named(over(added(), at("d")))), levels(over(named(added()), at("d")))
+        assert numerators(found) is numerators(expected)
+        assert numerators(levels(named(over(added(), at("e"))))) is not numerators(expected)
