@@ -8,13 +8,14 @@ a number, as `sqrt(E[(x - E[x])**2])` is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.multiples import ABOVE_ZERO, DEFINED, NOT_BELOW_ZERO, NOT_ZERO
 from hlo_verify.equality.summands import Steps
-from hlo_verify.index.expr import Var
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.definitions import unfold
@@ -30,10 +31,13 @@ from hlo_verify.terms.term import (
     Monomial,
     Poly,
     Read,
+    Tensor,
     make_apply,
     make_poly,
     of_atom,
 )
+
+AtAll = tuple[Tensor, tuple[Index, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +100,21 @@ def _condition(atom: Apply) -> Apply:
     return make_apply(Function(DEFINED, variant=what), (of,))
 
 
-def parts_in_doubt(p: Poly, steps: Steps) -> Iterator[Computed]:
+def parts_in_doubt(p: Poly, steps: Steps, *, whatever_holds: bool = False) -> Iterator[Computed]:
     """The parts of a term of which it is not known by themselves that they are numbers. Each factor that is looked at
-    takes a step: what many definitions read is looked at wherever they do."""
-    return _Parts(steps, only_doubtful=True).of((), ONE, p)
+    takes a step: what many definitions read is looked at wherever they do, but for who asks of parts `whatever_holds`,
+    each of which is there once."""
+    return _Parts(steps, only_doubtful=True, seen=set() if whatever_holds else None).of((), ONE, p)
+
+
+def for_all_values(read: Read, bound: Collection[Var]) -> tuple[AtAll, tuple[Var, ...]]:
+    """What is read for all values of some variables, whatever these are called; and those of them that are in it."""
+    names: dict[Var, Index] = {}
+    for e in read.indices:
+        for v in sorted(e.free.intersection(bound), key=lambda v: v.uid):
+            names.setdefault(v, expr.of_var(expr.var("b", len(names), v.size)))
+    renaming = algebra.Substitution(names)
+    return (read.tensor, tuple(map(renaming.index, read.indices))), tuple(names)
 
 
 def are_numbers(found: Poly, expected: Poly, labelling: Labelling) -> bool:
@@ -126,44 +141,57 @@ class _Parts:
 
     steps: Steps
     only_doubtful: bool
+    seen: set[tuple[Poly | AtAll, bool]] | None = None
+    """What was looked at, where conditions do not matter, and whether that was for parts without infinities."""
 
-    def of(self, bound: tuple[Var, ...], around: Poly, p: Poly) -> Iterator[Computed]:
+    def of(self, bound: tuple[Var, ...], around: Poly, p: Poly, is_finite: bool = False) -> Iterator[Computed]:
+        """Infinities are no parts of what `is_finite`."""
+        if self._is_seen(p, is_finite):
+            return
         for mono, _ in separated(p):
-            conditions = algebra.expanded(around, _conditions(mono))
+            conditions = algebra.expanded(around, _conditions(mono)) if self.seen is None else around
             for atom, _ in mono:
                 self.steps.take()
                 if not self.only_doubtful or _holds_doubt(atom):
-                    yield from self._of_atom(bound, conditions, atom)
+                    yield from self._of_atom(bound, conditions, atom, is_finite)
 
-    def _of_atom(self, bound: tuple[Var, ...], around: Poly, atom: Atom) -> Iterator[Computed]:
+    def _of_atom(self, bound: tuple[Var, ...], around: Poly, atom: Atom, is_finite: bool) -> Iterator[Computed]:
         for read in values_in_places(atom):
-            yield from self.of(bound, around, read)
+            yield from self.of(bound, around, read, is_finite)
         if isinstance(atom, Apply):
             is_open = is_partial(atom.function) and atom.function != ZERO_TIMES
+            is_open = is_open and not (is_finite and atom.function == INFINITY)
             if is_open and (atom.doubt or not self.only_doubtful):
                 yield Computed(bound, around, atom)
             for arg in atom.args:
-                yield from _without_infinities(atom, self.of(bound, around, arg))
+                yield from self.of(bound, around, arg, is_finite or _has_no_infinities(atom))
         elif isinstance(atom, Read):
+            if self.seen is not None and self._is_seen(for_all_values(atom, bound)[0], is_finite):
+                return
             if atom.doubt and atom.tensor.kind not in WRITTEN_OUT:
                 yield Computed(bound, around, atom)
             if atom.tensor.bodies:
                 own, bodies = unfold(atom)
                 for body in bodies:
-                    yield from _without_infinities(atom, self.of((*bound, *own), around, body))
+                    yield from self.of((*bound, *own), around, body, is_finite or _has_no_infinities(atom))
+
+    def _is_seen(self, what: Poly | AtAll, is_finite: bool) -> bool:
+        """Whether that was looked at before, or is from now on."""
+        if self.seen is None or (what, is_finite) in self.seen:
+            return self.seen is not None
+        self.seen.add((what, is_finite))
+        return False
 
 
 def _conditions(mono: Monomial) -> Poly:
     return make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
 
 
-def _without_infinities(atom: Atom, parts: Iterator[Computed]) -> Iterator[Computed]:
-    """The parts of a value; of one that is seen to be a number though infinities take part in it, as in the greatest of
-    scores that some mask, without these. A truth value is known whatever it is one of, and says nothing of them."""
+def _has_no_infinities(atom: Atom) -> bool:
+    """Whether a value is seen to be a number though infinities take part in it, as in the greatest of scores that some
+    mask. A truth value is known whatever it is one of, and says nothing of them."""
     given = atom.function.gives if isinstance(atom, Apply) else atom.tensor.dtype if isinstance(atom, Read) else ""
-    if atom.boolean or atom.doubt & INFINITE or INTEGRAL.fullmatch(given):
-        return parts
-    return (part for part in parts if not isinstance(part.atom, Apply) or part.atom.function != INFINITY)
+    return not (atom.boolean or atom.doubt & INFINITE or INTEGRAL.fullmatch(given))
 
 
 @once_a_session

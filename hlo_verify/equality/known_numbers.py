@@ -10,9 +10,9 @@ program writes itself, nor of parts that only conditions, or other such question
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hlo_verify.equality.computed import parts_in_doubt
+from hlo_verify.equality.computed import AtAll, for_all_values, parts_in_doubt
 from hlo_verify.equality.opening import ingredients
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
@@ -65,8 +65,8 @@ def decided(found: Poly, expected: Poly, session: Session) -> Poly:
     known: dict[Tensor, list[_Known]] = {}
     steps = Steps(session.limits.question_parts)
     try:
-        for bound, atom in _computed((), expected, steps):
-            place = _known(bound, atom)
+        for bound, read in _computed((), expected, steps, set()):
+            place = _known(bound, read)
             if place is not None:
                 known.setdefault(place.tensor, []).append(place)
         return _Questions(known, steps).decided(found) if known else found
@@ -75,22 +75,32 @@ def decided(found: Poly, expected: Poly, session: Session) -> Poly:
         return found
 
 
-def _computed(bound: tuple[Var, ...], p: Poly, steps: Steps) -> Iterator[tuple[tuple[Var, ...], Atom]]:
-    """The parts that a term is no number without, whatever conditions hold, for all values of some variables."""
+def _computed(
+    bound: tuple[Var, ...], p: Poly, steps: Steps, seen: set[AtAll]
+) -> Iterator[tuple[tuple[Var, ...], Read]]:
+    """The parts that a term is no number without, whatever conditions hold, for all values of some variables, each by
+    its name and once: what definitions are made of is a graph."""
     for mono, _ in separated(p):
         for atom, _ in mono if not any(atom.boolean for atom, _ in mono) else ():
             steps.take()
             if not atom.doubt or atom.doubt & INFINITE:
                 continue
-            if isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives):
-                yield bound, atom
+            is_function = isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives)
+            if not is_function and not isinstance(atom, Read):
+                continue
+            read = _named(atom)
+            if read is not None:
+                part, _ = for_all_values(read, bound)
+                if part in seen:
+                    continue
+                seen.add(part)
+                yield bound, read
+            if isinstance(atom, Apply):
                 for arg in atom.args:
-                    yield from _computed(bound, arg, steps)
-            elif isinstance(atom, Read):
-                yield bound, atom
-                if atom.tensor.kind in KINDS:
-                    own, (body, *_) = unfold(atom)
-                    yield from _computed((*bound, *own), body, steps) if all(v.size for v in own) else ()
+                    yield from _computed(bound, arg, steps, seen)
+            elif isinstance(atom, Read) and atom.tensor.kind in KINDS:
+                own, (body, *_) = unfold(atom)
+                yield from _computed((*bound, *own), body, steps, seen) if all(v.size for v in own) else ()
 
 
 def _named(atom: Atom) -> Read | None:
@@ -99,11 +109,8 @@ def _named(atom: Atom) -> Read | None:
     return read if isinstance(read, Read) else None
 
 
-def _known(bound: Collection[Var], atom: Atom) -> _Known | None:
+def _known(bound: Collection[Var], read: Read) -> _Known | None:
     """Where a part is computed."""
-    read = _named(atom)
-    if read is None:
-        return None
     own: list[Var] = []
     at: list[Index | Range] = []
     for e in read.indices:
@@ -130,6 +137,10 @@ class _Questions:
 
     known: dict[Tensor, list[_Known]]
     steps: Steps
+    opened: set[Var] = field(default_factory=set)
+    """The variables of definitions that were opened, of which nothing is known."""
+    made: dict[AtAll, tuple[tuple[Var, ...], Poly | None]] = field(default_factory=dict)
+    """What was made of definitions, and at which variables: many read the same."""
 
     def decided(self, p: Poly) -> Poly:
         images: dict[Atom, Poly] = {}
@@ -145,7 +156,7 @@ class _Questions:
         for p in terms:
             if p.doubt & INFINITE:
                 return False
-            for part in parts_in_doubt(p, self.steps):
+            for part in parts_in_doubt(p, self.steps, whatever_holds=True):
                 read = _named(part.atom)
                 if read is None or not any(place.covers(read) for place in self.known.get(read.tensor, ())):
                     return False
@@ -165,7 +176,16 @@ class _Questions:
             return None if form is atom.form else guards.interval(form, atom.lo, atom.hi)
         if not isinstance(atom, Read) or atom.tensor.kind not in KINDS or not _asks(atom.tensor):
             return None
+        what, places = for_all_values(atom, self.opened)
+        if what not in self.made:
+            self.made[what] = places, self._made_anew(atom)
+        before, image = self.made[what]
+        return image and algebra.substitute(image, dict(zip(before, map(expr.of_var, places), strict=True)))
+
+    def _made_anew(self, atom: Read) -> Poly | None:
+        """A definition with its questions decided; None where there are none to decide."""
         bound, (body, *_) = unfold(atom)
+        self.opened.update(bound)
         inside = self.decided(body)
         if inside is body:
             return None

@@ -41,9 +41,10 @@ def is_open(p: Poly) -> bool:
     return not ingredients(p).isdisjoint(ASKED)
 
 
-@pytest.mark.parametrize(("depth", "is_decided"), [(0, True), (4, True), (60, False)])
-def test_what_the_expected_term_divides_by_answers_the_question(depth: int, is_decided: bool) -> None:
-    session = Session()
+@pytest.mark.parametrize(("depth", "parts", "is_decided"), [(0, 4000, True), (60, 4000, True), (60, 200, False)])
+def test_what_the_expected_term_divides_by_answers_the_question(depth: int, parts: int, is_decided: bool) -> None:
+    """Layers take as many parts as there are of them, though each has the one below twice."""
+    session = Session(replace(Limits(), question_parts=parts))
     with session.on():
         v = expr.fresh("v", SIZE)
         quotient = divide(ONE, read(v))
@@ -52,6 +53,34 @@ def test_what_the_expected_term_divides_by_answers_the_question(depth: int, is_d
         assert is_open(asked) and is_open(decided(asked, read(v), session))
         assert is_open(decided(asked, over_all, session)) is not is_decided
     assert ("question_parts" in session.spent().limits) is not is_decided
+
+
+@pytest.mark.parametrize("depth", [0, 60])
+@pytest.mark.parametrize("is_in_question", [True, False])
+def test_what_layers_are_made_of_is_looked_at_once(depth: int, is_in_question: bool) -> None:
+    """The layers in the question, or those of the term that answers it."""
+    session = Session()
+    with session.on():
+        v = expr.fresh("v", SIZE)
+        quotient = divide(ONE, read(v))
+        whole = layers(quotient, v, depth)
+        asked = named(algebra.multiply(apply(IS_FINITE, (whole if is_in_question else quotient,)), read(v)))
+        assert is_open(asked)
+        assert not is_open(decided(asked, algebra.add(whole, read(v)), session))
+        assert is_open(decided(asked, divide(ONE, read(v, "y")), session))
+    assert "question_parts" not in session.spent().limits
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_infinities_count_where_they_are_no_part_of_a_number(is_known: bool) -> None:
+    """The same part is looked at where infinities do not count, and then where they do."""
+    session = Session()
+    with session.on():
+        v = expr.fresh("v", SIZE)
+        quotient = divide(ONE, read(v))
+        asked = algebra.add(apply(IS_FINITE, (apply(TANH, (quotient,)),)), apply(IS_FINITE, (quotient,)))
+        answer = reduce_sum((v,), quotient) if is_known else read(v)
+        assert is_open(decided(asked, answer, session)) is not is_known
 
 
 @pytest.mark.parametrize(("depth", "is_shown"), [(0, True), (4, True), (60, False)])
