@@ -218,7 +218,7 @@ class Writing:
         if source.kind != "sum":
             there = remade(source, list(bound.values()), tuple(map(self.of, bodies)), tuple(map(expr.of_var, own)))
             return [*places, *own], there
-        cut = [w for v, w in bound.items() if v in self.cut.inside[source]]
+        cut = [w for v, w in bound.items() if v in self.cut.inside.get(source, frozenset())]
         rest = [w for w in bound.values() if w not in cut]
         return [*places, *own], algebra.add(*(self._summed(rest, p) for p in self._written(bodies[0], cut)))
 

@@ -12,6 +12,7 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
+from hlo_verify.limits import look
 from hlo_verify.terms.assumed_order import compared
 from hlo_verify.terms.functions import POSITIVE
 from hlo_verify.terms.term import (
@@ -298,6 +299,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
     guarded = [mono for mono in terms if any(isinstance(a, Guard) for a, _ in mono)]
     if not guarded or len(terms) < 2:
         return terms
+    look()
     for _ in range(8):
         groups: dict[tuple[Index, Monomial], list[tuple[Bound, Bound, Number]]] = {}
         for mono, c in terms.items():

@@ -256,7 +256,7 @@ def joined(p: Poly, *, is_near: bool = False) -> Poly:
     known = _joined()
     if (p, is_near) not in known:
         whole = p
-        while (shorter := _shorter(whole, is_near)) is not None:
+        while (shorter := _shorter(whole, is_near)) is not None and len(shorter.items) < len(whole.items):
             whole = shorter
         known[p, is_near] = known[whole, is_near] = whole
     return known[p, is_near]
@@ -297,7 +297,7 @@ def _together(one: Monomial, other: Monomial) -> Poly | None:
     key = one, other
     if key not in known:
         look()
-        known[key] = next(_sums(_flat(one), _flat(other)), None)
+        known[key] = next((whole for whole in _sums(_flat(one), _flat(other)) if len(whole.items) < 2), None)
     return known[key]
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
+import pytest
+
 from hlo_verify.index import expr
 from hlo_verify.memory import Memory
-from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import EXPONENTIAL
+from hlo_verify.terms import algebra, neighbours
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.neighbours import joined, spread
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Poly, Tensor, tensor
+from hlo_verify.terms.term import Poly, Tensor, number, tensor
 
 
 def made(*sizes: int) -> Tensor:
@@ -60,3 +64,23 @@ def test_what_lies_beyond_a_table() -> None:
         assert joined(algebra.add(four, more)) is algebra.add(four, more)
         below = algebra.read(x, (expr.lookup(table, expr.constant(-1)),))
         assert joined(algebra.add(four, below)) is algebra.add(four, below)
+
+
+def test_it_ends_where_joining_makes_a_sum_no_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Infinite where any element is 1: an infinity under conditions is told apart from what is 0 times it, so that two
+    addends become two others."""
+    lengths, once = list[int](), neighbours._shorter
+
+    def counted(p: Poly, is_near: bool) -> Poly | None:
+        lengths.append(len(p.items))
+        return once(p, is_near)
+
+    monkeypatch.setattr(neighbours, "_shorter", counted)
+    with Memory().on():
+        x = made(8)
+        ones = [apply(IS_ZERO, (algebra.add(algebra.read(x, (expr.constant(n),)), number(-1)),)) for n in range(8)]
+        none = reduce(algebra.expanded, map(algebra.logical_not, ones))
+        p = algebra.expanded(algebra.logical_not(none), apply(INFINITY, ()))
+        assert len(p.items) > 100
+        joined(p, is_near=True)
+    assert lengths == sorted(set(lengths), reverse=True)
