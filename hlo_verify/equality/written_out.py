@@ -26,6 +26,7 @@ from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, INFINITY, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number, value_of
 
 BEST = {"argmax": "max", "argmin": "min"}
@@ -122,8 +123,9 @@ class _Writing:
 
     def _applied(self, function: Function, args: tuple[Poly, ...]) -> Poly:
         """A function of some terms: of step functions it is one of them, whose pieces are products of theirs."""
-        if all(atom.boolean for p in args for mono, _ in p.items for atom, _ in mono):
-            self.steps.take(prod(len(p.items) + 1 for p in args) * max(map(_size, args), default=0))
+        is_of_truths = all(atom.boolean for p in args for mono, _ in p.items for atom, _ in mono)
+        count = prod(len(p.items) + 1 if is_of_truths else len(pieces(p)) or 1 for p in args)
+        self.steps.take(count * max(map(_size, args), default=0) if is_of_truths or count > 1 else 0)
         return apply(function, args)
 
     def _winners(self, best: Read) -> list[tuple[int, Poly]] | None:

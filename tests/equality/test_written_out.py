@@ -18,8 +18,8 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.movement import guarded_select
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, guards, sums
-from hlo_verify.terms.functions import INFINITY, LESS_OR_EQUAL
+from hlo_verify.terms import algebra, extrema, guards, sums
+from hlo_verify.terms.functions import INFINITY, LESS_OR_EQUAL, wrap
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, number, tensor
 
@@ -210,3 +210,18 @@ def test_products_of_sums_have_an_end() -> None:
         for factor in factors[1:]:
             whole = algebra.multiply(whole, factor)
         assert not same(whole, algebra.multiply(whole, whole))
+
+
+def test_extrema_of_choices_have_an_end() -> None:
+    """The greatest of twelve sizes of integers: taken apart by their signs, it is one of half a million."""
+    with Session().on():
+        v = expr.fresh("f", 12)
+        a = algebra.read(tensor("argument", "a", "i8", (12,)), [expr.of_var(v)])
+        sign = algebra.as_index(a, -128, 127)
+        up, down = guards.interval(sign, 1, None), guards.interval(sign, None, -1)
+        size = algebra.add(
+            algebra.multiply(up, apply(wrap("i8"), (a,))),
+            algebra.multiply(down, apply(wrap("i8"), (algebra.scale(a, -1),))),
+        )
+        whole = extrema.reduce_extremum("max", [v], size)
+        assert not same(whole, number(1))
