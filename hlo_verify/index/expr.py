@@ -63,6 +63,7 @@ __all__ = [
     "substitute",
     "subtract",
     "table",
+    "unwound",
     "var",
 ]
 
@@ -236,8 +237,8 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         small, low = divmod(r.const, g)
         above, rem = floor_divmod(intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
         return add(high, above) if quotient is None else quotient, shift(scale(rem, g), low)
-    unwound = _without_remainders(r, m)
-    remainder = modulo(unwound, m) if unwound is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
+    turned = unwound(r, m)
+    remainder = modulo(turned, m) if turned is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
     if quotient is not None:
         return quotient, remainder
     q, c = divmod(e.const, m)
@@ -270,7 +271,7 @@ def balanced(high: Index, low: Index, m: int, halves: bool = False) -> tuple[Ind
     return add(high, build(0, [(a, 1) for a, _ in large])), build(low.const, small)
 
 
-def _without_remainders(e: Index, m: int) -> Index:
+def unwound(e: Index, m: int) -> Index:
     """An expression equal to e modulo m: `c*(x mod n)` is `c*x` there, if m divides `c*n` (rotations of rotations)."""
     items: list[tuple[Atom, int]] = []
     const, changed = e.const, False

@@ -9,7 +9,7 @@ from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
 from hlo_verify.program.ir import Op
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.term import ONE, ZERO, Monomial, Number, Poly, make_poly
 
 
@@ -144,12 +144,19 @@ def guarded_select(inside: Poly, a: Poly, b: Poly) -> Poly:
     # What is 0 inside anyhow stays as it is: n slots that are filled one by one are n products, not 2^n.
     kept: list[tuple[Monomial, Number]] = []
     masked: list[tuple[Monomial, Number]] = []
+    there: list[Poly] = []
     for item in b.items:
-        (masked if algebra.multiply(inside, make_poly((item,))).items else kept).append(item)
-    outside = algebra.logical_not(inside) if masked else ZERO
-    return algebra.either(
-        algebra.multiply(inside, a), make_poly(tuple(kept)), algebra.multiply(outside, make_poly(tuple(masked)))
-    )
+        own = algebra.multiply(inside, make_poly((item,)))
+        (masked if own.items else kept).append(item)
+        there.append(own)
+    left = make_poly(tuple(masked))
+    if masked:
+        overwritten = algebra.either(*there)
+        if len(overwritten.items) < len(masked):  # n slots that are cleared one by one likewise
+            left = algebra.either(left, algebra.scale(overwritten, -1))
+        else:
+            left = algebra.multiply(algebra.logical_not(inside), left)
+    return algebra.either(algebra.multiply(inside, a), make_poly(tuple(kept)), left)
 
 
 def _starts(operands: list[Value], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[Index]:
@@ -178,7 +185,7 @@ def _dynamic_update_slice(op: Op, args: list[Value], context: Context) -> list[V
         e = expr.subtract(position(k, result.shape[k]), start)
         inside = algebra.multiply(inside, guards.interval(e, 0, update.shape[k] - 1))
         indices.append(e if update.shape[k] > 1 else expr.constant(0))
-    return [Value(result, guarded_select(inside, update.at(indices), source.term))]
+    return [Value(result, rotations.joined(guarded_select(inside, update.at(indices), source.term)))]
 
 
 def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:

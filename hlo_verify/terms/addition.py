@@ -38,7 +38,7 @@ def build(terms: dict[Monomial, Number]) -> Poly:
     if len(live) > 1:
         if sum(1 for mono in live if len(mono) == 1 and isinstance(mono[0][0], Ix) and mono[0][1] == 1) > 1:
             live = _join_indices(live)
-        live = widened(guards.merge_steps(live)) if len(live) > 2 else guards.merge_steps(live)
+        live = widened(guards.merge_steps(live))
         live = soft_maximum.joined(live)
     return make_poly(tuple(live.items()))
 

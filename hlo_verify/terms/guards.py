@@ -12,6 +12,7 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
+from hlo_verify.index.residues import is_never_between
 from hlo_verify.limits import look
 from hlo_verify.terms.assumed_order import compared
 from hlo_verify.terms.functions import POSITIVE
@@ -106,6 +107,8 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
         if (lo is not None and (form.hi < lo or (hi is not None and hi < lo))) or (hi is not None and form.lo > hi):
             return False
         form, lo, hi = _forwards(form, lo, hi)
+        if lo is not None and hi is not None and is_never_between(form, lo, hi):
+            return False
         answer = compared(form, lo, hi)
         if isinstance(answer, bool):
             return answer
@@ -315,7 +318,7 @@ def merge_steps(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
             members = [_guarded(rest, form, lo, hi) for lo, hi, _ in pieces]
             if not all(mono in terms and terms[mono] == p[2] for mono, p in zip(members, pieces, strict=True)):
                 continue  # another merge of this round touched them
-            steps = steps_of(pieces)
+            steps = steps_of(pieces, form)
             if Counter(steps) == Counter(pieces):
                 continue
             changed = True
@@ -340,8 +343,9 @@ def _guarded(rest: Monomial, form: Index, lo: Bound, hi: Bound) -> Monomial | No
     return rest if lo is None and hi is None else with_guard(rest, interval_atom(form, lo, hi))
 
 
-def steps_of(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bound, Number]]:
-    """The maximal pieces of constant, nonzero coefficient of a sum of intervals."""
+def steps_of(pieces: list[tuple[Bound, Bound, Number]], form: Index | None = None) -> list[tuple[Bound, Bound, Number]]:
+    """The maximal pieces of constant, nonzero coefficient of a sum of intervals, of a form if one is given: pieces
+    between which it has no values are one."""
     changes: dict[int, Number] = {}
     level: Number = 0
     for lo, hi, c in pieces:
@@ -360,4 +364,14 @@ def steps_of(pieces: list[tuple[Bound, Bound, Number]]) -> list[tuple[Bound, Bou
         start = point
     if level:
         steps.append((start, None, level))
-    return steps
+    return steps if form is None else _without_gaps(steps, form)
+
+
+def _without_gaps(steps: list[tuple[Bound, Bound, Number]], form: Index) -> list[tuple[Bound, Bound, Number]]:
+    """The pieces of a form with those joined between which it has no values."""
+    joined = steps[:1]
+    for lo, hi, c in steps[1:]:
+        first, before, same = joined[-1]
+        has_gap = c == same and before is not None and lo is not None and is_never_between(form, before + 1, lo - 1)
+        joined[-1:] = [(first, hi, c)] if has_gap else [joined[-1], (lo, hi, c)]
+    return joined

@@ -8,6 +8,7 @@ from typing import Literal
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.residues import is_never_between
 from hlo_verify.index.tables import evaluate
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
@@ -29,7 +30,7 @@ def needless(held: list[Guard]) -> Guard | Literal[False] | None:
                 most = None if most is None else (rest.hi + n * most) // m
                 if _is_below(most, guard.lo) or _is_below(guard.hi, least):
                     return False
-                if m == abs(n) == 1 and _meets_never(guard, other, rest, n):
+                if _meet_never(guard, other, rest, m, n):
                     return False
                 above = guard.lo is None or (least is not None and least >= guard.lo)
                 if above and (guard.hi is None or (most is not None and most <= guard.hi)):
@@ -57,14 +58,18 @@ def _multiples(e: Index, f: Index) -> Iterator[tuple[int, int]]:
                 yield n, m
 
 
-def _only(g: Guard) -> bool:
-    """Whether a guard holds for one value of its form."""
-    return g.lo is not None and g.lo == g.hi
+def _meet_never(guard: Guard, other: Guard, rest: Index, m: int, n: int) -> bool:
+    """Whether no value of `rest`, which is `m * guard.form - n * other.form`, lies where both guards hold.
 
-
-def _meets_never(guard: Guard, other: Guard, rest: Index, n: int) -> bool:
-    """Whether both hold for one value, and `rest`, by which the forms differ, is never what these differ by."""
-    return _only(guard) and _only(other) and _never_is(rest, (guard.lo or 0) - n * (other.lo or 0))
+    Windows of w places that begin at places w*k and w*l of which k - l is never 0 have no place in common.
+    """
+    if guard.lo is None or guard.hi is None or other.lo is None or other.hi is None:
+        return False
+    least, most = sorted((n * other.lo, n * other.hi))
+    least, most = m * guard.lo - most, m * guard.hi - least
+    if is_never_between(rest, least, most):
+        return True
+    return least == most and m == abs(n) == 1 and _never_is(rest, least)
 
 
 def _is_below(a: int | None, b: int | None) -> bool:

@@ -164,6 +164,13 @@ REWRITINGS = (
         "widening._joined",
         "e < a implies f <= c",
     ),
+    Rewriting(
+        "pieces beside a gap",
+        "[e < a] [p] t + [e > b] [p] t",
+        "[p] t",
+        "widening._beside_gaps",
+        "p excludes a <= e <= b",
+    ),
     Rewriting("steps joined", "[e < a] c*f + [e >= a] c*f", "c*f", "guards.merge_steps"),
     Rewriting("quotient in a condition", "[a <= e div m <= b]", "[a*m <= e < (b+1)*m]", "guards.interval_atom"),
     Rewriting(

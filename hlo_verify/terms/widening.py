@@ -2,6 +2,8 @@
 
     [0 <= e < 4] [f < k] t  +  [e < 0] t   =   [e < 4] [f < k] t          where e < 0 implies f < k
 
+    [f = k] [e < 0] t  +  [f = k] [e >= 4] t   =   [f = k] t          where f = k excludes 0 <= e < 4
+
 A device that writes what it owns keeps the rest where the place is another's, and elsewhere in its own part: together
 that is everywhere but at the place.
 """
@@ -22,13 +24,12 @@ Found = tuple[Monomial, Monomial, Monomial | None]
 def widened(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
     """The addends with pairs of them joined where the condition of one implies one that the other has besides."""
     counts = {mono: sum(isinstance(a, Guard) for a, _ in mono) for mono in terms}
-    if max(counts.values(), default=0) < 2 or len(set(counts.values())) < 2:
+    if max(counts.values(), default=0) < 2:
         return terms
     while True:
         found = next(_pairs(terms), None)
         if found is None:
             return terms
-        used("condition widened")
         first, second, both = found
         c = terms[first]
         terms = {mono: k for mono, k in terms.items() if mono not in (first, second)}
@@ -38,11 +39,18 @@ def widened(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
                 del terms[both]
 
 
+Alike = dict[tuple[Index, Monomial], list[tuple[Guard, Monomial]]]
+"""Addends with a condition on one expression that are the same but for it, each with that condition."""
+
+
 def _pairs(terms: dict[Monomial, Number]) -> Iterator[Found]:
-    by_form: dict[tuple[Index, Monomial], list[tuple[Guard, Monomial]]] = {}
+    by_form: Alike = {}
     for mono in terms:
         for g in guards.guards_of(mono):
             by_form.setdefault((guards.about(g), guards.without(mono, g)), []).append((g, mono))
+    yield from _beside_gaps(terms, by_form)
+    if len(terms) < 3 or len({sum(isinstance(a, Guard) for a, _ in mono) for mono in terms}) < 2:
+        return
     for mono in terms:
         own = guards.guards_of(mono)
         for a in own:
@@ -53,7 +61,27 @@ def _pairs(terms: dict[Monomial, Number]) -> Iterator[Found]:
                 for other, second in by_form.get((guards.about(a), rest), ()):
                     both = _joined(a, b, other, rest) if terms[second] == terms[mono] else None
                     if both:
+                        used("condition widened")
                         yield mono, second, both[0]
+
+
+def _beside_gaps(terms: dict[Monomial, Number], by_form: Alike) -> Iterator[Found]:
+    """Addends on both sides of an interval that another condition of theirs excludes."""
+    from hlo_verify.terms.idle import needless  # which is built on sums
+
+    for (form, rest), alike in by_form.items():
+        held = [b for b in guards.guards_of(rest) if not b.free.isdisjoint(form.free)] if len(alike) > 1 else ()
+        if not held:
+            continue
+        sides = [(*guards.on_whole_variable(g)[1:], mono) for g, mono in alike]
+        for lo, before, below in sides:
+            for after, hi, above in sides:
+                if before is None or after is None or before >= after or terms[below] != terms[above]:
+                    continue
+                gap = guards.interval_atom(form, before + 1, after - 1)
+                if isinstance(gap, Guard) and any(needless([b, gap]) is False for b in held):
+                    used("pieces beside a gap")
+                    yield below, above, guards.with_guard(rest, guards.interval_atom(form, lo, hi))
 
 
 def _joined(a: Guard, b: Guard, other: Guard, rest: Monomial) -> tuple[Monomial | None] | None:

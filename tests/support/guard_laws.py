@@ -30,3 +30,19 @@ def _widened(case: Case) -> tuple[Poly, Array]:
         return xs[i, j] * keeps + 2 * (where < 0)
 
     return algebra.add(kept, algebra.scale(none, 2)), case.each(wanted)
+
+
+@instance("pieces beside a gap")
+def _beside_a_gap(case: Case) -> tuple[Poly, Array]:
+    """Where one of three devices wrote its two elements, and perhaps one more, outside of another's window."""
+    (x, xs), longer = case.make(6, 3), case.random.choice((0, 1))
+    start = expr.scale(expr.modulo(expr.shift(case.j, 2), 3), 2)
+    written = guards.interval(expr.subtract(case.i, start), 0, 1 + longer)
+    own = expr.subtract(case.i, expr.scale(case.j, 2))
+    there = algebra.multiply(written, at(x, case.i, case.j))
+    pieces = (algebra.multiply(guards.interval(own, *side), there) for side in ((None, -1), (2, None)))
+
+    def wanted(i: int, j: int) -> Any:
+        return xs[i, j] * (0 <= i - (j + 2) % 3 * 2 <= 1 + longer) * (not 0 <= i - 2 * j <= 1)
+
+    return algebra.add(*pieces), case.each(wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from hlo_verify.ops.movement import guarded_select
 from hlo_verify.terms import algebra, guards, idle
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
-from tests.support.expressions import Space, assert_equal, data, evaluated, index, many, poly, space, truth
+from tests.support.expressions import Numbered, Space, assert_equal, data, evaluated, index, many, poly, space, truth
 
 BOUND = st.none() | st.integers(-12, 24)
 
@@ -65,6 +67,71 @@ def test_slots_filled_turn_by_turn_are_as_many_products() -> None:
         value = algebra.read(tensor("argument", f"x{n}", "f32", (6,)), (d,))
         written = guarded_select(guards.interval(expr.subtract(p, place), 0, 0), value, written)
         assert len(written.items) == n + 1
+
+
+@pytest.mark.parametrize(("size", "length", "step"), [(6, 4, 1), (6, 4, 3), (64, 2, 1), (64, 2, 63)])
+def test_windows_filled_turn_by_turn_are_as_many_products(size: int, length: int, step: int) -> None:
+    """Windows of equal length round a ring meet nowhere, unless they are one: `size / gcd(size, step)` turns on."""
+    d, p = (expr.of_var(expr.var(name, "", n)) for name, n in (("d", size), ("p", size * length)))
+    written: Poly = ZERO
+    for t in range(12):
+        at = expr.modulo(expr.shift(d, -t * step), size)
+        value = algebra.read(tensor("argument", f"x{t}", "f32", (size,)), (d,))
+        inside = guards.interval(expr.subtract(p, expr.scale(at, length)), 0, length - 1)
+        written = guarded_select(inside, value, written)
+        assert len(written.items) == min(t + 1, size // math.gcd(size, step))
+
+
+@pytest.mark.parametrize(("size", "length", "step"), [(6, 4, 1), (6, 4, 5), (64, 2, 1), (64, 2, 63)])
+def test_windows_cleared_turn_by_turn_are_as_many_products(size: int, length: int, step: int) -> None:
+    """What is cleared is left out of one term; it is whole where no window was cleared, and 0 in one that was."""
+    d, p = (expr.of_var(expr.var(name, "", n)) for name, n in (("d", size), ("p", size * length)))
+    x = tensor("argument", "x", "f32", (size, size * length))
+    left = algebra.read(x, (d, p))
+    for t in range(6):
+        at = expr.scale(expr.modulo(expr.shift(d, -t * step), size), length)
+        here = expr.add(at, expr.of_var(expr.var("w", "", length)))
+        (v,) = p.free
+        assert algebra.substitute(left, {v: here}) is (algebra.read(x, (d, here)) if t < size else ZERO)
+        left = guarded_select(guards.interval(expr.subtract(p, at), 0, length - 1), ZERO, left)
+        assert algebra.substitute(left, {v: here}) is ZERO
+        assert len(left.items) == t + 2
+
+
+@many
+@given(draws=st.data())
+def test_what_is_written_and_cleared_at_places_of_rings_keeps_its_value(draws: st.DataObject) -> None:
+    """In windows of any length, which meet or do not: each is what was written last."""
+    row, column = expr.var("d", "", draws.draw(st.sampled_from((4, 6, 8)))), expr.var("p", "", 24)
+    where, known = Space((row, column)), data(draws.draw)
+    written = poly(draws.draw, where, known, 2)
+    term, numbers = written.it, written.values
+    for _ in range(draws.draw(st.integers(2, 4))):
+        n, length = draws.draw(st.sampled_from((2, 3, 4, 6, 8))), draws.draw(st.integers(1, 6))
+        at = expr.modulo(expr.shift(expr.of_var(row), draws.draw(st.integers(0, 8))), n)
+        start = draws.draw(st.integers(-3, 3))
+        offset = expr.shift(expr.subtract(expr.of_var(column), expr.scale(at, draws.draw(st.integers(1, 6)))), start)
+        inside = guards.interval(offset, 0, length - 1)
+        new = Numbered(ZERO, where.spread(0)) if draws.draw(st.booleans()) else poly(draws.draw, where, known, 1)
+        holds = evaluated(inside, where)
+        term, numbers = guarded_select(inside, new.it, term), holds * new.values + (1 - holds) * numbers
+    assert_equal(evaluated(term, where, known.evaluator), numbers, term)
+
+
+@many
+@given(draws=st.data())
+def test_windows_of_any_length_exclude_each_other_where_they_do(draws: st.DataObject) -> None:
+    """At multiples of places on rings, of sizes and lengths that are any: 0 only where no two are in both."""
+    row, column = expr.var("d", "", draws.draw(st.sampled_from((4, 6, 8)))), expr.var("p", "", 24)
+    where, lengths = Space((row, column)), st.integers(1, 6)
+    product, numbers = algebra.ONE, where.spread(1)
+    for _ in range(draws.draw(st.integers(2, 3))):
+        n, every = draws.draw(st.sampled_from((2, 3, 4, 6, 8))), draws.draw(lengths)
+        at = expr.modulo(expr.shift(expr.of_var(row), draws.draw(st.integers(0, 8))), n)
+        offset = expr.shift(expr.subtract(expr.of_var(column), expr.scale(at, every)), draws.draw(st.integers(-3, 3)))
+        inside = guards.interval(offset, 0, draws.draw(lengths) - 1)
+        product, numbers = algebra.multiply(product, inside), numbers * evaluated(inside, where)
+    assert_equal(evaluated(product, where), numbers, product)
 
 
 @many
