@@ -254,7 +254,7 @@ class Limits:
     sign_cases: int = 16
     """Cases of conditions that are looked at for the sign of a term."""
     tried_divisors: int = 1 << 8
-    """The greatest divisor that is tried of a number of which there is a logarithm."""
+    """The greatest divisor that is tried of a number of which there is a logarithm, or a root."""
     transformed_dimensions: int = 3
     """Dimensions of a Fourier transform, all orders of which are tried for the one that stands for all."""
     sign_terms: int = 16

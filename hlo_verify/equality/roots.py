@@ -1,7 +1,7 @@
 """Roots and inverses of one term in a product of numbers: they are one power of it, whatever its sign is.
 
     sqrt(t)**2  =  t        inverse(sqrt(t))**2  =  inverse(t)        sqrt(t) * inverse(3*t)  =  1/3 * inverse(sqrt(t))
-    sqrt(2) * sqrt(t)  =  sqrt(2*t)
+    sqrt(2) * sqrt(t)  =  sqrt(2*t)        sqrt(a + b) * sqrt(c + d)  =  sqrt(a*c + a*d + b*c + b*d)
 
 Where a root is a number, what it is of is not negative. So a variance that is written as a difference, of which nothing
 shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive).
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import prod
+from functools import reduce
+from math import isqrt, prod
 
-from hlo_verify.terms import algebra
+from hlo_verify.limits import allows, limit_of
+from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import INVERSE, SQRT
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.patterns import leading
-from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_poly
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
 
 HALF = Fraction(1, 2)
 
@@ -40,7 +42,7 @@ def joined(mono: Monomial) -> Poly | None:
         times = prod(Fraction(multiple) ** int(n) for n, (_, multiple) in powers)
         rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
         return algebra.expanded(rest, _written(base, exponent))
-    return _with_number(mono)
+    return _with_number(mono) or _of_sums(mono) or _of_numbers(mono)
 
 
 def _with_number(mono: Monomial) -> Poly | None:
@@ -60,6 +62,58 @@ def _with_number(mono: Monomial) -> Poly | None:
     made = made if _is_root(other) else apply(INVERSE, (made,))
     gone = [other, *(atom for atom, _ in numbers)]
     return algebra.expanded(make_poly(((tuple((a, n) for a, n in mono if a not in gone), 1),)), made)
+
+
+def _of_sums(mono: Monomial) -> Poly | None:
+    """A product of roots of sums, or of their inverses, as one of the sums multiplied out, unless laws take that apart:
+    none of them is negative, or all but one are positive."""
+    for is_root in (True, False):
+        atoms = [
+            a for a, n in mono if n == 1 and (base := _rooted(a)) and len(base.items) > 1 and _is_root(a) == is_root
+        ]
+        bases = [base for atom in atoms if (base := _rooted(atom)) is not None]
+        found = [signs.of(base) for base in bases]
+        known = all(not sign & ~(signs.ZERO | signs.POSITIVE) for sign in found)
+        if len(bases) < 2 or any(base.doubt & INFINITE for base in bases):
+            continue
+        if not known and sum(sign != signs.POSITIVE for sign in found) > 1:
+            continue
+        if not allows("factored_terms", prod(len(base.items) for base in bases)):
+            continue
+        made = apply(SQRT, (reduce(algebra.expanded, bases),))
+        if len(made.items) != 1 or sum(_rooted(atom) is not None for atom, _ in made.items[0][0]) >= len(bases):
+            continue
+        made = made if is_root else apply(INVERSE, (made,))
+        return algebra.expanded(make_poly(((tuple((a, n) for a, n in mono if a not in atoms), 1),)), made)
+    return None
+
+
+def _of_numbers(mono: Monomial) -> Poly | None:
+    """The roots of numbers in a product as one of a whole number without square factors: `sqrt(1/12)` is
+    `1/6 * sqrt(3)`."""
+    roots = [(atom, n, k) for atom, n in mono if (k := _number_under(atom)) is not None]
+    if not roots or any(not isinstance(n, int) for _, n, _ in roots):
+        return None
+    k = prod(Fraction(k) ** int(n if _is_root(atom) else -n) for atom, n, k in roots)
+    whole, outside = k.numerator * k.denominator, Fraction(1, k.denominator)
+    most = isqrt(whole)
+    if most > limit_of("tried_divisors"):
+        return None
+    for n in range(2, most + 1):
+        while whole % (n * n) == 0:
+            whole, outside = whole // (n * n), outside * n
+    rest = make_poly(((tuple((a, n) for a, n in mono if _number_under(a) is None), outside),))
+    if whole == 1:
+        return rest
+    made = make_apply(SQRT, (number(whole),))
+    return None if [(made, 1)] == [(atom, n) for atom, n, _ in roots] else algebra.expanded(rest, of_atom(made))
+
+
+def _number_under(atom: Atom) -> Number | None:
+    """The number that a root, or the inverse of one, is of; it is positive."""
+    base = _rooted(atom)
+    k = None if base is None else base.constant
+    return k if k is not None and k > 0 else None
 
 
 def _is_root(atom: Atom) -> bool:

@@ -33,7 +33,10 @@ READS = [algebra.read(VALUES, [expr.constant(n)]) for n in range(2)]
 DIFFERENCE = algebra.subtract(READS[0], algebra.scale(READS[1], 3))
 """What may be negative, for all that is known of it."""
 
-BASES = [DIFFERENCE, READS[0], number(5), number(Fraction(2, 7))]
+SUMS = [algebra.add(algebra.power(x, 2), number(n)) for n, x in enumerate(READS, 1)]
+"""What is positive."""
+
+BASES = [DIFFERENCE, READS[0], number(5), number(Fraction(2, 7)), number(Fraction(1, 12)), *SUMS]
 
 
 def root(base: int) -> Any:
@@ -49,7 +52,7 @@ def factor(kind: str, base: int, times: int) -> Any:
 
 
 factors = st.tuples(
-    st.sampled_from(["sqrt", "inverse of a root", "inverse"]), st.integers(0, 3), st.sampled_from([1, -1, 3, -2])
+    st.sampled_from(["sqrt", "inverse of a root", "inverse"]), st.integers(0, 6), st.sampled_from([1, -1, 3, -2])
 )
 
 
@@ -158,3 +161,47 @@ def spread_of_all(x: jax.Array, y: jax.Array) -> jax.Array:
 )
 def test_a_root_is_none_of_what_may_be_negative(reference: Function, local: Function, expected: Verdict) -> None:
     assert verdict(lambda x, y: x * reference(spread_of_all(x, y)), lambda x, y: x * local(spread(x, y))) is expected
+
+
+def positive(u: jax.Array) -> jax.Array:
+    return 1 + u * u
+
+
+def another(w: jax.Array) -> jax.Array:
+    return 2 + 0.5 * jnp.abs(w)
+
+
+@pytest.mark.parametrize(
+    ("reference", "local", "expected"),
+    [
+        (
+            lambda u, w: jnp.sqrt(positive(u) * another(w)),
+            lambda u, w: jnp.sqrt(positive(u)) * jnp.sqrt(another(w)),
+            Verdict.PROVED,
+        ),
+        (
+            lambda u, w: 1 / (jnp.sqrt(2 * positive(u)) * jnp.sqrt(another(w))),
+            lambda u, w: lax.rsqrt(another(w) * (positive(u) + positive(u))),
+            Verdict.PROVED,
+        ),
+        (lambda u, w: u * w / jnp.sqrt(12.0), lambda u, w: w * (u * jnp.sqrt(3.0)) / 6, Verdict.PROVED),
+        (lambda u, w: u * w / jnp.sqrt(12.0), lambda u, w: w * (u * jnp.sqrt(3.0)) / 5, Verdict.UNKNOWN),
+        (
+            lambda u, w: jnp.sqrt((u - w) * (u + w)),
+            lambda u, w: jnp.sqrt(u - w) * jnp.sqrt(u + w),  # none where both are negative
+            Verdict.UNKNOWN,
+        ),
+        (
+            lambda u, w: jnp.sqrt(positive(u) + another(w)),
+            lambda u, w: jnp.sqrt(positive(u)) * jnp.sqrt(another(w)),
+            Verdict.UNKNOWN,
+        ),
+        (
+            lambda u, w: jnp.sqrt(positive(u) * another(w)),
+            lambda u, w: jnp.sqrt(positive(u)) * jnp.sqrt(another(w) + 1),
+            Verdict.UNKNOWN,
+        ),
+    ],
+)
+def test_roots_of_sums_are_a_root_of_their_product(reference: Function, local: Function, expected: Verdict) -> None:
+    assert verdict(reference, local) is expected
