@@ -127,14 +127,16 @@ class EachDevice:
         found, expected = at_constants(found), at_constants(expected)
         if found is expected or without_names(found) is without_names(expected):
             return True
-        made = made_in_ranges()
+        left, made = self.effort.left, made_in_ranges()
         ways = (False, True) if self.vain.left > 0 else ()
-        if any(self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in ways):
+        if same_turn_by_turn(found, expected, inside, self.effort) or any(
+            self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in ways
+        ):
+            self.effort.left = left  # what is equal takes few steps, on each of many devices
             return True
         self.vain.left -= made_in_ranges() - made
-        left = self.effort.left
-        if same_turn_by_turn(found, expected, inside, self.effort) or cases.equal(found, expected, inside, self.effort):
-            self.effort.left = left  # what is equal takes few steps, on each of many devices
+        if cases.equal(found, expected, inside, self.effort):
+            self.effort.left = left
             return True
         left = self.network.left
         if left > 0 and same_network(found, expected, self.effort.session, inside, self.network):
