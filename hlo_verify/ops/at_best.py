@@ -17,21 +17,22 @@ from hlo_verify.equality import opening
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.ops.attaining import least_index_of_best
-from hlo_verify.ops.best import Pair, Types, best_value, index_of_best, is_from_the_worst, one_index
+from hlo_verify.ops.best import KINDS, OPPOSITE, Pair, Types, index_of_best, is_from_the_worst, of_best, one_index
 from hlo_verify.ops.elements import elsewhere, opaque, places
+from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.permutations import unpermuted
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import integer_range
-from hlo_verify.program.element_types import is_integer
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.machine import own_value
-from hlo_verify.terms.term import Atom, Poly, Read, of_atom
-
-KINDS = ("argmax", "argmin")
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Atom, Poly, Read, Tensor, of_atom, reads
 
 
 def at_best(p: Poly) -> Poly:
@@ -52,10 +53,38 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
 
 
 def _bests(p: Poly) -> list[Read]:
-    """The indices of best elements that a term reads something at."""
-    found = (atom for e in places(p) for atom in opaque(e))
-    terms = map(own_value, found)
-    return list(dict.fromkeys(a for a in terms if a is not None and a.tensor.kind in KINDS))
+    """The indices of best elements that a term, or a sum in it, reads something at."""
+    inside = [body for atom in _sums(p) for body in unfold(atom)[1]]
+    return list(dict.fromkeys(best for q in (p, *inside) for best in _read_at(q)))
+
+
+def _read_at(p: Poly) -> list[Read]:
+    terms = (own_value(atom) for e in places(p) for atom in opaque(e))
+    return [a for a in terms if a is not None and a.tensor.kind in KINDS]
+
+
+def _sums(p: Poly) -> list[Read]:
+    """The sums in a term that read something at the index of a best element."""
+    return sorted((a for a in reads(p) if a.tensor.kind == "sum" and _has_best(a.tensor)), key=lambda a: a.uid)
+
+
+@once_a_session
+def _has_best(source: Tensor) -> bool:
+    return any(_read_at(body) for body in source.bodies)
+
+
+def _elsewhere(p: Poly, best: Read, w: Var) -> Poly | None:
+    """The term at element w in the place of the best one, in sums too."""
+    there: dict[Atom, Poly] = {}
+    for atom in _sums(p):
+        bound, (body,) = unfold(atom)
+        element = elsewhere(body, best, w)
+        if element is not None:
+            there[atom] = reduce_sum(bound, element)
+    if not there:
+        return elsewhere(p, best, w)
+    summed = rebuilt(p, there, {})
+    return elsewhere(summed, best, w) or summed
 
 
 def _resolved(p: Poly, best: Read) -> Poly | None:
@@ -67,18 +96,31 @@ def _resolved(p: Poly, best: Read) -> Poly | None:
     w, digits = number
     value = algebra.substitute(value, digits)
     atoms = {a for mono, _ in p.items for a, _ in mono}
-    elements = {a: elsewhere(of_atom(a), best, w) for a in sorted(atoms, key=lambda a: a.uid)}
-    reached: dict[Atom, Poly] = {a: _best(extremum, w, value) for a, element in elements.items() if element is value}
+    elements = {a: _elsewhere(of_atom(a), best, w) for a in sorted(atoms, key=lambda a: a.uid)}
+    found = {a: _best(extremum, w, value, element) for a, element in elements.items() if element is not None}
+    reached: dict[Atom, Poly] = {a: there for a, there in found.items() if there is not None}
     if reached:
         return rebuilt(p, reached, {})
-    element = elsewhere(p, best, w)
-    if element is value:
-        return _best(extremum, w, value)
+    element = _elsewhere(p, best, w)
+    there = None if element is None else _best(extremum, w, value, element)
+    if there is not None:
+        return there
     return None if element is None else _of_parts(extremum, w, value, element, (first[0], first[1]), dtypes)
 
 
-def _best(extremum: str, w: Var, value: Poly) -> Poly:
-    return reduce_terms(extremum, [w], value)
+def _best(extremum: str, w: Var, value: Poly, element: Poly) -> Poly | None:
+    """What a term is at the best element, where it is the best itself, or ordered as the values are."""
+    if element is value:
+        return reduce_terms(extremum, [w], value)
+    own, of = key_of(element, [w]), key_of(value, [w])
+    if own.term is not of.term or w not in own.term.free or not all(map(_is_of_numbers, reads(element))):
+        return None
+    return reduce_terms(extremum if own.ascending == of.ascending else OPPOSITE[extremum], [w], element)
+
+
+def _is_of_numbers(atom: Read) -> bool:
+    """Whether an element is no integer, of which other integers are made that may wrap."""
+    return is_float(atom.tensor.dtype) or not atom.tensor.dtype
 
 
 def _numbering(bound: Sequence[Var], index: Index) -> tuple[Var, dict[Var, Index]] | None:
@@ -97,12 +139,13 @@ def _numbering(bound: Sequence[Var], index: Index) -> tuple[Var, dict[Var, Index
 
 def _of_parts(extremum: str, w: Var, value: Poly, element: Poly, first: Pair, dtypes: Types) -> Poly | None:
     """The index of the best of a whole, for that of the best of part w (`element`), whose value is `value`."""
-    inner = one_index(extremum, element)
+    inner = one_index(element)
     if inner is None or inner.tensor.attributes != dtypes:
         return None
-    more, (x, i, *initial) = unfold(inner)
-    if (initial[0], initial[1]) != first or best_value(extremum, more, x, first[0], dtypes[0]) is not value:
+    found = of_best(extremum, inner, value, first)
+    if found is None:
         return None
+    more, (x, i) = found
     lo, hi = integer_range(dtypes[1])
     ahead = algebra.subtract(element, of_atom(inner))
     start = algebra.substitute(ahead, {w: expr.constant(0)})

@@ -23,7 +23,7 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EQUAL, IS_ZERO, MINIMUM, POSITIVE
 from hlo_verify.terms.steps import pieces
-from hlo_verify.terms.term import ZERO, Apply, Monomial, Number, Poly, Read, Tensor, make_poly, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Monomial, Number, Poly, Read, Tensor, make_poly, number, of_atom
 
 COMPARISONS = (IS_ZERO, EQUAL, POSITIVE)
 
@@ -50,7 +50,7 @@ def least_index_of_best(bound: Sequence[Var], term: Poly, dtype: str) -> Poly | 
     if not within(choice.there, integer_range(dtype)[0], choice.elsewhere):
         return None
     for extremum, own, rest in _attaining(bound, choice):
-        inner = one_index(extremum, choice.there)
+        inner = one_index(choice.there)
         dtypes = inner.tensor.attributes if inner is not None else (_type(own), dtype)
         if _is_known(own, dtypes[0]) and _is_best(extremum, bound, own, rest, dtypes[0]):
             return _index(extremum, bound, own, choice.there, dtypes)
@@ -65,11 +65,13 @@ def _least_of(term: Poly) -> tuple[tuple[Var, ...], Poly, Number]:
         others = [arg for arg in atom.args if arg.constant is None]
         if len(others) == 1:
             most = min(arg.constant for arg in atom.args if arg.constant is not None)
-            term, atom = others[0], others[0].atom
+            term = others[0]
+    ahead = dict(term.items).get((), 0)  # the least of indices that a number is added to is that number more
+    atom = algebra.subtract(term, number(ahead)).atom
     if not isinstance(atom, Read) or atom.tensor.kind != "min":
         return (), term, most
     more, (body,) = unfold(atom)
-    return more, body, most
+    return more, algebra.add(body, number(ahead)), most
 
 
 def _is_known(value: Poly, dtype: str) -> bool:
@@ -86,10 +88,12 @@ def _index(extremum: str, bound: Sequence[Var], own: Poly, index: Poly, dtypes: 
     """The index of the best over variables, as a reduction that begins with the worst value and index 0: no value is
     that, or where all are, the least index is 0."""
     first = neutral(extremum, dtypes[0]), ZERO
-    inner = one_index(extremum, index)
+    inner = one_index(index)
     if inner is not None:
         _, (_, i, *initial) = unfold(inner)
-        if (initial[0], initial[1]) != first or not is_from_the_worst(extremum, first, dtypes):
+        kind = inner.tensor.kind.removeprefix("arg")
+        is_ordered = kind == extremum or is_float(dtypes[0])
+        if not is_ordered or not is_from_the_worst(kind, (initial[0], initial[1]), dtypes):
             return None
         ahead = algebra.subtract(index, of_atom(inner))
     else:
@@ -120,14 +124,14 @@ def _choice(term: Poly) -> _Choice | None:
     holds = algebra.add(fails, *(_without(mono, c, test) for mono, c in term.items if _has(mono, test)))
     if test.function == POSITIVE:
         holds, fails = fails, holds
-    number = fails.constant
-    if not isinstance(number, int):
+    least = fails.constant
+    if not isinstance(least, int):
         return None
     if test.function == EQUAL:
-        return _Choice(holds, number, test.args[0], test.args[1], or_more=False)
+        return _Choice(holds, least, test.args[0], test.args[1], or_more=False)
     if test.function == POSITIVE:
-        return _Choice(holds, number, algebra.scale(test.args[0], -1), ZERO, or_more=True)
-    return _Choice(holds, number, test.args[0], ZERO, or_more=False)
+        return _Choice(holds, least, algebra.scale(test.args[0], -1), ZERO, or_more=True)
+    return _Choice(holds, least, test.args[0], ZERO, or_more=False)
 
 
 def _choice_by_integer(term: Poly) -> _Choice | None:
@@ -135,14 +139,14 @@ def _choice_by_integer(term: Poly) -> _Choice | None:
     found = pieces(term)
     chosen = [piece for piece in found if piece.term.constant is None]
     numbers = {piece.term.constant for piece in found} - {None}
-    number = next(iter(numbers), None)
-    if len(chosen) != 1 or len(numbers) != 1 or not isinstance(number, int):
+    least = next(iter(numbers), None)
+    if len(chosen) != 1 or len(numbers) != 1 or not isinstance(least, int):
         return None
     form, lo, hi = chosen[0].form, chosen[0].lo, chosen[0].hi
     if (lo, hi) not in ((0, 0), (0, None), (None, 0)):
         return None
     difference = algebra.of_index(form if lo == 0 else expr.scale(form, -1))
-    return _Choice(chosen[0].term, number, difference, ZERO, or_more=lo != hi)
+    return _Choice(chosen[0].term, least, difference, ZERO, or_more=lo != hi)
 
 
 def _attaining(bound: Sequence[Var], choice: _Choice) -> Iterator[tuple[str, Poly, Poly]]:

@@ -9,10 +9,13 @@ Where all values are the worst, an initial index 0, below which no index is, win
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hlo_verify.equality import opening
+from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.elements import replaced
+from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_float
@@ -21,7 +24,10 @@ from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.merging import merge_in
-from hlo_verify.terms.term import ZERO, Poly, Read, of_atom
+from hlo_verify.terms.term import ZERO, Poly, Read, of_atom, reads
+
+KINDS = ("argmax", "argmin")
+OPPOSITE = {"max": "min", "min": "max"}
 
 Pair = tuple[Poly, Poly]
 Types = tuple[str, str]
@@ -52,18 +58,23 @@ def index_of_best(extremum: str, bound: Sequence[Var], pair: Pair, first: Pair, 
     merged = merge_in(live, pair)
     if merged is not None:
         return index_of_best(extremum, merged[0], (merged[1][0], merged[1][1]), first, dtypes)
+    if is_float(dtypes[0]) and _is_worst(extremum, first[0], dtypes[0]):
+        key = key_of(value, live)
+        extremum = extremum if key.ascending else OPPOSITE[extremum]
+        pair, first = (key.term, index), (neutral(extremum, dtypes[0]), first[1])
     return define(f"arg{extremum}", live, (*pair, *first), attributes=dtypes, dtype=dtypes[1])
 
 
 def _part(extremum: str, pair: Pair, first: Pair, dtypes: Types) -> tuple[tuple[Var, ...], Pair] | None:
     """Where a pair is itself the best of some pairs and the initial one: over which variables, and those pairs."""
     value, index = pair
-    inner = one_index(extremum, index)
+    inner = one_index(index)
     if inner is None or inner.tensor.attributes != dtypes:
         return None
-    more, (x, i, *initial) = unfold(inner)
-    if (initial[0], initial[1]) != first or best_value(extremum, more, x, first[0], dtypes[0]) is not value:
+    found = of_best(extremum, inner, value, first)
+    if found is None:
         return None
+    more, (x, i) = found
     ahead = algebra.subtract(index, of_atom(inner))
     if ahead is ZERO:
         return more, (x, i)
@@ -73,14 +84,42 @@ def _part(extremum: str, pair: Pair, first: Pair, dtypes: Types) -> tuple[tuple[
     return (more, (x, shifted)) if (unbeaten or from_zero) and within(shifted, lo, hi) else None
 
 
-def one_index(extremum: str, index: Poly) -> Read | None:
+def of_best(extremum: str, inner: Read, value: Poly, first: Pair) -> tuple[tuple[Var, ...], Pair] | None:
+    """The pairs that one index of a best is of, and over which variables, where the best value is this one.
+
+    The index says by what the pairs are ordered (`order_keys`), of which the values may be a function.
+    """
+    more, (x, i, *initial) = unfold(inner)
+    own, dtype = inner.tensor.kind.removeprefix("arg"), inner.tensor.attributes[0]
+    is_first = own == extremum and (initial[0], initial[1]) == first
+    if is_first and best_value(extremum, more, x, first[0], dtype) is value:
+        return more, (x, i)
+    if not is_float(dtype) or not _is_worst(extremum, first[0], dtype):
+        return None
+    if (initial[0], initial[1]) != (neutral(own, dtype), first[1]):
+        return None
+    for each in _values_of_best(more, value):
+        key = key_of(each, more)
+        is_own = key.term is x and key.ascending == (own == extremum)
+        if is_own and best_value(extremum, more, each, first[0], dtype) is value:
+            return more, (each, i)
+    return None
+
+
+def _values_of_best(bound: Sequence[Var], value: Poly) -> Iterator[Poly]:
+    """What a value may be the best of, over variables: it has an extremum over as many."""
+    for atom in sorted(reads(value), key=lambda a: a.uid):
+        if atom.tensor.kind not in OPPOSITE:
+            continue
+        variables, (body,) = unfold(atom)
+        if [v.size for v in variables] == [v.size for v in bound]:
+            there = algebra.substitute(body, {v: expr.of_var(w) for v, w in zip(variables, bound, strict=True)})
+            yield replaced(value, {atom: there})
+
+
+def one_index(index: Poly) -> Read | None:
     """The one index of a best pair that an index consists of, once, beside other things."""
-    found = [
-        (a, n, c)
-        for mono, c in index.items
-        for a, n in mono
-        if isinstance(a, Read) and a.tensor.kind == f"arg{extremum}"
-    ]
+    found = [(a, n, c) for mono, c in index.items for a, n in mono if isinstance(a, Read) and a.tensor.kind in KINDS]
     alone = [a for mono, c in index.items for a, n in mono if len(mono) == 1 and n == c == 1]
     return found[0][0] if len(found) == 1 and found[0][0] in alone else None
 

@@ -17,7 +17,6 @@ order, of equal elements of a part the first do, and of those each part hands on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from math import prod
 
 from hlo_verify.equality import opening
@@ -26,6 +25,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.elements import elsewhere, opaque, places, replaced
+from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.regions import combine, neutral
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import algebra
@@ -33,28 +33,25 @@ from hlo_verify.terms.assumed_order import is_ascending_along, is_permutation_al
 from hlo_verify.terms.at_constants import UNORDERED, remade
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import INVERSE
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.order_keys import is_increasing
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import ZERO, Apply, Atom, Number, Poly, Read, monomial_skey, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, number, of_atom
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
     """The value at a place, in the order of values from the least one on, of f for each value of v."""
-    c = _unit(f) if is_float(dtype) else 1
-    if c < 0:
-        place = expr.subtract(expr.constant(v.size - 1), place)
-    return algebra.scale(_values(v, algebra.scale(f, 1 / Fraction(c)), place, dtype), c)
+    if not is_float(dtype):
+        return _values(v, f, place, dtype)
+    key = key_of(f, [v])
+    return key.again(_values(v, key.term, place if key.ascending else _from_the_end(v, place), dtype))
 
 
-def _unit(f: Poly) -> Number:
-    """The greatest number by which a term can be divided, negative where its first addend is."""
-    if not f.items:
-        return 1
-    content = algebra.content(f)
-    _, first = min(f.items, key=lambda item: monomial_skey(item[0]))
-    return content if first > 0 else -content
+def _from_the_end(v: Var, place: Index) -> Index:
+    return expr.subtract(expr.constant(v.size - 1), place)
 
 
 def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -126,7 +123,8 @@ def order(v: Var, f: Poly, place: Index, dtype: str, *, ascending: bool) -> Poly
         pair, first = (f, algebra.of_index(expr.of_var(v))), (neutral(extremum, dtype), ZERO)
         return index_of_best(extremum, [v], pair, first, (dtype, "i32"))
     if is_float(dtype):
-        f = algebra.scale(f, Fraction(1 if ascending else -1) / (algebra.content(f) if f.items else 1))
+        upwards = key_of(f, [v]).upwards
+        f = upwards if ascending else algebra.scale(upwards, -1)
     elif not ascending:
         lo, hi = INTEGER_RANGES[dtype]
         f = algebra.subtract(number(lo + hi), f)
@@ -153,7 +151,7 @@ def element_of(atom: Atom, permutation: Atom, v: Var, w: Var) -> Poly | None:
         return None
     ((a,), (f,)), ((b,), (key, _)) = unfold(atom), unfold(permutation)
     f, key = (algebra.substitute(p, {u: expr.of_var(w)}) for u, p in ((a, f), (b, key)))
-    sign, place = _is_key(f, key, atom.tensor.dtype), expr.of_var(v)
+    sign, place = _is_key(f, key, w, atom.tensor.dtype), expr.of_var(v)
     if sign is None or v in f.free:
         return None
     return f if atom.indices[-1] is (place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)) else None
@@ -214,13 +212,21 @@ def _resolved(p: Poly, which: Read) -> Poly | None:
     reached: dict[Atom, Poly] = {}
     for atom in sorted({a for mono, _ in p.items for a, _ in mono}, key=lambda a: a.uid):
         element = elsewhere(of_atom(atom), which, v)
-        sign = None if element is None or not isinstance(atom, Read) else _is_key(element, key, atom.tensor.dtype)
-        if sign is not None and element is not None and isinstance(atom, Read):
-            there = place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)
-            reached[atom] = values(v, element, there, atom.tensor.dtype)
+        dtype = _type(atom)
+        sign = None if element is None or dtype is None else _is_key(element, key, v, dtype)
+        if sign is not None and element is not None and dtype is not None:
+            reached[atom] = values(v, element, place if sign > 0 else _from_the_end(v, place), dtype)
     if reached:
         return rebuilt(p, reached, {})
     return _element_of_whole(p, which, v, key) if _permuted(key, v) is None else _put_back(p, which)
+
+
+def _type(atom: Atom) -> str | None:
+    """The type of what an atom is read from, a floating-point one of what is a function of real numbers."""
+    if isinstance(atom, Read):
+        return atom.tensor.dtype
+    is_real = isinstance(atom, Apply) and (atom.function == INVERSE or is_increasing(atom.function))
+    return "f32" if is_real else None
 
 
 def _put_back(p: Poly, which: Read) -> Poly | None:
@@ -281,7 +287,7 @@ def _place_of_own(v: Var, f: Poly, place: Index, dtype: str) -> Index | None:
         found = _inverse_at(e)
         if found is not None and found[1].size == v.size:
             where, w, own = found
-            if _is_key(f, algebra.substitute(own, {w: expr.of_var(v)}), dtype) == sign:
+            if _is_key(f, algebra.substitute(own, {w: expr.of_var(v)}), v, dtype) == sign:
                 return where
     return None
 
@@ -297,15 +303,17 @@ def _inverse_at(place: Index) -> tuple[Index, Var, Poly] | None:
     return None if own is None else (atom.indices[-1], *own)
 
 
-def _is_key(element: Poly, key: Poly, dtype: str) -> int | None:
+def _is_key(element: Poly, key: Poly, v: Var, dtype: str) -> int | None:
     """1 where elements are ordered by their own values, -1 where by the opposite; None where by others."""
     if dtype in INTEGER_RANGES:
         lo, hi = INTEGER_RANGES[dtype]
         return 1 if element is key else -1 if algebra.subtract(number(lo + hi), element) is key else None
     if not is_float(dtype) and dtype:
         return None
-    c = 1 / Fraction(algebra.content(element)) if element.items else 1
-    return next((sign for sign in (1, -1) if algebra.scale(element, c * sign) is key), None)
+    own, by = key_of(element, [v]), key_of(key, [v])
+    if own.term is not by.term:
+        return None
+    return 1 if own.ascending == by.ascending else -1
 
 
 def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:

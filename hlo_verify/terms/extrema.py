@@ -22,6 +22,7 @@ from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.order_keys import outside
 from hlo_verify.terms.steps import Piece, pieces, steps
 from hlo_verify.terms.term import ONE, Apply, Guard, Monomial, Number, Poly, Read, make_poly
 from hlo_verify.terms.used import used
@@ -50,6 +51,7 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
             or steps(bodies[0], live)
             or _ranges(live, bodies[0])
             or any(_choices(live, bodies[0]))
+            or outside(bodies[0], live).term is not bodies[0]
         ):
             used("extrema over variables")
             return reduce_extremum(reducer, [*live, *more], bodies[0])
@@ -60,6 +62,10 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
         used("multiple in an extremum")
         mono, c = p.items[0]
         return algebra.scale(reduce_extremum(reducer, live, make_poly(((mono, 1),))), c)
+    key = outside(p, live)
+    if key.term is not p:
+        used("extremum of an increasing function")
+        return key.again(reduce_extremum(reducer, live, key.term))
     merged = merge_in(live, (p,))
     if merged is not None:
         return reduce_extremum(reducer, merged[0], merged[1][0])

@@ -22,30 +22,33 @@ class Properties:
     """Of real numbers: positive of positive ones, 0 of 0, negative of negative ones."""
     positive: bool = False
     """Positive, of real numbers."""
+    increasing: bool = False
+    """Of two real numbers for which it has a value, greater of the greater one."""
 
 
 PROPERTIES: Mapping[str, Properties] = {
     "abs": Properties(even=True),
     "and": Properties(commutative=True),
-    "asin": Properties(odd=True, keeps_sign=True),
-    "asinh": Properties(odd=True, keeps_sign=True),
-    "atan": Properties(odd=True, keeps_sign=True),
-    "atanh": Properties(odd=True, keeps_sign=True),
+    "asin": Properties(odd=True, keeps_sign=True, increasing=True),
+    "asinh": Properties(odd=True, keeps_sign=True, increasing=True),
+    "atan": Properties(odd=True, keeps_sign=True, increasing=True),
+    "atanh": Properties(odd=True, keeps_sign=True, increasing=True),
     "bessel_i1e": Properties(odd=True, keeps_sign=True),
-    "cbrt": Properties(odd=True, keeps_sign=True),
+    "cbrt": Properties(odd=True, keeps_sign=True, increasing=True),
     "cosh": Properties(even=True, positive=True),
     "cosine": Properties(even=True),
     "equal": Properties(commutative=True, truth=True),
-    "erf": Properties(odd=True, keeps_sign=True),
-    "erf_inv": Properties(odd=True, keeps_sign=True),
+    "erf": Properties(odd=True, keeps_sign=True, increasing=True),
+    "erf_inv": Properties(odd=True, keeps_sign=True, increasing=True),
     "erfc": Properties(positive=True),
-    "exponential": Properties(positive=True),
-    "exponential_minus_one": Properties(keeps_sign=True),
+    "exponential": Properties(positive=True, increasing=True),
+    "exponential_minus_one": Properties(keeps_sign=True, increasing=True),
     "is_finite": Properties(truth=True),
     "less": Properties(truth=True),
     "less_or_equal": Properties(truth=True),
-    "log_plus_one": Properties(keeps_sign=True),
-    "logistic": Properties(positive=True),
+    "log": Properties(increasing=True),
+    "log_plus_one": Properties(keeps_sign=True, increasing=True),
+    "logistic": Properties(positive=True, increasing=True),
     "maximum": Properties(commutative=True),
     "minimum": Properties(commutative=True),
     "multiply": Properties(commutative=True),
@@ -56,9 +59,10 @@ PROPERTIES: Mapping[str, Properties] = {
     "rsqrt": Properties(positive=True),
     "sign": Properties(odd=True, keeps_sign=True),
     "sine": Properties(odd=True),
-    "sinh": Properties(odd=True, keeps_sign=True),
+    "sinh": Properties(odd=True, keeps_sign=True, increasing=True),
+    "sqrt": Properties(increasing=True),
     "tan": Properties(odd=True),
-    "tanh": Properties(odd=True, keeps_sign=True),
+    "tanh": Properties(odd=True, keeps_sign=True, increasing=True),
     "xor": Properties(commutative=True),
     "zero": Properties(truth=True),
 }

@@ -88,6 +88,13 @@ REWRITINGS = (
         "of one f, found in both; a sum over one v is f itself",
     ),
     Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
+    Rewriting(
+        "extremum of an increasing function",
+        "max v. a*exp(f(v)) + b",
+        "a*exp(max v. f(v)) + b",
+        "extrema.reduce_extremum",
+        "a > 0, and all of them are finite numbers",
+    ),
     Rewriting("extrema over variables", "max v. max w. f", "max v,w. f", "extrema.reduce_extremum"),
     Rewriting(
         "extremum over elements of several",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import astuple, fields
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,11 @@ def has_another_sign(x: Fraction, at: Any, _: Any) -> bool:
     return not at.contains(0) if x == 0 else bool(at < 0 if x > 0 else at > 0) or at.is_zero()
 
 
+def is_not_increasing(name: str) -> bool:
+    found = [at for x in sorted(set(NUMBERS)) if (at := value(name, x)) is not None]
+    return any(a > b or (a == b and a.is_exact()) for a, b in pairwise(found))
+
+
 REFUTES: dict[str, Callable[[str], bool]] = {
     "commutative": depends_on_order,
     "even": of_one(lambda x, at, of_negative: of_negative is None or not at.overlaps(of_negative)),
@@ -140,6 +146,7 @@ REFUTES: dict[str, Callable[[str], bool]] = {
     "truth": is_no_truth,
     "keeps_sign": of_one(has_another_sign),
     "positive": of_one(lambda x, at, _: not at > 0),
+    "increasing": is_not_increasing,
 }
 CLAIMS = [(name, each.name) for name, of in PROPERTIES.items() for each in fields(of) if getattr(of, each.name)]
 
@@ -157,6 +164,7 @@ WRONG = {
     "truth": ("abs", "sign", "or"),
     "keeps_sign": ("sine", "tan", "round_nearest_even", "exponential", "abs"),
     "positive": ("exponential_minus_one", "abs", "sqrt", "tanh", "log"),
+    "increasing": ("abs", "tan", "sine", "cosh", "sign", "floor", "erfc", "round_nearest_even", "is_finite"),
 }
 
 
