@@ -38,6 +38,9 @@ Pair = tuple[Poly, Poly]
 SIZE_OF_A_SUM = 4 * SIZE_OF_A_STEP
 """A sum over channels takes as long as so large a product."""
 
+LONG = 16
+"""A term of so many summands takes a step, and one that is n times as long n * n: products go with one another."""
+
 
 def same_by_element(pairs: Sequence[Pair], session: Session, steps: Steps) -> bool:
     """Whether the terms of all pairs are equal, element by element along some dimensions that are cut. Where windows
@@ -185,7 +188,9 @@ class Writing:
             for atom, _ in mono:
                 if atom not in images and (made := self._atom(atom)) is not None:
                     images[atom] = made
-        return opened(algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p)
+        found = opened(algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p)
+        self.steps.take(SIZE_OF_A_STEP * (len(found.items) // LONG) ** 2)
+        return found
 
     def _atom(self, atom: Atom) -> Poly | None:
         if isinstance(atom, Apply):

@@ -248,6 +248,10 @@ Flat = tuple[tuple[Var, ...], Poly]
 _joined: Callable[[], dict[tuple[Poly, bool], Poly]] = per_session("sums joined piece by piece", dict)
 
 
+IDLE = 4
+"""So often in a row a sum may become no shorter: what two addends are together may go with others only later."""
+
+
 def joined(p: Poly, *, is_near: bool = False) -> Poly:
     """The term, in which what is added up piece by piece is one sum; two elements are, with `is_near`, only where they
     are side by side."""
@@ -256,8 +260,10 @@ def joined(p: Poly, *, is_near: bool = False) -> Poly:
     known = _joined()
     if (p, is_near) not in known:
         whole = p
-        while (shorter := _shorter(whole, is_near)) is not None and len(shorter.items) < len(whole.items):
-            whole = shorter
+        idle, least = 0, len(p.items)
+        while idle < IDLE and (shorter := _shorter(whole, is_near)) is not None:
+            idle = 0 if len(shorter.items) < least else idle + 1
+            whole, least = shorter, min(least, len(shorter.items))
         known[p, is_near] = known[whole, is_near] = whole
     return known[p, is_near]
 
@@ -297,7 +303,7 @@ def _together(one: Monomial, other: Monomial) -> Poly | None:
     key = one, other
     if key not in known:
         look()
-        known[key] = next((whole for whole in _sums(_flat(one), _flat(other)) if len(whole.items) < 2), None)
+        known[key] = next(_sums(_flat(one), _flat(other)), None)
     return known[key]
 
 
