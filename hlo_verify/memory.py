@@ -60,14 +60,11 @@ class Memory:
     @contextmanager
     def on(self) -> Iterator[None]:
         """Remember here what this thread does meanwhile, from nothing to nothing."""
-        before = self.values
-        tokens = [(variable, variable.set(None)) for variable, _ in _kept]
-        self.start_anew()
+        before, self.values = self.values, {}
         try:
-            yield
+            with self.resumed():
+                yield
         finally:
-            for variable, token in tokens:
-                variable.reset(token)
             self.values = before
 
     @contextmanager

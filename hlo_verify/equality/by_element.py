@@ -24,7 +24,8 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.at_constants import partly_given, remade
+from hlo_verify.terms.definitions import at_places
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -210,22 +211,15 @@ class Writing:
 
     def _definition(self, source: Tensor, given: tuple[int | None, ...]) -> tuple[list[Var], Poly]:
         """A definition where some of its parameters are numbers, read at variables in the place of the others."""
-        places: list[Var] = []
-        mapping: dict[Var, Index] = {}
-        for v, c in zip(source.params, given, strict=True):
-            if c is None:
-                places.append(expr.fresh("s", expr.UNBOUNDED))
-            mapping[v] = expr.of_var(places[-1]) if c is None else expr.constant(c)
-        own = [expr.fresh("s", expr.UNBOUNDED) for _ in range(source.own)]
-        bound = {v: expr.fresh("f", v.size) for v in source.bound}
-        mapping |= {v: expr.of_var(w) for v, w in bound.items()}
-        bodies = [algebra.substitute(body, mapping) for body in source.bodies]
+        places, at = partly_given((*given, *[None] * source.own))
+        bound, there = at_places(source, at[: len(given)])
+        bodies = [there.poly(body) for body in source.bodies]
         if source.kind != "sum":
-            there = remade(source, list(bound.values()), tuple(map(self.of, bodies)), tuple(map(expr.of_var, own)))
-            return [*places, *own], there
-        cut = [w for v, w in bound.items() if v in self.cut.inside.get(source, frozenset())]
-        rest = [w for w in bound.values() if w not in cut]
-        return [*places, *own], algebra.add(*(self._summed(rest, p) for p in self._written(bodies[0], cut)))
+            return places, remade(source, bound, tuple(map(self.of, bodies)), at[len(given) :])
+        inside = self.cut.inside.get(source, frozenset())
+        cut = [w for v, w in zip(source.bound, bound, strict=True) if v in inside]
+        rest = [w for w in bound if w not in cut]
+        return places, algebra.add(*(self._summed(rest, p) for p in self._written(bodies[0], cut)))
 
     def _written(self, body: Poly, cut: list[Var]) -> Iterable[Poly]:
         if not allows("elements_apart", prod(v.size for v in cut)):

@@ -16,6 +16,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.definitions import at_places, fresh_places
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 
@@ -42,10 +43,8 @@ def _anew(atom: Atom) -> Poly | None:
 
 def _definition(source: Tensor) -> tuple[list[Var], Poly]:
     """A definition, read at variables in the place of its parameters and its own places."""
-    places = [expr.fresh("s", expr.UNBOUNDED) for _ in range(len(source.params) + source.own)]
-    bound = [expr.fresh("f", v.size) for v in source.bound]
-    mapping = {v: expr.of_var(w) for v, w in zip(source.params, places, strict=False)}
-    mapping |= {v: expr.of_var(w) for v, w in zip(source.bound, bound, strict=True)}
-    substitution = algebra.Substitution(mapping)
-    bodies = tuple(without_names(substitution.poly(body)) for body in source.bodies)
-    return places, remade(source, bound, bodies, tuple(map(expr.of_var, places[len(source.params) :])))
+    places = fresh_places(len(source.params) + source.own)
+    at = tuple(map(expr.of_var, places))
+    bound, there = at_places(source, at[: len(source.params)])
+    bodies = tuple(without_names(there.poly(body)) for body in source.bodies)
+    return places, remade(source, bound, bodies, at[len(source.params) :])

@@ -19,15 +19,15 @@ from hlo_verify.equality import opening
 from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque
+from hlo_verify.index.expr import Index
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, INFINITY, Function
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.places import values_in_places, with_values
 from hlo_verify.terms.steps import pieces
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number
 
 BEST = {"argmax": "max", "argmin": "min"}
 """What indices of best elements are the best of."""
@@ -153,20 +153,7 @@ class _Writing:
 
     def _place(self, e: Index) -> Index:
         """An index expression, with what it takes the value of written out."""
-        parts: list[Index] = []
-        rest: list[tuple[expr.Atom, int]] = []
-        for atom, c in e.items:
-            if isinstance(atom, Digit):
-                rest.append((atom, c))
-            else:
-                parts.append(expr.scale(self._value(atom), c))
-        return expr.add(expr.build(e.const, rest), *parts) if parts else e
-
-    def _value(self, atom: Opaque) -> Index:
-        if atom.operator == "value":
-            return algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi)
-        inner = self._place(atom.exprs[0])
-        return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+        return with_values(e, self.poly)
 
 
 def _size(p: Poly) -> int:
@@ -188,13 +175,7 @@ def _at(atom: Atom, best: Read, n: int) -> Poly:
     """The atom, where the index of a best element is n."""
 
     def place(e: Index) -> Index:
-        parts = [expr.scale(value(part) if isinstance(part, Opaque) else expr.of_atom(part), c) for part, c in e.items]
-        return expr.shift(expr.add(*parts), e.const)
-
-    def value(part: Opaque) -> Index:
-        if part.operator == "value":
-            return algebra.as_index(rebuilt(value_of(part), {best: number(n)}, {}), part.lo, part.hi)
-        return expr.again(part, place(part.exprs[0]))
+        return with_values(e, lambda p: rebuilt(p, {best: number(n)}, {}))
 
     if isinstance(atom, Ix):
         return algebra.of_index(place(atom.index))

@@ -8,7 +8,8 @@ from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices, value_of
+from hlo_verify.terms.places import with_values
+from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices
 
 
 def places(p: Poly) -> Iterator[Index]:
@@ -50,13 +51,4 @@ def replaced(p: Poly, images: Mapping[Atom, Poly]) -> Poly:
 
 
 def _place(e: Index, images: Mapping[Atom, Poly]) -> Index:
-    total = expr.constant(e.const)
-    for part, c in e.items:
-        there = expr.of_atom(part)
-        if isinstance(part, Opaque) and part.operator == "value":
-            term = replaced(value_of(part), images)
-            there = there if term is part.term else algebra.as_index(term, part.lo, part.hi)
-        elif isinstance(part, Opaque) and (inner := _place(part.exprs[0], images)) is not part.exprs[0]:
-            there = expr.again(part, inner)
-        total = expr.add(total, expr.scale(there, c))
-    return total
+    return with_values(e, lambda p: replaced(p, images))

@@ -39,7 +39,7 @@ from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.order_keys import is_increasing
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, atoms, number, of_atom
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -242,14 +242,8 @@ def _put_back(p: Poly, which: Read) -> Poly | None:
 
 
 def _read_in(p: Poly) -> list[Read]:
-    """What a term reads, in the arguments of functions too."""
-    todo, found = [p], dict[Atom, None]()
-    while todo:
-        for mono, _ in todo.pop().items:
-            for atom in (a for a, _ in mono if a not in found):
-                found[atom] = None
-                todo += atom.args if isinstance(atom, Apply) else ()
-    return [atom for atom in found if isinstance(atom, Read)]
+    """What a term reads, in the arguments of functions too, in one order."""
+    return [atom for atom in dict.fromkeys(atoms(p)) if isinstance(atom, Read)]
 
 
 def _reads_at(atom: Read, which: Read) -> bool:

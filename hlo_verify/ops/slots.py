@@ -27,7 +27,6 @@ from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
-    Apply,
     Atom,
     Guard,
     Monomial,
@@ -144,13 +143,8 @@ def at_own_slots(p: Poly) -> Poly:
 
 def _read_in(p: Poly) -> list[Read]:
     """The definitions of a term that are looked up, or made of others that are; in the arguments of functions too."""
-    todo, found = [p], dict[Atom, None]()
-    while todo:
-        for mono, _ in todo.pop().items:
-            for atom in (a for a, _ in mono if a not in found):
-                found[atom] = None
-                todo += atom.args if isinstance(atom, Apply) else ()
-    return [atom for atom in found if isinstance(atom, Read) and (_is_looked_up(atom) or _looks_up(atom.tensor))]
+    read = (atom for atom in dict.fromkeys(atoms(p)) if isinstance(atom, Read))
+    return [atom for atom in read if _is_looked_up(atom) or _looks_up(atom.tensor)]
 
 
 def _is_looked_up(atom: Read) -> bool:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.definitions import define, named
+from hlo_verify.terms.definitions import at_places, define, fresh_places, named
 from hlo_verify.terms.extrema import reduce_extremum, reduce_product
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.places import values_in_places, with_values
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor
 
 UNORDERED = ("sum", "max", "min", "product", "term")
 """The kinds of definitions that are made by laws of their own."""
@@ -88,36 +88,19 @@ def _made_anew(atom: Atom) -> Poly | None:
 
 def _place(e: Index) -> Index:
     """An index expression, with constants in the definitions whose values it takes."""
-    parts: list[Index] = []
-    rest: list[tuple[expr.Atom, int]] = []
-    for atom, c in e.items:
-        if isinstance(atom, Digit):
-            rest.append((atom, c))
-        else:
-            parts.append(expr.scale(_value(atom), c))
-    return expr.add(expr.build(e.const, rest), *parts) if parts else e
-
-
-def _value(atom: Opaque) -> Index:
-    if atom.operator == "value":
-        value = value_of(atom)
-        new = at_constants(value)
-        return expr.of_atom(atom) if new is value else algebra.as_index(new, atom.lo, atom.hi)
-    inner = _place(atom.exprs[0])
-    return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+    return with_values(e, at_constants)
 
 
 def _definition(source: Tensor, given: tuple[int | None, ...]) -> tuple[list[Var], Poly]:
     """A definition where some of its parameters are constants, read at variables in the place of the others."""
-    places: list[Var] = []
-    mapping: dict[Var, Index] = {}
-    for v, c in zip(source.params, given, strict=True):
-        if c is None:
-            places.append(expr.fresh("s", expr.UNBOUNDED))
-        mapping[v] = expr.of_var(places[-1]) if c is None else expr.constant(c)
-    own = [expr.fresh("s", expr.UNBOUNDED) for _ in range(source.own)]
-    bound = [expr.fresh("f", v.size) for v in source.bound]
-    mapping |= {v: expr.of_var(w) for v, w in zip(source.bound, bound, strict=True)}
-    substitution = algebra.Substitution(mapping)
-    bodies = tuple(at_constants(substitution.poly(body)) for body in source.bodies)
-    return [*places, *own], remade(source, bound, bodies, tuple(map(expr.of_var, own)))
+    places, at = partly_given((*given, *[None] * source.own))
+    bound, there = at_places(source, at[: len(given)])
+    bodies = tuple(at_constants(there.poly(body)) for body in source.bodies)
+    return places, remade(source, bound, bodies, at[len(given) :])
+
+
+def partly_given(places: Sequence[int | None]) -> tuple[list[Var], tuple[Index, ...]]:
+    """Places of which some are numbers, with fresh variables for the others: those variables, and all places."""
+    fresh = fresh_places(places.count(None))
+    others = map(expr.of_var, fresh)
+    return fresh, tuple(next(others) if c is None else expr.constant(c) for c in places)

@@ -348,12 +348,21 @@ def _ordered(bound: Sequence[Var], bodies: tuple[Poly, ...], keys: Keys) -> list
 
 def unfold(read: Read) -> tuple[tuple[Var, ...], tuple[Poly, ...]]:
     """The definition that a read refers to, at its indices: fresh bound variables, and the bodies."""
-    source = read.tensor
+    fresh, there = at_places(read.tensor, read.indices[: len(read.tensor.params)])
+    return fresh, tuple(map(there.poly, read.tensor.bodies))
+
+
+def at_places(source: Tensor, at: Sequence[Index]) -> tuple[tuple[Var, ...], algebra.Substitution]:
+    """Fresh bound variables of a definition, and what puts them and some places in the stead of its own variables."""
     fresh = tuple(expr.fresh("f", v.size) for v in source.bound)
-    mapping = dict(zip(source.params, read.indices, strict=False))
+    mapping = dict(zip(source.params, at, strict=True))
     mapping.update(zip(source.bound, map(expr.of_var, fresh), strict=True))
-    substitution = algebra.Substitution(mapping)
-    return fresh, tuple(substitution.poly(body) for body in source.bodies)
+    return fresh, algebra.Substitution(mapping)
+
+
+def fresh_places(count: int) -> list[Var]:
+    """Variables without bounds, to read a definition at that is made once for all places."""
+    return [expr.fresh("s", expr.UNBOUNDED) for _ in range(count)]
 
 
 def named(p: Poly, dtype: str = "") -> Poly:

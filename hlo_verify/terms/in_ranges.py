@@ -26,7 +26,7 @@ from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.at_constants import UNORDERED, at_constants
-from hlo_verify.terms.definitions import define, named
+from hlo_verify.terms.definitions import at_places, define, fresh_places, named
 from hlo_verify.terms.extrema import reduce_extremum, reduce_product
 from hlo_verify.terms.functions import EXTREMA
 from hlo_verify.terms.laws import apply
@@ -119,19 +119,14 @@ def _definition(source: Tensor, read_at: _Places, ranges: tuple[Range | None, ..
         least, size = (0, expr.UNBOUNDED) if bounds is None else (bounds[0], bounds[1] - bounds[0] + 1)
         places.append(expr.fresh("r", size))
         bases.append(expr.shift(expr.of_var(places[-1]), least))
-    mapping: dict[Var, Index] = {
-        v: expr.shift(expr.scale(bases[n], times), c) if times else expr.constant(c)
-        for v, (n, times, c) in zip(source.params, read_at, strict=True)
-    }
-    own = [expr.fresh("s", expr.UNBOUNDED) for _ in range(source.own)]
-    bound = [expr.fresh("f", v.size) for v in source.bound]
-    mapping |= {v: expr.of_var(w) for v, w in zip(source.bound, bound, strict=True)}
-    substitution = algebra.Substitution(mapping)
-    bodies = tuple(in_ranges(substitution.poly(body)) for body in source.bodies)
+    at = [expr.shift(expr.scale(bases[n], times), c) if times else expr.constant(c) for n, times, c in read_at]
+    own = fresh_places(source.own)
+    bound, there = at_places(source, at)
+    bodies = tuple(in_ranges(there.poly(body)) for body in source.bodies)
     return [*places, *own], _remade(source, bound, bodies, tuple(map(expr.of_var, own)))
 
 
-def _remade(source: Tensor, bound: list[Var], bodies: tuple[Poly, ...], own: tuple[Index, ...]) -> Poly:
+def _remade(source: Tensor, bound: tuple[Var, ...], bodies: tuple[Poly, ...], own: tuple[Index, ...]) -> Poly:
     """The definition of the same kind of other bodies, part by part."""
     kind = source.kind
     if kind not in UNORDERED:
@@ -141,7 +136,7 @@ def _remade(source: Tensor, bound: list[Var], bodies: tuple[Poly, ...], own: tup
         return body if allows("multiplied_terms", len(body.items)) else named(body, source.dtype)
     if kind == "product":
         return reduce_product(bound, body)
-    parts = _parts(bound, body)
+    parts = _parts(list(bound), body)
     if kind == "sum":
         return settled(algebra.add(*(reduce_sum(*part) for part in parts)))
     extrema = [reduce_extremum(kind, *part) for part in parts]

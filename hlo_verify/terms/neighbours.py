@@ -21,7 +21,7 @@ from hlo_verify.limits import allows, look
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.at_constants import at_constants, remade
-from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.definitions import at_places, fresh_places, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -151,20 +151,17 @@ class _Spread:
             return None
         if any(source.attributes != first.attributes or source.seal is not None for source in sources):
             return None
-        params = [expr.fresh("s", expr.UNBOUNDED) for _ in range(len(first.params) + first.own)]
-        bound = [expr.fresh("f", v.size) for v in first.bound]
-        mapping = {v: expr.of_var(w) for v, w in zip(first.params, params, strict=False)}
-        mapping |= {v: expr.of_var(w) for v, w in zip(first.bound, bound, strict=True)}
-        substitution = algebra.Substitution(mapping)
+        places = fresh_places(len(first.params) + first.own)
+        at = tuple(map(expr.of_var, places))
+        bound, there = at_places(first, at[: len(first.params)])
         try:
             bodies = [
-                self._one(tuple(map(substitution.poly, each)))
+                self._one(tuple(map(there.poly, each)))
                 for each in zip(*(source.bodies for source in sources), strict=True)
             ]
         except _ApartError:
             return None
-        own = tuple(map(expr.of_var, params[len(first.params) :]))
-        return params, remade(first, bound, tuple(bodies), own)
+        return places, remade(first, bound, tuple(bodies), at[len(first.params) :])
 
     def _apply(self, atoms: tuple[Apply, ...]) -> Poly:
         function = atoms[0].function

@@ -15,7 +15,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import remade
-from hlo_verify.terms.definitions import named
+from hlo_verify.terms.definitions import at_places, fresh_places, named
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places
@@ -55,14 +55,12 @@ def _made_anew(atom: Atom) -> Poly | None:
 
 
 @once_a_session
-def _definition(source: Tensor) -> tuple[tuple[Var, ...], Poly]:
+def _definition(source: Tensor) -> tuple[list[Var], Poly]:
     """A definition made anew, read at variables: definitions that read others twice a level are a graph, not a tree."""
-    places = tuple(expr.fresh("s", expr.UNBOUNDED) for _ in range(len(source.params) + source.own))
+    places = fresh_places(len(source.params) + source.own)
     at = tuple(map(expr.of_var, places))
-    bound = [expr.fresh("f", v.size) for v in source.bound]
-    mapping = dict(zip(source.params, at, strict=False)) | dict(zip(source.bound, map(expr.of_var, bound), strict=True))
-    substitution = algebra.Substitution(mapping)
-    made = tuple(numerators(substitution.poly(body)) for body in source.bodies)
+    bound, there = at_places(source, at[: len(source.params)])
+    made = tuple(numerators(there.poly(body)) for body in source.bodies)
     if source.kind != "term":
         return places, remade(source, bound, made, at[len(source.params) :])
     common = _common(made[0])

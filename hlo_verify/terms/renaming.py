@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque
+from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import instance, read
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.places import with_values
 from hlo_verify.terms.term import Apply, Atom, Ix, Poly, Read, Tensor, of_atom, value_of
 
 _NONE: frozenset[Tensor] = frozenset()
@@ -104,18 +104,4 @@ class Renaming:
         return found
 
     def _index(self, e: Index) -> Index:
-        parts: list[Index] = []
-        rest: list[tuple[expr.Atom, int]] = []
-        for atom, c in e.items:
-            if isinstance(atom, Digit):
-                rest.append((atom, c))
-            else:
-                parts.append(expr.scale(self._opaque(atom), c))
-        return expr.add(expr.build(e.const, rest), *parts) if parts else e
-
-    def _opaque(self, atom: Opaque) -> Index:
-        if atom.operator == "value":
-            new = self.poly(value_of(atom))
-            return expr.of_atom(atom) if new is atom.term else algebra.as_index(new, atom.lo, atom.hi)
-        inner = self._index(atom.exprs[0])
-        return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+        return with_values(e, self.poly)

@@ -46,7 +46,7 @@ class Apart:
 
     def _proves_by_hand(self, n: int) -> bool:
         session = self.session
-        if self.seems_wrong and not session.affords():
+        if (self._walked and self._found is None) or (self.seems_wrong and not session.affords()):
             return False
         proved = False
         with self._memory.resumed():

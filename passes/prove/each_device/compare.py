@@ -92,14 +92,14 @@ class EachDevice:
 
     def _are_equal_by_element(self, pairs: Sequence[tuple[Value, Poly, Poly]]) -> bool:
         """Whether terms are equal element by element, along what conditions cut of dimensions that are split."""
+        left = self.by_element.left
+        if not self.is_by_hand or left <= 0:
+            return False
         sides = [
             (algebra.expanded(inside, value.term), algebra.expanded(inside, expected))
             for value, expected, inside in pairs
         ]
-        if not self.is_by_hand:
-            return False
-        left = self.by_element.left
-        is_same = left > 0 and same_by_element(sides, self.effort.session, self.by_element)
+        is_same = same_by_element(sides, self.effort.session, self.by_element)
         if is_same:
             self.by_element.left = left
         return is_same
