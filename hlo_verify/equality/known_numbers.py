@@ -20,13 +20,12 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.at_constants import remade
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.doubts import INFINITE, INTEGRAL
-from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import IS_FINITE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.losses import separated
-from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom, value_of
 
 ASKED = frozenset({IS_FINITE, ZERO_TIMES})
@@ -189,11 +188,7 @@ class _Questions:
         inside = self.decided(body)
         if inside is body:
             return None
-        if atom.tensor.kind == "term":
-            return named(inside, atom.tensor.dtype)
-        if atom.tensor.kind == "sum":
-            return reduce_sum(bound, inside)
-        return reduce_extremum(atom.tensor.kind, bound, inside)
+        return remade(atom.tensor, bound, (inside,), ())
 
     def _index(self, e: Index) -> Index:
         """An index expression, with questions decided that it takes for integers."""

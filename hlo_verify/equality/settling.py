@@ -13,10 +13,9 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.definitions import named, unfold
-from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, Tensor, atoms, of_atom
 
 KINDS = frozenset({"sum", "max", "min", "term"})
@@ -82,8 +81,4 @@ def _settled_atom(atom: Atom, effort: Effort) -> Poly:
 
 def _made_anew(read: Read, effort: Effort) -> Poly:
     bound, (body, *_) = unfold(read)
-    inside = settled(body, effort)
-    kind = read.tensor.kind
-    if kind == "term":
-        return named(inside, read.tensor.dtype)
-    return reduce_sum(bound, inside) if kind == "sum" else reduce_extremum(kind, bound, inside)
+    return remade(read.tensor, bound, (settled(body, effort),), ())

@@ -12,7 +12,7 @@ from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index.expr import Var
 from hlo_verify.terms import order_keys
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.order_keys import Key, Step, less_addends
+from hlo_verify.terms.order_keys import Key, less_addends
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Poly, Read
 
@@ -22,7 +22,7 @@ def key_of(p: Poly, bound: Iterable[Var]) -> Key:
     return order_keys.key_of(p, bound, _of_sums)
 
 
-def _of_sums(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_sums(p: Poly, live: Collection[Var]) -> Key | None:
     """`sum k. (a(k) - x(v, k))**2` by `sum k. x(v, k)**2 - 2*a(k)*x(v, k)`: what is added up without the elements."""
     there: dict[Atom, Poly] = {}
     for atom in (a for mono, _ in p.items for a, n in mono if n == 1):

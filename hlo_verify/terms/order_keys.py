@@ -44,15 +44,6 @@ class Key:
         return self.term if self.ascending else algebra.scale(self.term, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A term as a monotone function of another one."""
-
-    term: Poly
-    ascending: bool
-    again: Values
-
-
 def key_of(p: Poly, bound: Iterable[Var], *further: Rule) -> Key:
     """What elements are ordered by over variables, for a term; the term itself where that is all that is known.
 
@@ -68,7 +59,7 @@ def key_of(p: Poly, bound: Iterable[Var], *further: Rule) -> Key:
     return key
 
 
-Rule = Callable[[Poly, Collection[Var]], Step | None]
+Rule = Callable[[Poly, Collection[Var]], Key | None]
 
 
 def _after(inner: Values, outer: Values) -> Values:
@@ -87,7 +78,7 @@ def outside(p: Poly, bound: Iterable[Var]) -> Key:
     return key
 
 
-def _step(p: Poly, live: Collection[Var], rules: Sequence[Rule]) -> Step | None:
+def _step(p: Poly, live: Collection[Var], rules: Sequence[Rule]) -> Key | None:
     for rule in rules:
         step = rule(p, live)
         if step is not None and not step.term.free.isdisjoint(live):
@@ -104,14 +95,14 @@ def _hangs(atom: Atom, live: Collection[Var]) -> bool:
     return not atom.free.isdisjoint(live)
 
 
-def less_addends(p: Poly, live: Collection[Var]) -> Step | None:
+def less_addends(p: Poly, live: Collection[Var]) -> Key | None:
     """`x(v) + a` by `x(v)`."""
     own = algebra.build({mono: c for mono, c in p.items if any(_hangs(a, live) for a, _ in mono)})
     rest = algebra.subtract(p, own)
-    return Step(own, ascending=True, again=lambda q: algebra.add(q, rest)) if rest.items else None
+    return Key(own, ascending=True, again=lambda q: algebra.add(q, rest)) if rest.items else None
 
 
-def _less_multiple(p: Poly, live: Collection[Var]) -> Step | None:
+def _less_multiple(p: Poly, live: Collection[Var]) -> Key | None:
     """`c*x(v)` by `x(v)`, for a number c."""
     c: Number = algebra.content(p)
     keys = sorted((monomial_skey(mono), k > 0) for mono, k in p.items)
@@ -119,14 +110,14 @@ def _less_multiple(p: Poly, live: Collection[Var]) -> Step | None:
         c = -c
     if c == 1:
         return None
-    return Step(_divided(p, c), ascending=c > 0, again=lambda q: algebra.scale(q, c))
+    return Key(_divided(p, c), ascending=c > 0, again=lambda q: algebra.scale(q, c))
 
 
 def _divided(p: Poly, c: Number) -> Poly:
     return algebra.scale(p, 1 / Fraction(c))
 
 
-def _less_factors(p: Poly, live: Collection[Var]) -> Step | None:
+def _less_factors(p: Poly, live: Collection[Var]) -> Key | None:
     """`a*x(v)` by `x(v)`, where a is known to be positive, or negative."""
     first, *others = [dict(mono) for mono, _ in p.items]
     common: dict[Atom, Number] = {}
@@ -140,7 +131,7 @@ def _less_factors(p: Poly, live: Collection[Var]) -> Step | None:
     factor = make_poly(((_monomial(common), 1),))
     own = algebra.build({_monomial({a: n for a, n in mono if a not in common}): c for mono, c in p.items})
     ascending = signs.of(factor) == signs.POSITIVE
-    return Step(own, ascending, lambda q: algebra.multiply(q, factor))
+    return Key(own, ascending, lambda q: algebra.multiply(q, factor))
 
 
 def _monomial(powers: dict[Atom, Number]) -> Monomial:
@@ -160,15 +151,15 @@ def _exponent(powers: Iterable[tuple[Atom, Number]]) -> Poly:
     return algebra.add(*(algebra.scale(atom.args[0], n) for atom, n in powers if isinstance(atom, Apply)))
 
 
-def _of_exponentials(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_exponentials(p: Poly, live: Collection[Var]) -> Key | None:
     """`exp(x(v)) * exp(y(v))**n` by `x(v) + n*y(v)`."""
     mono = _one_product(p)
     if not mono or not all(_is_exponential(atom) for atom, _ in mono):
         return None
-    return Step(_exponent(mono), ascending=True, again=lambda q: apply(EXPONENTIAL, (q,)))
+    return Key(_exponent(mono), ascending=True, again=lambda q: apply(EXPONENTIAL, (q,)))
 
 
-def _of_quotient(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_quotient(p: Poly, live: Collection[Var]) -> Key | None:
     """`exp(x(v)) / d(v)`, for a positive d, by `d(v) * exp(-x(v))`, where that has less to do with the elements: the
     logistic function `exp(x)/(1 + exp(x))` by `exp(-x) + 1`."""
     mono = _one_product(p)
@@ -187,7 +178,7 @@ def _of_quotient(p: Poly, live: Collection[Var]) -> Step | None:
         turned = algebra.expanded(divisor, less)
         if _count(turned, live) >= _count(divisor, live) + 1:
             return None
-    return Step(turned, ascending=False, again=lambda q: apply(INVERSE, (q,)))
+    return Key(turned, ascending=False, again=lambda q: apply(INVERSE, (q,)))
 
 
 def _count(p: Poly, live: Collection[Var]) -> int:
@@ -195,7 +186,7 @@ def _count(p: Poly, live: Collection[Var]) -> int:
     return sum(1 for mono, _ in p.items if any(_hangs(a, live) for a, _ in mono))
 
 
-def _of_one(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_one(p: Poly, live: Collection[Var]) -> Key | None:
     """`f(x(v))` by `x(v)` for an increasing function, and odd powers, and even ones of what is never negative."""
     mono = _one_product(p)
     if len(mono) != 1:
@@ -205,29 +196,29 @@ def _of_one(p: Poly, live: Collection[Var]) -> Step | None:
         if not isinstance(n, int) or n < 1 or (n % 2 == 0 and signs.of_atom(atom) & (signs.NEGATIVE | signs.BEYOND)):
             return None
         power = n
-        return Step(of_atom(atom), ascending=True, again=lambda q: reduce(algebra.multiply, [q] * power, ONE))
+        return Key(of_atom(atom), ascending=True, again=lambda q: reduce(algebra.multiply, [q] * power, ONE))
     if not isinstance(atom, Apply) or not is_increasing(atom.function):
         return None
     function: Function = atom.function
-    return Step(atom.args[0], ascending=True, again=lambda q: apply(function, (q,)))
+    return Key(atom.args[0], ascending=True, again=lambda q: apply(function, (q,)))
 
 
-def _of_positive(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_positive(p: Poly, live: Collection[Var]) -> Key | None:
     """`x(v) * y(v)` by `log(x(v)) + log(y(v))`, where both are positive."""
     mono = _one_product(p)
     if len(mono) < 2 or any(signs.of_atom(atom) != signs.POSITIVE for atom, _ in mono):
         return None
     summed = apply(LOG, (p,))
-    return Step(summed, ascending=True, again=lambda q: apply(EXPONENTIAL, (q,))) if len(summed.items) > 1 else None
+    return Key(summed, ascending=True, again=lambda q: apply(EXPONENTIAL, (q,))) if len(summed.items) > 1 else None
 
 
-def _of_name(p: Poly, live: Collection[Var]) -> Step | None:
+def _of_name(p: Poly, live: Collection[Var]) -> Key | None:
     """A named term by what it names."""
     atom = p.atom
     if not isinstance(atom, Read) or atom.tensor.kind != "term":
         return None
     _, (body,) = unfold(atom)
-    return Step(body, ascending=True, again=lambda q: q)
+    return Key(body, ascending=True, again=lambda q: q)
 
 
 RULES = (
