@@ -70,7 +70,7 @@ class _Writing:
         for atom, n in mono:
             items = self._atom(atom).items
             count *= len(items) ** (n if isinstance(n, int) and n > 0 else 1)
-            width += max((len(each) for each, _ in items), default=0)
+            width += _width(self._atom(atom))
         return count * width if count > 1 else 0
 
     def _atom(self, atom: Atom) -> Poly:
@@ -122,10 +122,11 @@ class _Writing:
         return algebra.add(*parts)
 
     def _applied(self, function: Function, args: tuple[Poly, ...]) -> Poly:
-        """A function of some terms: of step functions it is one of them, whose pieces are products of theirs."""
+        """A function of some terms: of step functions it is one of them, whose pieces are products of theirs, and each
+        summand is one at the most."""
         is_of_truths = all(atom.boolean for p in args for mono, _ in p.items for atom, _ in mono)
-        count = prod(len(p.items) + 1 if is_of_truths else len(pieces(p)) or 1 for p in args)
-        self.steps.take(count * max(map(_size, args), default=0) if is_of_truths or count > 1 else 0)
+        count = prod(len(p.items) + 1 if is_of_truths else len(p.items) if pieces(p) else 1 for p in args)
+        self.steps.take(count * sum(map(_width, args)) ** 2 if is_of_truths or count > 1 else 0)
         return apply(function, args)
 
     def _winners(self, best: Read) -> list[tuple[int, Poly]] | None:
@@ -159,6 +160,11 @@ class _Writing:
 def _size(p: Poly) -> int:
     """How many factors a term has, each of which is compared with the others of its product."""
     return sum(len(mono) ** 2 for mono, _ in p.items)
+
+
+def _width(p: Poly) -> int:
+    """How many factors the longest product of a term has."""
+    return max((len(mono) for mono, _ in p.items), default=0)
 
 
 def _bests_in_places(atom: Atom) -> Iterator[Read]:

@@ -34,6 +34,8 @@ def visible(text: str) -> str:
     >>> visible("red \x1b[31m \u202egpj.exe")
     'red \\x1b[31m \\u202egpj.exe'
     """
+    if text.isascii() and text.isprintable():
+        return text
     return _OTHER.sub(_written_out, text.replace("\r\n", "\n"))
 
 

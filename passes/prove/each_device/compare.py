@@ -196,10 +196,12 @@ class EachDevice:
 def _with_names(terms: Sequence[Poly]) -> list[Poly]:
     """Some terms, and what terms are that they read by a name."""
     found = dict.fromkeys(terms)
+    names = set[Read]()
     todo = list(terms)
     while todo:
-        names = (atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term")
-        new = [body for atom in names for body in unfold(atom)[1] if body not in found]
+        here = {atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term"} - names
+        names |= here
+        new = [body for atom in here for body in unfold(atom)[1] if body not in found]
         found |= dict.fromkeys(new)
         todo += new
     return list(found)
