@@ -119,19 +119,13 @@ def _examine(
             if report.verdict is Verdict.PROVED:
                 return Examination(report, {})
             lost = _in_lost_layer(logical, partitioned, layered, differing, session)
-        try:
-            if lost is not None and lost.differs:
-                raise EnoughError
-            with session.at_most(math.inf if lost is None else lost.terms, made):
-                report, first = by_walking(logical, partitioned, progress, session)
-            if lost is not None and report.verdict is not Verdict.PROVED:
-                raise EnoughError
-        except EnoughError:
-            if lost is None:
-                raise
+        walked = _walked(logical, partitioned, progress, lost, session)
+        if walked is None:
+            assert lost is not None
             session.memory.start_anew()
             report = replace(lost.examination.report, seconds=time.perf_counter() - started)
             return replace(lost.examination, report=report, differs=lost.differs)
+        report, first = walked
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
@@ -160,6 +154,22 @@ class _Lost:
     """Whether some result is known to differ."""
     terms: float
     """How many terms a walk over all of it may make."""
+
+
+def _walked(
+    logical: Module, partitioned: Module, progress: Progress | None, lost: _Lost | None, session: Session
+) -> tuple[Report, Outcome | None] | None:
+    """What a walk over all of the module proves; None where one of its layers says more than that does."""
+    if lost is None:
+        return by_walking(logical, partitioned, progress, session)
+    if lost.differs:
+        return None
+    try:
+        with session.at_most(lost.terms, made):
+            walked = by_walking(logical, partitioned, progress, session)
+    except EnoughError:
+        return None
+    return walked if walked[0].verdict is Verdict.PROVED else None
 
 
 def _in_lost_layer(
