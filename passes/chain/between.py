@@ -226,17 +226,17 @@ def _proof_with_rests(
     if rests is None:
         return None, None
     first, second = (reading.module for reading in rests)
-    for pair, reading in (((first, partitioned), rests[0]), (alone(second), rests[1])):
-        far = amplified(*pair, reading.meant, session)
-        if far is not None:
-            return None, far
-    proof = first_proof(first, second, session) or _proof_on_each_device(first, second, session)
+    proof, far = first_proof(first, second, session) or _proof_on_each_device(first, second, session), None
     for paired, one, other in ((_as_they_are, first, second), (_turned, second, first)):
         looked_at = alone if paired is _as_they_are else lambda module: (module, partitioned)
         if proof is None:
             proof, far = _proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
     if proof is None:
         return None, far
+    for pair, reading in (((first, partitioned), rests[0]), (alone(second), rests[1])):
+        far = amplified(*pair, reading.meant, session)
+        if far is not None:
+            return None, far
     said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
     return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
 
