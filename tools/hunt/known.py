@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.hunt.causes import Cause
-from tools.hunt.kinds import ABORT, MISSED, REFUSED, WRONG
+from tools.hunt.kinds import ABORT, FALSE_PROOF, MISSED, REFUSED, WRONG
 
 
 def _wrong(name: str, needs: str, without: str = "", *, page: str = "", upstream: str = "") -> Cause:
@@ -12,7 +12,16 @@ def _wrong(name: str, needs: str, without: str = "", *, page: str = "", upstream
     )
 
 
+def _lost_by_the_runtime(extremum: str) -> Cause:
+    """What is PROVED by the specification, by which the least and greatest of NaN and a number are NaN."""
+    needs = frozenset({"take", f"scatter:{extremum}"})
+    name = "XLA's CPU runtime leaves NaN out of an extremum over devices"
+    return Cause(name, (FALSE_PROOF,), needs, text=r"not \[.*\bnan\b")
+
+
 KNOWN: tuple[Cause, ...] = (
+    _lost_by_the_runtime("min"),
+    _lost_by_the_runtime("max"),
     _wrong("a pad that shifts a whole operand is dropped", "pad pad:shift", page="pad-of-whole-operand"),
     _wrong("a pad between elements of a whole operand", "pad pad:inner", "gradient", page="pad-of-whole-operand"),
     _wrong("the gradient of a pad between elements: a strided slice", "gradient:pad:0 pad:inner", "windows"),
