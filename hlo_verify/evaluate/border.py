@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.evaluate.blocks import Blocks, replaced, with_map
-from hlo_verify.evaluate.maps import Array, unique_rows
+from hlo_verify.evaluate.maps import Array, ClassMap, Maps, unique_rows
 from hlo_verify.evaluate.movement import padded
 from hlo_verify.evaluate.selection import assembled, rows
 from hlo_verify.evaluate.state import Run
@@ -52,13 +52,24 @@ def shard(a: Blocks, tiling: Tiling, fillers: Sequence[Blocks], run: Run) -> Blo
             a = padded(a, fillers[k], k + 1, np.arange(size), -(-size // count) * count, run)
     if not tiled:
         return a
-    first, which = unique_rows(np.ascontiguousarray(tiling.blocks[:, tiled]))
+    first, which = run.maps.once(_different, run.maps, tiling.blocks)
     columns = []
     for k in tiled:
         size = a.shape[k] // tiling.counts[k]
-        row_of, column_of, table = rows(a.classes[k + 1], tiling.blocks[first, k] * size, size)
+        row_of, column_of, table = run.maps.once(_cut, run.maps.intern(a.classes[k + 1]), first, tiling.blocks, k, size)
         columns.append((k + 1, row_of, column_of, table))
-    return assembled(a, run.maps.intern(which), columns, run)
+    return assembled(a, which, columns, run)
+
+
+def _different(maps: Maps, blocks: Numbers) -> tuple[Numbers, ClassMap]:
+    """Of devices with blocks of their own the first of each, and which of these each device is like."""
+    first, which = unique_rows(blocks)
+    return first, maps.intern(which)
+
+
+def _cut(classes: ClassMap, devices: Numbers, blocks: Numbers, k: int, size: int) -> tuple[Array, Array, Array]:
+    """The windows of a map that some devices' blocks are along a dimension, as `rows` has them."""
+    return rows(classes, blocks[devices, k] * size, size)
 
 
 def joined(a: Blocks, shape: Sequence[int], tiling: Tiling, run: Run) -> Blocks:

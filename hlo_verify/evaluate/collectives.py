@@ -10,7 +10,7 @@ from hlo_verify.evaluate.balls import zeros
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, with_map
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.groups import counts, even_groups, groups_of, members_of, sources_of
-from hlo_verify.evaluate.maps import Array, rectangle, unique_rows
+from hlo_verify.evaluate.maps import Array, ClassMap, Maps, rectangle, unique_rows
 from hlo_verify.evaluate.movement import by_device
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import fold, monoid, reduced
@@ -39,14 +39,26 @@ def _expanded(a: Blocks, place: Place, run: Run) -> Blocks:
     return replaced(a, 0, run.maps.constant(place.devices), a.values)
 
 
+def _members(op: Op, run: Run, place: Place) -> tuple[Array, Array]:
+    """For each device the members of its group, as many everywhere, and its own number among them."""
+    return run.maps.once(members_of, even_groups(op, run, place), place.devices)
+
+
+def _held_by(maps: Maps, devices: ClassMap, members: Array, in_any_order: bool) -> tuple[ClassMap, Array]:
+    """What the members of each device's group hold, -1 where there is none: the number of the pattern of each device,
+    and the patterns."""
+    numbers = np.where(members >= 0, devices[members], -1)
+    if in_any_order:
+        numbers = np.sort(numbers, axis=1)
+    first, which = unique_rows(numbers)
+    return maps.intern(which), numbers[first]
+
+
 def reduced_over(a: Blocks, members: Array, region: Function | None, dtype: str, run: Run) -> Blocks:
     """The reduction over the members of each device's group (rows; -1 is no member). Without a region, the sum."""
     reducer = "add" if region is None else monoid(region)
-    numbers = np.where(members >= 0, a.classes[0][members], -1)
-    if reducer is not None:
-        numbers = np.sort(numbers, axis=1)
-    first, which = unique_rows(numbers)
-    patterns = numbers[first]
+    in_any_order = reducer is not None
+    which, patterns = run.maps.once(_held_by, run.maps, run.maps.intern(a.classes[0]), members, in_any_order)
     run.spend(a.values.size // a.values.shape[0] * len(patterns))
     if reducer is None:
         return _folded(a, patterns, which, region, dtype, run)
@@ -56,25 +68,30 @@ def reduced_over(a: Blocks, members: Array, region: Function | None, dtype: str,
         part = a.values if len(present) == len(a.values) else np.take(a.values, present, axis=0)
         results.append(reduced(reducer, part, [times], [0]))
     values = wrapped(np.stack(results), dtype, run.real)
-    return Blocks((run.maps.intern(which), *a.classes[1:]), values)
+    return Blocks((which, *a.classes[1:]), values)
 
 
-def _folded(a: Blocks, patterns: Array, which: Array, region: Function | None, dtype: str, run: Run) -> Blocks:
+def _folded(a: Blocks, patterns: Array, which: ClassMap, region: Function | None, dtype: str, run: Run) -> Blocks:
     assert region is not None
     if (patterns < 0).any():
         raise UnknownError("groups of different sizes")
     arrays = np.stack([a.values[patterns[:, n]] for n in range(patterns.shape[1])])
     (found,) = fold(scalar_function(region, run), [arrays])
-    return Blocks((run.maps.intern(which), *a.classes[1:]), wrapped(found, dtype, run.real))
+    return Blocks((which, *a.classes[1:]), wrapped(found, dtype, run.real))
+
+
+def _every_members(groups: Array, devices: int) -> Array:
+    """For each device the members of its group, padded with -1."""
+    if (groups >= 0).sum() != devices:
+        raise UnknownError("groups that leave devices out")
+    members = np.full((devices, groups.shape[1]), -1, np.int64)
+    for column in groups.T:
+        members[column[column >= 0]] = groups[column >= 0]
+    return members
 
 
 def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    groups = groups_of(op, place, ordered=False)
-    if (groups >= 0).sum() != place.devices:
-        raise UnknownError("groups that leave devices out")
-    members = np.full((place.devices, groups.shape[1]), -1, np.int64)
-    for column in groups.T:
-        members[column[column >= 0]] = groups[column >= 0]
+    members = run.maps.once(_every_members, groups_of(op, run, place, ordered=False), place.devices)
     return [
         reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run)
         for a, type_ in zip(args, op.types, strict=True)
@@ -82,8 +99,7 @@ def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Bloc
 
 
 def _reduce_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    groups = even_groups(op, place)
-    members, ranks = members_of(groups, place.devices)
+    members, ranks = _members(op, run, place)
     k = op.attributes["scatter_dimension"]
     results = []
     for a, type_ in zip(args, op.types, strict=True):
@@ -99,13 +115,19 @@ def pieces(a: Blocks, axis: int, numbers: Array, size: int, run: Run) -> Blocks:
     return assembled(a, run.maps.intern(which.reshape(-1)), [(axis, row_of, column_of, table)], run)
 
 
-def gathered(a: Blocks, axis: int, members: Array, run: Run) -> Blocks:
-    """The tensors of the members of each device's group, put end to end along an axis."""
-    numbers = a.classes[0][members]
+def _patterns(maps: Maps, devices: ClassMap, members: Array) -> tuple[ClassMap, Array, Array, Array]:
+    """What the members of each device's group hold: the number of the pattern of each device, the patterns by member,
+    and of their columns the first of each that are equal, and which of these each is."""
+    numbers = devices[members]
     first, which = unique_rows(numbers)
     patterns = numbers[first]
-    columns, column_of = unique_rows(np.ascontiguousarray(patterns.T))
-    run.spend(a.values.size // a.values.shape[0] * len(first) * len(columns))
+    return maps.intern(which), patterns, *unique_rows(np.ascontiguousarray(patterns.T))
+
+
+def gathered(a: Blocks, axis: int, members: Array, run: Run) -> Blocks:
+    """The tensors of the members of each device's group, put end to end along an axis."""
+    which, patterns, columns, column_of = run.maps.once(_patterns, run.maps, run.maps.intern(a.classes[0]), members)
+    run.spend(a.values.size // a.values.shape[0] * len(patterns) * len(columns))
     values = a.values[patterns[:, columns]]
     if a.values.shape[0] == 1 or len(columns) == 1:
         values, column_of = a.values[patterns[:, 0]][:, None], np.zeros_like(column_of)
@@ -113,24 +135,23 @@ def gathered(a: Blocks, axis: int, members: Array, run: Run) -> Blocks:
     values = np.moveaxis(values, 1, axis)
     values = values.reshape((*values.shape[:axis], -1, *values.shape[axis + 2 :]))
     classes = (column_of[:, None] * size + a.classes[axis]).reshape(-1)
-    maps = [run.maps.intern(which), *a.classes[1:]]
+    maps = [which, *a.classes[1:]]
     maps[axis] = run.maps.intern(classes)
     return Blocks(tuple(maps), values)
 
 
 def _all_gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    members, _ = members_of(even_groups(op, place), place.devices)
+    members, _ = _members(op, run, place)
     return [gathered(_expanded(a, place, run), op.attributes["all_gather_dim"] + 1, members, run) for a in args]
 
 
 def _all_to_all(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     """Member r of a group receives the r-th piece of every member, put end to end."""
-    groups = even_groups(op, place)
-    members, ranks = members_of(groups, place.devices)
+    members, ranks = _members(op, run, place)
     split, concat = op.attributes["split_dimension"], op.attributes["concat_dimension"]
-    count = op.attributes.get("split_count", groups.shape[1])
-    if count != groups.shape[1]:
-        raise UnknownError(f"{count} pieces in groups of {groups.shape[1]}")
+    count = op.attributes.get("split_count", members.shape[1])
+    if count != members.shape[1]:
+        raise UnknownError(f"{count} pieces in groups of {members.shape[1]}")
     results = []
     for a in args:
         a = _expanded(a, place, run)
@@ -157,10 +178,9 @@ def _exchanged(a: Blocks, axis: int, members: Array, ranks: Array, size: int, ru
 
 def _all_to_all_of_tuple(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     """HLO's form on a tuple: operand r goes to member r, and result n comes from member n."""
-    groups = even_groups(op, place)
-    members, ranks = members_of(groups, place.devices)
-    if len(args) != groups.shape[1]:
-        raise UnknownError(f"{len(args)} operands in groups of {groups.shape[1]}")
+    members, ranks = _members(op, run, place)
+    if len(args) != members.shape[1]:
+        raise UnknownError(f"{len(args)} operands in groups of {members.shape[1]}")
     classes, values = aligned([_expanded(a, place, run) for a in args], run.maps)
     common = np.broadcast_shapes(*(v.shape for v in values))
     run.spend(math.prod(common) * len(values))
@@ -193,7 +213,7 @@ def _collective_broadcast(op: Op, args: list[Blocks], run: Run, place: Place) ->
     if op.attributes.get("has_dynamic_root"):
         raise UnknownError("members that an operand says")
     sources = np.full(place.devices, -1, np.int64)
-    groups = groups_of(op, place, ordered=True)
+    groups = groups_of(op, run, place, ordered=True)
     for column in groups.T:
         sources[column[column >= 0]] = groups[column >= 0, 0]
     return [received(_expanded(a, place, run), sources, run) for a in args]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.state import Place
+from hlo_verify.evaluate.state import Place, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
 
@@ -35,17 +35,25 @@ CROSS_PARTITION = frozenset({"all_to_all", "mhlo.all_to_all", "collective_broadc
 """Collectives that, with a channel, are among the partitions of each replica."""
 
 
-def groups_of(op: Op, place: Place, *, ordered: bool) -> Array:
+def groups_of(op: Op, run: Run, place: Place, *, ordered: bool) -> Array:
     """The groups as the specification has them for the operation's mode, a row each, padded with -1; `ordered` if the
     order in a group matters."""
+    has_channel = channel(op) > 0
+    mode = (bool(op.attributes.get("use_global_device_ids")), has_channel, has_channel and op.name in CROSS_PARTITION)
+    return run.maps.once(_groups_of, op.attributes["replica_groups"], place, *mode, ordered)
+
+
+def _groups_of(
+    given: Any, place: Place, is_global: bool, has_channel: bool, is_by_partition: bool, ordered: bool
+) -> Array:
     replicas, partitions = counts(place)
-    rows = _rows(op.attributes["replica_groups"])
+    rows = _rows(given)
     devices = np.arange(replicas * partitions, dtype=np.int64).reshape(replicas, partitions)
-    if op.attributes.get("use_global_device_ids"):
+    if is_global:
         table, every = devices.reshape(-1, 1, 1), devices.reshape(1, -1)
-    elif channel(op) > 0 and op.name in CROSS_PARTITION:
+    elif is_by_partition:
         table, every = devices.T[:, :, None], np.arange(partitions)[None]
-    elif channel(op) > 0:
+    elif has_channel:
         table, every = devices[:, None, :], np.arange(replicas)[None]
     else:
         table, every = devices[:, :, None], np.arange(replicas)[None]
@@ -83,9 +91,9 @@ def check_manual(groups: Array, place: Place) -> None:
         raise UnknownError("communication across mesh axes that are not manual")
 
 
-def even_groups(op: Op, place: Place, *, ordered: bool = True) -> Array:
+def even_groups(op: Op, run: Run, place: Place, *, ordered: bool = True) -> Array:
     """Groups of one size that cover every device, as rows."""
-    groups = groups_of(op, place, ordered=ordered)
+    groups = groups_of(op, run, place, ordered=ordered)
     if (groups < 0).any() or groups.size != place.devices:
         raise UnknownError("groups of different sizes, or that leave devices out")
     return groups

@@ -26,6 +26,7 @@ from hlo_verify.evaluate import (
 )
 from hlo_verify.evaluate.blocks import Blocks, compact, replaced, scalar
 from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
@@ -95,6 +96,7 @@ def evaluate(
     limits: Limits | None = None,
     literals: Literals = as_written,
     has_domains: bool = False,
+    maps: Maps | None = None,
 ) -> Evaluation:
     """The results of a module for block-constant arguments, on all devices at once.
 
@@ -105,7 +107,8 @@ def evaluate(
     evaluated exactly, or within the limits, is None, and so is what depends on it; nothing is raised for it. `watch`
     names values that are reported too (inside of a loop, those of its last turn). With `only`, nothing is evaluated but
     what those results and the watched values need; the other results are None. With `has_domains`, the value of a
-    function outside of its domain (`1/x` where x is 0) is not known, but where no argument takes part.
+    function outside of its domain (`1/x` where x is 0) is not known, but where no argument takes part. `maps` are those
+    that the arguments were made with, if these are known.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -113,7 +116,9 @@ def evaluate(
     place = Place(count)
     if spmd:
         place = Place(count, devices // module.replicas, module.replicas)
-    run = Run(_run, np.dtype(real), limits or Limits(), count, literals=literals, fixed=fixed(module.main))
+    run = Run(
+        _run, np.dtype(real), limits or Limits(), count, maps or Maps(), literals=literals, fixed=fixed(module.main)
+    )
     if has_domains:
         run.has_domains, run.independent = True, independent(module.main)
     watched: dict[Name, Blocks | None] = dict.fromkeys(watch)

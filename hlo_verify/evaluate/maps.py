@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 ClassMap = npt.NDArray[np.int64]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ class Maps:
     _joints: dict[tuple[int, int], Joint] = field(default_factory=dict)
     _weights: dict[int, Array] = field(default_factory=dict)
     _constants: dict[int, ClassMap] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = field(default_factory=dict)
+
+    def once(self, make: Callable[..., Made], *given: Any) -> Made:
+        """What is made of some objects and integers, once of the same ones: nobody writes to them, or to it. They are
+        kept, so that their ids stay taken."""
+        key = (make, *(each if isinstance(each, int) else id(each) for each in given))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = given, make(*given)
+        made: Made = found[1]
+        return made
 
     def intern(self, classes: Array) -> ClassMap:
         """The one object for this map."""

@@ -25,7 +25,7 @@ from hlo_verify.evaluate.border import shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import members_of
 from hlo_verify.evaluate.intervals import INTERVALS, middle
-from hlo_verify.evaluate.maps import Array, ClassMap, in_pieces
+from hlo_verify.evaluate.maps import Array, ClassMap, Maps, in_pieces
 from hlo_verify.evaluate.numbers import exact, held
 from hlo_verify.evaluate.state import Limits, Run
 from hlo_verify.evaluate.totals import difference as less
@@ -59,7 +59,7 @@ class Difference:
         return self.size / self.scale if self.scale else math.inf
 
 
-def _new_run(limits: Limits | None, devices: int, *like: Array) -> Run:
+def _new_run(limits: Limits | None, devices: int, *like: Array, maps: Maps | None = None) -> Run:
     """A run in the arithmetic of some values."""
 
     def refuse(*_: object) -> Any:
@@ -67,7 +67,7 @@ def _new_run(limits: Limits | None, devices: int, *like: Array) -> Run:
 
     dtypes = [values.dtype for values in like if is_enclosure(values)]
     real = INTERVALS if INTERVALS in dtypes else BALLS if dtypes else np.dtype(np.float64)
-    return Run(refuse, real, limits or Limits(), devices)
+    return Run(refuse, real, limits or Limits(), devices, maps or Maps())
 
 
 def _plain(a: Blocks, run: Run) -> Blocks:
@@ -79,16 +79,22 @@ def _plain(a: Blocks, run: Run) -> Blocks:
 
 
 def shards(
-    whole: Blocks, sharding: Sharding, devices: int, generator: np.random.Generator, *, limits: Limits | None = None
+    whole: Blocks,
+    sharding: Sharding,
+    devices: int,
+    generator: np.random.Generator,
+    *,
+    limits: Limits | None = None,
+    maps: Maps | None = None,
 ) -> Blocks:
     """What each device holds of a logical argument, which is for 1 device.
 
     Shards are `ceil(size / tiles)` long; elements past the end of the tensor are drawn at random. The addends of an
     unreduced argument are drawn so that they add up to it. What other devices have of a tensor that lies on one alone
-    is drawn too. Raises `UnknownError` past the limits.
+    is drawn too. `maps` are those of arguments that are split before, if any. Raises `UnknownError` past the limits.
     """
     sharding = sharding.spread(devices)
-    run = _new_run(limits, devices, whole.values)
+    run = _new_run(limits, devices, whole.values, maps=maps)
     a = _plain(whole, run)
     fillers = [scalar(_drawn(a.values, generator), (), a.values.dtype, devices, run.maps) for _ in a.shape]
     if sharding.addend_count > 1:

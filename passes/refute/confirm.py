@@ -18,6 +18,7 @@ import numpy as np
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, balls, difference, evaluate
 from hlo_verify.evaluate.balls import BALLS, precision
 from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
 from hlo_verify.evaluate.state import WEIGHTS
@@ -168,10 +169,12 @@ class Confirmer:
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
         limits = Limits(int(min(elements, self._elements)), work, heed=self.session.check)
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
-        held, devices = local_arguments(self.pair, given), 1 if self.pair.arguments is None else self.pair.devices
+        maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
+        held = local_arguments(self.pair, given, maps)
         asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
-        return asked(self.pair.logical, given, 1, has_domains=True), asked(self.pair.partitioned, held, devices)
+        whole = asked(self.pair.logical, given, 1, has_domains=True)
+        return whole, asked(self.pair.partitioned, held, devices, maps=maps)
 
     def _apart(self, whole: Evaluation, local: Evaluation, n: int) -> Difference | None:
         a, b = whole.results[n], local.results[n]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, difference, evaluate, shards
+from hlo_verify.evaluate.maps import Maps
 from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.sharding import Sharding
@@ -134,27 +135,29 @@ def run(
     if needed is not None and whole.exceeded and all(whole.results[n] is None for n in needed):
         refused = replace(whole, results=(None,) * len(pair.results), work=0.0)
         return Trial(pair, inputs, whole, refused, limits.elements)
+    maps = Maps()
     local = evaluate(
         pair.partitioned,
-        local_arguments(pair, inputs),
+        local_arguments(pair, inputs, maps),
         1 if pair.arguments is None else pair.devices,
         watch=watch[1],
         only=only,
         real=real,
         limits=limits,
+        maps=maps,
     )
     return Trial(pair, inputs, whole, local, limits.elements)
 
 
-def local_arguments(pair: Pair, inputs: Sequence[Blocks]) -> tuple[Blocks | None, ...]:
-    """What the devices hold of the inputs; None where that takes too much to say."""
+def local_arguments(pair: Pair, inputs: Sequence[Blocks], maps: Maps | None = None) -> tuple[Blocks | None, ...]:
+    """What the devices hold of the inputs; None where that takes too much to say. `maps` are for what is made of it."""
     if pair.arguments is None:
         return tuple(inputs)
-    generator = np.random.default_rng(SEED)
+    generator, maps = np.random.default_rng(SEED), maps or Maps()
 
     def held(whole: Blocks, sharding: Sharding) -> Blocks | None:
         try:
-            return shards(whole, sharding.spread(pair.devices), pair.devices, generator)
+            return shards(whole, sharding.spread(pair.devices), pair.devices, generator, maps=maps)
         except UnknownError:
             return None
 
