@@ -13,7 +13,7 @@ from hlo_verify.limits import allows
 from hlo_verify.terms.addition import build, plain
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factoring import cases_of_name, in_factors
-from hlo_verify.terms.factors import apart, inverse, is_exponential, is_positive, product
+from hlo_verify.terms.factors import apart, in_one_quotient, inverse, is_exponential, is_positive, product
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.products import add, expanded, multiply, power, power_of, subtract, times
@@ -160,6 +160,14 @@ def inverse_of_common(function: Function, args: Arguments) -> Poly | None:
 
     factors, rest = apart(args[0])
     return times(apply(INVERSE, (rest,)), product(factors, -1)) if factors else None
+
+
+def inverse_of_quotients(function: Function, args: Arguments) -> Poly | None:
+    """`1/(a + b/c)` as `c * 1/(a*c + b)`, where c is positive."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    divided, whole = in_one_quotient(args[0])
+    return None if divided is ONE else times(apply(INVERSE, (whole,)), divided)
 
 
 def inverse_of_sums(function: Function, args: Arguments) -> Poly | None:

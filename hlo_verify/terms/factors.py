@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build, plain
@@ -73,6 +74,20 @@ def apart(p: Poly) -> tuple[Factors, Poly]:
     """The positive factors that all products of a term have, and the rest of it."""
     factors = common(p)
     return factors, build({_without(mono, factors): c for mono, c in p.items}) if factors else p
+
+
+def in_one_quotient(p: Poly) -> tuple[Poly, Poly]:
+    """The positive numbers that parts of a sum are divided by, multiplied, and the sum times these: `1 - a/s` is
+    `(s - a)/s`. Only names and functions are multiplied by, so that no product of sums is made."""
+    most: dict[Atom, int] = {}
+    for mono, _ in p.items:
+        for atom, n in mono:
+            if isinstance(atom, Apply) and atom.function == INVERSE and isinstance(n, int) and n > 0 and not atom.doubt:
+                divisor = atom.args[0].atom
+                if divisor is not None and is_positive(divisor):
+                    most[divisor] = max(n, most.get(divisor, 0))
+    divided = reduce(expanded, (power(of_atom(atom), n) for atom, n in most.items()), ONE)
+    return divided, p if divided is ONE else expanded(p, divided)
 
 
 def _without(mono: Monomial, factors: Factors) -> Monomial:

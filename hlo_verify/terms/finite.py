@@ -7,7 +7,7 @@ taken for a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 
@@ -17,9 +17,22 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
+from hlo_verify.terms.addition import scale
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
-from hlo_verify.terms.term import Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor
+from hlo_verify.terms.functions import (
+    EXPONENTIAL,
+    EXTREMA,
+    INFINITE_EXPONENTIAL,
+    INFINITY,
+    IS_ZERO,
+    MAXIMUM,
+    POSITIVE,
+)
+from hlo_verify.terms.ordered import VALUES, is_ordered
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor, of_atom, reads
+
+BY_SIGN = (POSITIVE, IS_ZERO)
+"""Functions that say what the sign of a term is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +108,9 @@ class Finite:
         elements = (
             substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
         )
-        return self.never_above(body) and any(map(self.surely, chain(elements, _at_conditions(bound, body))))
+        return self.never_above(body) and any(
+            map(self.surely, chain(elements, _at_conditions(bound, body), _at_one_in_order(bound, body)))
+        )
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
         """Likewise of a product: finite numbers, or one that is never above them, where some conditions hold."""
@@ -145,12 +160,9 @@ class Finite:
 def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
     k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8."""
-    from hlo_verify.terms.definitions import unfold
     from hlo_verify.terms.substitution import substitute
 
-    atom = p.atom
-    if isinstance(atom, Read) and atom.tensor.kind == "term":
-        (p,) = unfold(atom)[1]
+    p = _unnamed(p)
     held = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     for guard, v in islice(((guard, v) for guard in held for v in bound), limit_of("finite_elements")):
         c = dict(guard.form.items).get(expr.of_var(v).items[0][0]) if v.size > 1 else None
@@ -161,6 +173,52 @@ def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
             place = expr.scale(expr.subtract(expr.constant(end), rest), c)
             if place.lo >= 0 and place.hi < v.size:
                 yield substitute(p, {v: place})
+
+
+def _at_one_in_order(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
+    """The element that one in order is, where conditions compare elements with it: of `max k. s[k] >= t ? s[k] : -inf`
+    for t as the third, or the greatest, of `s[k]`, the element at which t is attained, whichever that is."""
+    p = _unnamed(p)
+    asked = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and a.function in BY_SIGN)
+    for atom in islice((a for a in asked if len(bound) == 1), limit_of("finite_elements")):
+        compared = atom.args[0]
+        if not compared.doubt and any(_attains(compared, read, bound[0]) for read in reads(compared)):
+            there: dict[Atom, Poly] = {}
+            for other in asked:
+                if other.args[0] is compared or other.args[0] is scale(compared, -1):
+                    there[other] = ONE if other.function == IS_ZERO else ZERO
+            yield _replaced(p, there)
+
+
+def _unnamed(p: Poly) -> Poly:
+    """What a term is, where it is a name of one."""
+    from hlo_verify.terms.definitions import unfold  # definitions and laws are made of this
+
+    atom = p.atom
+    return unfold(atom)[1][0] if isinstance(atom, Read) and atom.tensor.kind == "term" else p
+
+
+def _attains(p: Poly, atom: Read, v: Var) -> bool:
+    """Whether a term is 0 where an element is the one that an extremum, or a value in order, is."""
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.substitution import substitute
+
+    if v in atom.free or not (atom.tensor.kind in EXTREMA or is_ordered(atom, VALUES)):
+        return False
+    bound, (body,) = unfold(atom)
+    if [w.size for w in bound] != [v.size]:
+        return False
+    there: dict[Atom, Poly] = {atom: substitute(body, {bound[0]: expr.of_var(v)})}
+    for own in (a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and atom in reads(of_atom(a))):
+        there[own] = apply(own.function, tuple(_replaced(arg, {atom: there[atom]}) for arg in own.args))
+    return _replaced(p, there) is ZERO
+
+
+def _replaced(p: Poly, there: Mapping[Atom, Poly]) -> Poly:
+    from hlo_verify.terms.products import mapped, product_with
+
+    return mapped(p, lambda mono: product_with(mono, there.get))
 
 
 if_unknown_may_be = per_session("finite whatever is not known", lambda: Finite(unknown_may_be=True))

@@ -38,6 +38,20 @@ def joined(powers: dict[Atom, Number], halves: list[Apply]) -> None:
             by_term.setdefault(atom.half, []).append(atom)
     for p, atoms in by_term.items():
         _join(powers, p, atoms)
+    parts = [atom for atom in halves if atom.function == MAXIMUM and atom in powers]
+    if parts and any(atom.function == POSITIVE and atom in powers for atom in halves):
+        _join_with_signs(powers, parts)
+
+
+def _join_with_signs(powers: dict[Atom, Number], parts: list[Apply]) -> None:
+    """Likewise where laws have left out a positive factor of what the sign is of."""
+    from hlo_verify.terms.laws import apply  # which make products
+
+    for part in parts:
+        sign = apply(POSITIVE, (part.args[1],)).atom
+        if sign is not None and sign in powers:
+            used("what its sign selects")
+            del powers[sign]
 
 
 def _join(powers: dict[Atom, Number], p: Poly, atoms: list[Apply]) -> None:

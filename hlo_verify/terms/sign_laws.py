@@ -7,6 +7,7 @@ from functools import reduce
 from hlo_verify.limits import allows
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import scale
+from hlo_verify.terms.factors import apart, in_one_quotient
 from hlo_verify.terms.functions import ABS, IS_ZERO, MAXIMUM, MINIMUM, POSITIVE, Function
 from hlo_verify.terms.products import multiply, subtract
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, of_atom
@@ -14,6 +15,10 @@ from hlo_verify.terms.used import used
 
 Arguments = tuple[Poly, ...]
 
+POSITIVE_COMMON = "positive factor of a sum that is positive"
+ZERO_COMMON = "positive factor of a sum that is zero"
+POSITIVE_QUOTIENTS = "a sum of quotients is positive"
+ZERO_QUOTIENTS = "a sum of quotients is zero"
 POSITIVE_MAXIMUM = "a maximum is positive"
 POSITIVE_MINIMUM = "a minimum is positive"
 
@@ -92,6 +97,29 @@ def _without_positive(function: Function, p: Poly) -> Poly | None:
     mono, c = found
     rest = tuple((a, n) for a, n in mono if signs.of_product(((a, n),)) != signs.POSITIVE)
     return apply(function, (make_poly(((rest, c),)),)) if len(rest) < len(mono) else None
+
+
+def positive_of_common(function: Function, args: Arguments) -> Poly | None:
+    """`[a*b + a*c > 0]` as `[b + c > 0]`, and the same of `= 0`, where a is a positive number: `[exp(b - a) < 1/2]` is
+    `[exp(b) < exp(a)/2]`."""
+    from hlo_verify.terms.laws import apply
+
+    factors, rest = apart(args[0]) if len(args[0].items) > 1 and not args[0].doubt else ({}, args[0])
+    if not factors:
+        return None
+    used(POSITIVE_COMMON if function == POSITIVE else ZERO_COMMON)
+    return apply(function, (rest,))
+
+
+def positive_of_quotients(function: Function, args: Arguments) -> Poly | None:
+    """`[a + b/c > 0]` as `[a*c + b > 0]`, and the same of `= 0`, where c is a positive number."""
+    from hlo_verify.terms.laws import apply
+
+    divided, rest = (ONE, args[0]) if args[0].doubt else in_one_quotient(args[0])
+    if divided is ONE:
+        return None
+    used(POSITIVE_QUOTIENTS if function == POSITIVE else ZERO_QUOTIENTS)
+    return apply(function, (rest,))
 
 
 def positive_of_extremum(function: Function, args: Arguments) -> Poly | None:

@@ -34,6 +34,11 @@ HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "zero of what is one, or none": lambda at: at["a"] is not NAN and at["a"] != 0,
     "positive factor of what is positive": lambda at: _is_positive(at["a"]),
     "positive factor of what is zero": lambda at: _is_positive(at["a"]),
+    "positive factor of a sum that is positive": lambda at: _is_positive(at["a"]),
+    "positive factor of a sum that is zero": lambda at: _is_positive(at["a"]),
+    "a sum of quotients is positive": lambda at: _is_positive(at["c"]),
+    "a sum of quotients is zero": lambda at: _is_positive(at["c"]),
+    "inverse of a sum of quotients": lambda at: _is_positive(at["c"]),
 }
 """Conditions of numbers."""
 
@@ -57,6 +62,11 @@ DRAWN: dict[str, dict[str, str]] = {
     "zero of what is one, or none": {"a": "positive"},
     "positive factor of what is positive": {"a": "positive"},
     "positive factor of what is zero": {"a": "positive"},
+    "positive factor of a sum that is positive": {"a": "positive"},
+    "positive factor of a sum that is zero": {"a": "positive"},
+    "a sum of quotients is positive": {"c": "positive"},
+    "a sum of quotients is zero": {"c": "positive"},
+    "inverse of a sum of quotients": {"c": "positive"},
     "exponential of minus infinity": {"a": "any"},
     "exponential of a sum": {"a": "number_or_none"},
     "exponential of a choice": {"a": "doubtful"},

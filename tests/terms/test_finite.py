@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from hlo_verify.index import expr
+from hlo_verify.ops.in_order import values
 from hlo_verify.terms import algebra, extrema, guards
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
-from hlo_verify.terms.laws import apply
+from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.term import Poly, tensor
 
 SIZE = 4
@@ -35,6 +36,19 @@ def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
     return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), others))
 
 
+def at_least(place: int, other: int = 0, *, strictly: bool = False) -> Poly:
+    """The greatest of the scores that are at least the one at a place in order, of scores times some that another
+    variable reads."""
+    key, ranked = expr.fresh("y", SIZE), expr.fresh("z", SIZE)
+    scores = tensor("argument", "s", "f32", (2, SIZE))
+    read = algebra.read(scores, (expr.constant(0), expr.of_var(key)))
+    source = algebra.read(scores, (expr.constant(other), expr.of_var(ranked)))
+    bound = values(ranked, source, expr.constant(place), "f32")
+    seen = greater(read, bound) if strictly else algebra.subtract(algebra.ONE, greater(bound, read))
+    masked = algebra.multiply(algebra.subtract(algebra.ONE, seen), infinity(-1))
+    return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), masked))
+
+
 @pytest.mark.parametrize(
     ("make", "finite", "not_above"),
     [
@@ -53,6 +67,11 @@ def greatest(first: int | None, last: int | None, masked: Poly) -> Poly:
         (lambda: greatest(-1, 1, infinity(1)), False, False),
         (lambda: greatest(0, None, infinity(1)), False, False),
         (lambda: greatest(0, None, score(1)), True, True),
+        *((lambda place=place: at_least(place), True, True) for place in range(SIZE)),
+        (lambda: at_least(1, strictly=True), False, False),  # there may be ties
+        (lambda: at_least(SIZE - 1, strictly=True), False, False),
+        (lambda: at_least(1, other=1), False, True),  # of other scores
+        (lambda: at_least(0, other=1), False, True),
         (lambda: apply(MAXIMUM, (greatest(1, None, infinity(-1)), score(0))), True, True),
     ],
 )

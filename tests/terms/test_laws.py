@@ -16,7 +16,7 @@ from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, LOG, MAXIMUM, MINIMUM, typed
 from hlo_verify.terms.laws import LAWS, apply, divide, greater
 from hlo_verify.terms.products import MULTIPLY
-from hlo_verify.terms.term import Guard, Ix, Poly, number, reads, tensor
+from hlo_verify.terms.term import ONE, ZERO, Guard, Ix, Poly, number, reads, tensor
 from tests.support.expressions import (
     Data,
     Draw,
@@ -238,3 +238,15 @@ def test_step_functions_of_the_same_places_are_taken_apart_together(shift: int) 
         found = apply(typed("and", ("i8", "i8"), "i8"), arguments)
         assert len(found.items) == 81
         assert len(session.memory.values["terms"]) - before < 3 * 81
+
+
+def test_a_positive_part_has_the_sign_of_what_it_is_without_a_positive_factor() -> None:
+    x, y, s = (algebra.read(tensor("argument", name, "f32", ()), ()) for name in "xys")
+    most = apply(EXPONENTIAL, (s,))
+    for total in (algebra.add(most, ONE), define("sum", (), (algebra.add(most, ONE),))):
+        p = algebra.multiply(algebra.subtract(x, y), apply(INVERSE, (total,)))
+        part = apply(MAXIMUM, (ZERO, p))
+        assert algebra.multiply(part, greater(x, y)) is part
+        assert algebra.multiply(part, greater(p, ZERO)) is part
+        assert algebra.multiply(part, greater(y, x)) is not part
+        assert algebra.multiply(apply(MAXIMUM, (ZERO, algebra.scale(p, -1))), greater(x, y)) is not part
