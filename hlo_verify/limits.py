@@ -235,7 +235,7 @@ class Limits:
     multiplied_powers: int = 16
     """The power of a real number that is multiplied out where the program takes it."""
     expanded_power: int = 64
-    """The power of a sum that is multiplied out where terms are compared."""
+    """The power of a number, or of a sum where terms are compared, that is multiplied out."""
     expanded_products: int = 10_000
     """Products of such a power."""
     expanded_terms: int = 8

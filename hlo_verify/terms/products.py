@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from math import comb
 from typing import Any
 
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
+from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import guards, half_lines
 from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, plain, scale
@@ -335,8 +337,23 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
 
 
 def read(source: Tensor, indices: Sequence[Index]) -> Poly:
-    """`source[indices]`; a read of a constant table at constant indices is its value."""
+    """`source[indices]`; a read of a constant at numbers is the number there."""
+    if source.values is not None and not any(e.items for e in indices):
+        known = _element(source, tuple(e.const for e in indices))
+        if known is not None:
+            return known
     return of_atom(make_read(source, tuple(indices)))
+
+
+def _element(source: Tensor, at: tuple[int, ...]) -> Poly | None:
+    """An element of a constant; None of a complex one, and outside of the constant."""
+    is_integer = source.dtype == "i1" or source.dtype in INTEGER_RANGES
+    if not (is_integer or is_float(source.dtype)) or any(
+        n not in range(k) for n, k in zip(at, source.shape, strict=True)
+    ):
+        return None
+    value = source.values[at]
+    return number(int(value)) if is_integer else number(Fraction(float(value)))
 
 
 def power_of(p: Poly, n: Number) -> Poly:
@@ -346,6 +363,8 @@ def power_of(p: Poly, n: Number) -> Poly:
     """
     if isinstance(n, int) and _is_multiplied_out(p, n):
         return power(p, n)
+    if isinstance(n, int) and p.constant and allows("expanded_power", abs(n)):
+        return number(Fraction(p.constant) ** n)
     if len(p.items) == 1 and p.items[0][1] == 1:
         mono = p.items[0][0]
         if all(isinstance(a, Apply) and a.function == EXPONENTIAL for a, _ in mono):

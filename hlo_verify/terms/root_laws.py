@@ -243,9 +243,11 @@ def without_logarithms(p: Poly) -> tuple[Poly, Poly]:
 def _base_of_logarithm(mono: Monomial, c: Number) -> Poly | None:
     """What an exponent is the logarithm of, or a multiple that is a root and a whole power; None of others."""
     atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
-    if not isinstance(atom, Apply) or atom.function != LOG or atom.args[0].constant is not None:
+    if not isinstance(atom, Apply) or atom.function != LOG:
         return None
     twice, base = Fraction(c) * 2, atom.args[0]
+    if base.constant is not None:
+        return base if Fraction(c).denominator == 1 and allows("expanded_power", abs(int(c))) else None
     if twice.denominator != 1 or not allows("multiplied_powers", abs(int(twice))) or base.doubt & INFINITE:
         return None
     return base if signs.of(base) == signs.POSITIVE else None

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
+import ml_dtypes
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import number, tensor
+from hlo_verify.terms.term import Tensor, next_uid, number, tensor
 from tests.support.expressions import assert_equal, data, evaluated, index, many, poly, renaming, space, truth
 
 
@@ -115,3 +120,35 @@ def test_what_is_no_product_of_exponentials_keeps_its_power() -> None:
     powers = [algebra.power_of(p, -1) for p in (number(0), algebra.add(a, b), algebra.add(a, c))]
     assert len({p.uid for p in powers}) == 3
     assert all(p.constant is None for p in powers)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "at", "expected"),
+    [
+        (np.array([0.5, 0.1], np.float32), "f32", 1, Fraction(float(np.float32(0.1)))),
+        (np.array([0.5, 0.0], np.float32), "f32", 1, 0),
+        (np.array([1.5, 2.0], ml_dtypes.bfloat16), "bf16", 0, Fraction(3, 2)),
+        (np.array([2**62 + 1, 1], np.int64), "i64", 0, 2**62 + 1),
+        (np.array([True, False]), "i1", 0, 1),
+    ],
+)
+def test_an_element_of_a_constant_is_a_number(values: Any, dtype: str, at: int, expected: Fraction | int) -> None:
+    table = Tensor("constant", "table", dtype, values.shape, next_uid(), 0, values=values)
+    v = expr.var("x", 0, 2)
+    there = algebra.read(table, (expr.of_var(v),))
+    assert there.atom is not None
+    assert algebra.substitute(there, {v: expr.constant(at)}) is number(expected)
+
+
+def test_an_element_of_a_complex_constant_is_none() -> None:
+    table = Tensor("constant", "table", "complex<f32>", (2,), next_uid(), 0, values=np.array([1, 1j], np.complex64))
+    assert algebra.read(table, (expr.constant(1),)).atom is not None
+
+
+@pytest.mark.parametrize("n", [-16, -3, -1, 0, 1, 4, 16])
+def test_powers_of_a_number_by_places_are_numbers(n: int) -> None:
+    v = expr.var("x", 0, 40)
+    place = algebra.of_index(expr.shift(expr.of_var(v), -20))
+    for base in (Fraction(1, 2), Fraction(3), Fraction(9, 10)):
+        there = apply(real("power"), (number(base), place))
+        assert algebra.substitute(there, {v: expr.constant(n + 20)}) is number(base**n)
