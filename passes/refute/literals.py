@@ -14,15 +14,19 @@ a difference if it is far more than a rounding (`CLEARLY`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
+from hlo_verify.evaluate.intervals import INTERVALS, hull, interval
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.numbers import is_complex, is_float
+from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer
+from hlo_verify.evaluate.undefined import apply
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.element_types import finfo
-from hlo_verify.program.ir import Module, Name, operations
+from hlo_verify.program.ir import Module, Name, Op, TensorType, operations
 from hlo_verify.program.operations import ROWS
 
 FOLDED = 256
@@ -54,6 +58,8 @@ class Literals:
     """The constants that both modules hold."""
     may_be_folded: bool = False
     """Whether a module computes with constants alone, so that the other may hold what comes of it."""
+    may_be_too_large: bool = False
+    """Whether some of that may be too large for its type, so that the other may hold an infinity."""
     is_strict: bool = False
     """Whether constants that both modules hold are meant as they are written."""
     is_used: bool = False
@@ -69,7 +75,8 @@ class Literals:
     def _off(self, values: Array, dtype: str) -> Array:
         bits = precision(dtype)
         is_shared = np.isin(values, list(self.shared))
-        plain = is_plain(values, bits) & (is_shared | (not self.may_be_folded))
+        is_meant = ~np.isfinite(values) & (not self.may_be_too_large)
+        plain = is_plain(values, bits) & (is_shared | is_meant | (not self.may_be_folded))
         self.is_used = self.is_used or not plain.all()
         roundings = np.where(is_shared, not self.is_strict, FOLDED if bits >= WIDE else FOLDED_NARROW)
         off = roundings * np.abs(values) * 2.0**-bits
@@ -95,7 +102,8 @@ def is_plain(values: Array, bits: int) -> Array:
 def literals_of(logical: Module, partitioned: Module) -> Literals:
     """The literals of a pair."""
     shared = frozenset(_constants(logical)) & frozenset(_constants(partitioned))
-    return Literals(shared, computes_with_constants(logical) or computes_with_constants(partitioned))
+    modules = logical, partitioned
+    return Literals(shared, any(map(computes_with_constants, modules)), any(map(may_be_too_large, modules)))
 
 
 def computes_with_constants(module: Module) -> bool:
@@ -111,6 +119,59 @@ def computes_with_constants(module: Module) -> bool:
         if not moves and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
             return True
     return False
+
+
+def may_be_too_large(module: Module) -> bool:
+    """Whether some number that is computed of constants alone may be too large for its type, or none: from what the
+    least and the greatest elements of the operands are."""
+    known: dict[Name, Range] = {}
+    for op in operations(module.main):
+        if op.name not in CONSTANTS and (not op.operands or not known.keys() >= set(op.operands)):
+            continue
+        operands = [known[name] for name in op.operands]
+        for name, type_ in zip(op.results, op.types, strict=True):
+            found = None if is_complex(type_.dtype) else _range(op, type_, operands)
+            is_computed = op.name not in CONSTANTS and not _moves(op)
+            if found is None or (is_computed and is_float(type_.dtype) and not _fits(found, type_.dtype)):
+                return True
+            known[name] = type_.dtype, found
+    return False
+
+
+Range = tuple[str, Array]
+"""A type, and an interval that holds some elements of it."""
+
+
+def _moves(op: Op) -> bool:
+    row = ROWS.get(op.name)
+    return row is not None and row.notation == "movement"
+
+
+def _fits(values: Array, dtype: str) -> bool:
+    most = float(finfo(dtype).max) / 2
+    return bool((values["low"] >= -most) & (values["high"] <= most))
+
+
+def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None:
+    """An interval that holds all elements of a result; None where none is known."""
+    if op.name == "constant":
+        array = np.asarray(op.attributes["value"]).astype(float)
+        return interval(array.min(), array.max()) if array.size and not np.isnan(array).any() else None
+    if op.name == "iota":
+        return interval(0.0, float(max(type_.shape, default=1)))
+    if _moves(op) or op.name == "select":
+        given = [values for dtype, values in operands if dtype == type_.dtype]
+        return reduce(hull, given) if given else None
+    if op.name == "convert":
+        return operands[0][1]
+    if type_.dtype == "i1" or is_integer(type_.dtype):
+        return interval(*map(float, (0, 1) if type_.dtype == "i1" else bounds(type_.dtype)))
+    try:
+        dtypes, values = zip(*operands, strict=True)
+        with np.errstate(all="ignore"):
+            return apply(op, list(dtypes), list(values), lambda _: None, INTERVALS)
+    except (UnknownError, KeyError):
+        return None
 
 
 def _constants(module: Module) -> Iterator[float]:

@@ -8,6 +8,8 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute.literals import may_be_too_large
 from hlo_verify.program.element_types import DTYPES
 from tests.support.pairs import REPLICATED, module, on
 
@@ -58,3 +60,72 @@ def test_what_it_is_not_is_refuted(dtype: str) -> None:
 def test_where_nothing_is_computed_of_constants_a_plain_one_is_meant_as_it_is_written(dtype: str) -> None:
     one, other = (plus(dtype, constant("b", value, dtype)) for value in (1.0, 0.0))
     assert hlo_verify.verify(one, other).verdict is Verdict.REFUTED
+
+
+TOO_LARGE = {
+    "an_exponential": ("%a = stablehlo.constant dense<1.0e2> : TYPE\n%b = stablehlo.exponential %a : TYPE", True),
+    "a_pole": (
+        "%a = stablehlo.constant dense<0.0> : TYPE\n%c = stablehlo.log %a : TYPE\n%b = stablehlo.negate %c : TYPE",
+        True,
+    ),
+    "a_product": ("%a = stablehlo.constant dense<1.0e30> : TYPE\n%b = stablehlo.multiply %a, %a : TYPE", True),
+    "of_one_element": (
+        "%a = stablehlo.constant dense<[1.0, 2.0, 3.0e2, 4.0]> : TYPE\n%b = stablehlo.exponential %a : TYPE",
+        True,
+    ),
+    "of_large_integers": (
+        "%i = stablehlo.constant dense<1000000> : tensor<4xi32>\n"
+        "%c = stablehlo.convert %i : (tensor<4xi32>) -> tensor<4xf16>\n"
+        "%b = stablehlo.convert %c : (tensor<4xf16>) -> TYPE",
+        True,
+    ),
+    "of_a_narrower_type": (
+        "%a = stablehlo.constant dense<1.0e5> : TYPE\n%c = stablehlo.convert %a : (TYPE) -> tensor<4xf16>\n"
+        "%b = stablehlo.convert %c : (tensor<4xf16>) -> TYPE",
+        True,
+    ),
+    "what_is_not_enclosed": (
+        "%a = stablehlo.constant dense<1.0> : TYPE\n"
+        '%b = stablehlo.custom_call @unknown(%a) {backend_config = ""} : (TYPE) -> TYPE',
+        True,
+    ),
+    "a_fraction": (
+        "%a = stablehlo.constant dense<1.0> : TYPE\n%c = stablehlo.constant dense<1.6e1> : TYPE\n"
+        "%b = stablehlo.divide %a, %c : TYPE",
+        False,
+    ),
+    "integers": (
+        "%i = stablehlo.iota dim = 0 : tensor<4xi32>\n%j = stablehlo.add %i, %i : tensor<4xi32>\n"
+        "%b = stablehlo.convert %j : (tensor<4xi32>) -> TYPE",
+        False,
+    ),
+    "places": (
+        "%i = stablehlo.iota dim = 0 : TYPE\n%a = stablehlo.constant dense<-5.0e-1> : TYPE\n"
+        "%c = stablehlo.multiply %i, %a : TYPE\n%b = stablehlo.exponential %c : TYPE",
+        False,
+    ),
+    "arguments": ("%b = stablehlo.multiply %x, %x : TYPE", False),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_may_be_folded_to_an_infinity(name: str) -> None:
+    lines, is_too_large = TOO_LARGE[name]
+    assert may_be_too_large(load(plus("f32", lines))) is is_too_large
+
+
+IS_INFINITE = """%inf = stablehlo.constant dense<0x7F800000> : TYPE
+%is = stablehlo.compare EQ, %x, %inf, FLOAT : (TYPE, TYPE) -> tensor<4xi1>
+%zero = stablehlo.constant dense<0.0> : TYPE
+%y = stablehlo.select %is, %zero, %x : tensor<4xi1>, TYPE
+%k = stablehlo.constant dense<1.6e1> : TYPE
+%c = stablehlo.KIND %k : TYPE
+%b = stablehlo.add %y, %c : TYPE"""
+
+
+def test_what_is_asked_of_infinity_is_asked_of_infinity() -> None:
+    """JAX asks in gradients of `logaddexp` whether something is infinite; a program by hand does not."""
+    half = "%h = stablehlo.constant dense<5.0e-1> : TYPE\n%a = stablehlo.multiply %x, %h : TYPE\n"
+    other = "%f = stablehlo.constant dense<4.0> : TYPE\n%b = stablehlo.add %a, %f : TYPE"
+    pair = plus("f32", IS_INFINITE.replace("KIND", "sqrt")), plus("f32", half + other)
+    assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
