@@ -149,7 +149,7 @@ ROWS: Mapping[str, Row] = {
     "dynamic_update_slice": Row("movement", "selection", "movement", Family.INDEXED),
     "exponential": Row("elementwise", "elementwise", "elementwise"),
     "exponential_minus_one": Row("elementwise", "elementwise", "elementwise"),
-    "fft": Row("fourier", NONE, NONE, Family.REPEATABLE),
+    "fft": Row("fourier", "fourier", NONE, Family.REPEATABLE),
     "floor": Row("elementwise", "elementwise", "elementwise"),
     "gather": Row("indexing", "selection", "movement", Family.LOOKS_UP | Family.INDEXED),
     "get_dimension_size": Row("dynamic", "elementwise", NONE),

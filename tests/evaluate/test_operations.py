@@ -20,7 +20,7 @@ from tests.support.modules import Program
 from tests.support.reference import reference
 
 UNKNOWN = frozenset(
-    "cholesky triangular_solve fft rng_bit_generator rng infeed outfeed send recv chlo.bessel_i1e chlo.next_after "
+    "cholesky triangular_solve rng_bit_generator rng infeed outfeed send recv chlo.bessel_i1e chlo.next_after "
     "chlo.polygamma chlo.zeta custom_call bitcast_convert mhlo.scan scatter".split()
 )
 """Operations that the evaluator need not know, or not always."""
