@@ -156,7 +156,8 @@ def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None
     """An interval that holds all elements of a result; None where none is known."""
     if op.name == "constant":
         array = np.asarray(op.attributes["value"]).astype(float)
-        return interval(array.min(), array.max()) if array.size and not np.isnan(array).any() else None
+        array = array[~np.isnan(array)]  # what is computed of one that is none is none, or a choice among others
+        return interval(array.min(), array.max()) if array.size else interval(0.0, 0.0)
     if op.name == "iota":
         return interval(0.0, float(max(type_.shape, default=1)))
     if _moves(op) or op.name == "select":

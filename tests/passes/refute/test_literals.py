@@ -104,6 +104,17 @@ TOO_LARGE = {
         "%c = stablehlo.multiply %i, %a : TYPE\n%b = stablehlo.exponential %c : TYPE",
         False,
     ),
+    "no_number": (
+        "%a = stablehlo.constant dense<0x7FC00000> : TYPE\n%c = stablehlo.constant dense<1.0> : TYPE\n"
+        "%d = stablehlo.add %c, %c : TYPE\n%b = stablehlo.maximum %a, %d : TYPE",
+        False,
+    ),
+    "chosen_instead_of_no_number": (
+        "%a = stablehlo.constant dense<0x7FC00000> : TYPE\n%c = stablehlo.constant dense<1.0e2> : TYPE\n"
+        "%p = stablehlo.compare NE, %a, %a : (TYPE, TYPE) -> tensor<4xi1>\n"
+        "%d = stablehlo.select %p, %c, %a : tensor<4xi1>, TYPE\n%b = stablehlo.exponential %d : TYPE",
+        True,
+    ),
     "arguments": ("%b = stablehlo.multiply %x, %x : TYPE", False),
 }
 
