@@ -115,6 +115,7 @@ NO_LIMITS = {
     "notation.ROOM": "how long a term is that a report shows",
     "notation.SUMMANDS": "how long a term is that a report shows",
     "opaque._ORIGINAL": "a version",
+    "picking.LOOKED_UP": "which of several orders terms are tried in",
     "quick_refusal.POINTS": "where a term is looked at, to refuse it at once",
     "refute.FEW": "how an input is written",
     "refute.RUNNING": "seconds of a child process",

@@ -25,7 +25,6 @@ from hlo_verify.equality.opening import opened, without_common_sums, without_nam
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.quotients import same_quotients
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.equality.zero_one import same_network
@@ -35,6 +34,7 @@ from hlo_verify.limits import Limits, allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.guards import interval
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import (
     ONE,
     ZERO,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices
 

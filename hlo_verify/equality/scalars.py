@@ -20,7 +20,6 @@ from fractions import Fraction
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.known_signs import Region, are_defined
 from hlo_verify.equality.opening import opened
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.scalar_values import is_far
 from hlo_verify.equality.sides import EXPECTED, FOUND, is_of, together
 from hlo_verify.index import expr
@@ -45,6 +44,7 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.losses import without_zeros
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.quotient_signs import numerator
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import (
     ONE,
     ZERO,

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Poly, Read, atoms
 

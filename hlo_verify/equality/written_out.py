@@ -16,7 +16,6 @@ from itertools import product
 from math import prod
 
 from hlo_verify.equality import opening
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
@@ -26,6 +25,7 @@ from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, INFINITY, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places, with_values
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlo_verify.equality import opening
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.memory import once_a_session
@@ -31,6 +30,7 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Poly, Read, Tensor, of_atom, reads
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.places import with_values
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices
 
 

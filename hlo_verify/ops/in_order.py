@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from hlo_verify.equality import opening
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.best import index_of_best
@@ -39,6 +38,7 @@ from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.order_keys import is_increasing
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
 from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, atoms, number, of_atom
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from hlo_verify.equality import opening
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index.expr import Var
 from hlo_verify.terms import order_keys
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.order_keys import Key, less_addends
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Poly, Read
 

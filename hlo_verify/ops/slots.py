@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from hlo_verify.equality.rebuilding import rebuilt
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
@@ -23,6 +22,7 @@ from hlo_verify.terms.at_constants import UNORDERED, remade
 from hlo_verify.terms.counts import coinciding, range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
     ONE,

@@ -19,11 +19,12 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows, look
 from hlo_verify.memory import once_a_session, per_session
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import algebra, guards, picking
 from hlo_verify.terms.at_constants import at_constants, remade
 from hlo_verify.terms.definitions import at_places, fresh_places, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.places import spread_values
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
     Apply,
@@ -193,10 +194,11 @@ class _Spread:
             return guards.interval(expr.constant(0), 0, 0)
         return guards.interval(expr.scale(expr.subtract(form, self._index(known)), sign), 0, None)
 
-    def _index(self, es: tuple[Index, ...]) -> Index:
+    def _index(self, own: tuple[Index, ...]) -> Index:
+        if all(e is own[0] for e in own):
+            return own[0]
+        es = spread_values(own, self._one)
         first = es[0]
-        if all(e is first for e in es):
-            return first
         step = es[1].const - first.const
         if any(e.items != first.items or e.const != first.const + n * step for n, e in enumerate(es)):
             raise _ApartError
@@ -285,8 +287,9 @@ def _shorter(p: Poly, is_near: bool) -> Poly | None:
 
 def _are_near(one: Monomial, other: Monomial) -> bool:
     """Whether two products are no single elements, or such as have places side by side."""
-    if _sum_of(one) is not None or _sum_of(other) is not None:
-        return True
+    apart = picking.distance(one, other)
+    if apart is not None or _sum_of(one) is not None or _sum_of(other) is not None:
+        return apart in (None, 1)
     first, second = (_constants(make_poly(((mono, 1),))) for mono in (one, other))
     return all(abs(a - b) <= 1 for a, b in zip(first, second, strict=False))
 
@@ -305,6 +308,9 @@ def _together(one: Monomial, other: Monomial) -> Poly | None:
 
 
 def _sums(one: Flat, other: Flat) -> Iterator[Poly]:
+    if [v.size for v in one[0]] == [v.size for v in other[0]]:
+        there: dict[Var, Index] = {w: expr.of_var(v) for v, w in zip(one[0], other[0], strict=True)}
+        yield from picking.picked(one[0], one[1], algebra.substitute(other[1], there), spread)
     for first, second in ((one, other), (other, one)):
         if first[0] and len(second[0]) == len(first[0]):
             yield from _followed(first, second)
@@ -312,7 +318,7 @@ def _sums(one: Flat, other: Flat) -> Iterator[Poly]:
             yield from _with_one_more(first, second)
     if not one[0] and not other[0]:
         v = expr.fresh("f", 2)
-        term = spread(sorted((one[1], other[1]), key=_constants), v)
+        term = spread(sorted((one[1], other[1]), key=lambda p: (picking.looked_up(p), _constants(p))), v)
         if term is not None and v in term.free:
             yield reduce_sum([v], term)
 
@@ -384,7 +390,7 @@ def _loose(mono: Monomial) -> int:
 
 def _factors(mono: Monomial) -> list[int]:
     read = _sum_of(mono)
-    own = [mix(atom.skey, n) for atom, n in mono if atom is not read]
+    own = [picking.structure(atom, n) for atom, n in mono if atom is not read]
     if read is None:
         return own
     return own + (_factors(read.tensor.bodies[0].items[0][0]) if len(read.tensor.bodies[0].items) == 1 else [read.skey])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque
@@ -39,3 +39,20 @@ def _with_value(atom: Opaque, image: Callable[[Poly], Poly]) -> Index:
         return expr.of_atom(atom) if found is atom.term else as_index(found, atom.lo, atom.hi)
     inner = with_values(atom.exprs[0], image)
     return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+
+
+def spread_values(es: Sequence[Index], spread: Callable[[tuple[Poly, ...]], Poly]) -> Sequence[Index]:
+    """Index expressions with values of terms that are one term at places side by side: with the value of that term in
+    all of them, where they differ in nothing else but constants; the same expressions where they do."""
+    if len({len(e.items) for e in es}) > 1:
+        return es
+    made = list(es)
+    for beside in zip(*(e.items for e in es), strict=True):
+        values = [(part, c) for part, c in beside if isinstance(part, Opaque) and part.operator == "value"]
+        kinds = {(part.lo, part.hi, c) for part, c in values}
+        if len(values) == len(es) and len(kinds) == 1 and len({part for part, _ in values}) > 1:
+            ((lo, hi, c),) = kinds
+            whole = expr.scale(as_index(spread(tuple(value_of(part) for part, _ in values)), lo, hi), c)
+            own = [expr.scale(expr.of_atom(part), c) for part, _ in values]
+            made = [expr.add(expr.subtract(e, part), whole) for e, part in zip(made, own, strict=True)]
+    return made

@@ -87,6 +87,13 @@ REWRITINGS = (
         "neighbours._shorter",
         "of one f, found in both; a sum over one v is f itself",
     ),
+    Rewriting(
+        "what is picked one by one",
+        "[a <= e <= b] f(e) + [e = c] f(c)",
+        "[a <= e <= c] f(e)",
+        "picking._both",
+        "c is b + 1, f(c) a number, and the other term f(c)",
+    ),
     Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
     Rewriting(
         "extremum of an increasing function",

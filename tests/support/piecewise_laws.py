@@ -8,6 +8,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, neighbours
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly
+from tests.support.count_laws import looked_up
 from tests.support.expressions import Array
 from tests.support.structural_laws import Case, at, bound, instance
 
@@ -47,3 +48,22 @@ def _entry(case: Case) -> tuple[Poly, Array]:
     held = guards.interval(form, c, c)
     found = reduce_sum([v], algebra.multiply(held, at(x, v)))
     return found, case.each(lambda i, j: sum(xs[k] for k in range(6) if entries[k] - sign * i == c))
+
+
+@instance("what is picked one by one")
+def _picked(case: Case) -> tuple[Poly, Array]:
+    """Some of the pieces that integers pick, in any order, one of them by chance another's; over places, or at one."""
+    (e, es), (x, xs), size = looked_up(case, 6, 5), case.make(5, 6), case.random.choice((1, 6))
+    places = case.random.sample(range(5), case.random.choice((2, 4, 5)))
+    other, v = case.random.choice((0, 0, 1)), bound(size)
+    place = expr.of_var(v) if size > 1 else case.i
+    picks = algebra.as_index(algebra.read(e, [place]), -128, 127)
+
+    def piece(k: int, row: int) -> Poly:
+        held = guards.interval(picks, k, k)
+        return reduce_sum([v] if size > 1 else [], algebra.multiply(held, at(x, expr.constant(row), place)))
+
+    rows = dict(zip(places, [*places[1:], places[0]] if other else places, strict=True))
+    found = neighbours.joined(algebra.add(*(piece(k, row) for k, row in rows.items())))
+    values = [xs[rows[int(k)], n] if int(k) in rows else 0 for n, k in enumerate(es)]
+    return found, case.each(lambda i, j: sum(values) if size > 1 else values[i])
