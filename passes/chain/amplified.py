@@ -74,11 +74,12 @@ class Amplified:
     operation: str
     location: str
     grown: str
-    constant: str
+    constants: tuple[str, ...]
+    """What the roundings are of, in words."""
 
     def __str__(self) -> str:
         at = f"{self.operation} ({self.location})" if self.location else self.operation
-        said = f"the constant {self.constant}, rounded; in the result of {at} {self.grown}"
+        said = f"the constant {', '.join(self.constants)}, rounded; in the result of {at} {self.grown}"
         return f"{said}, so it does not cover the difference"
 
 
@@ -132,7 +133,7 @@ class _Looking:
             return Value(value.type, algebra.multiply(value.term, algebra.read(self._factor(found), ())))
         worst = self._worst(value.term)
         if worst is not None:
-            self.found = Amplified(op.name, str(op.location), worst, ", ".join(self._constants(value.term)))
+            self.found = Amplified(op.name, str(op.location), worst, tuple(self._constants(value.term)))
         return value
 
     def _constants(self, p: Poly) -> list[str]:

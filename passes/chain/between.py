@@ -221,24 +221,29 @@ def _proof_of_a_reading(
 def _proof_with_rests(
     given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
 ) -> tuple[Proof | None, Amplified | None]:
-    """A proof where numbers of both modules are what others of theirs leave of 1."""
-    rests = with_rests(given, partitioned)
-    if rests is None:
-        return None, None
-    first, second = (reading.module for reading in rests)
-    proof, far = first_proof(first, second, session) or _proof_on_each_device(first, second, session), None
-    for paired, one, other in ((_as_they_are, first, second), (_turned, second, first)):
-        looked_at = alone if paired is _as_they_are else lambda module: (module, partitioned)
+    """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
+    stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01."""
+    but: list[str] = []
+    amplifies: Amplified | None = None
+    while (rests := with_rests(given, partitioned, but)) is not None:
+        first, second = (reading.module for reading in rests)
+        proof, far = first_proof(first, second, session) or _proof_on_each_device(first, second, session), None
+        for paired, one, other in ((_as_they_are, first, second), (_turned, second, first)):
+            looked_at = alone if paired is _as_they_are else lambda module: (module, partitioned)
+            if proof is None:
+                proof, far = _proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
         if proof is None:
-            proof, far = _proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
-    if proof is None:
-        return None, far
-    for pair, reading in (((first, partitioned), rests[0]), (alone(second), rests[1])):
-        far = amplified(*pair, reading.meant, session)
-        if far is not None:
-            return None, far
-    said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
-    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+            return None, amplifies or far
+        pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
+        far = next(filter(None, (amplified(*pair, reading.meant, session) for pair, reading in pairs)), None)
+        if far is None:
+            said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
+            return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+        amplifies = amplifies or far
+        if set(far.constants) <= set(but):
+            break
+        but += far.constants
+    return None, amplifies
 
 
 def _proof_on_each_device(logical: Module, partitioned: Module, session: Session) -> Proof | None:

@@ -125,8 +125,9 @@ def as_written(found: Computed, number: Key) -> Computed | None:
     return near if _is_within(near, found.roundings + found.literals) else None
 
 
-def as_people_write(numbers: list[Computed], number: Key) -> Computed | None:
-    """A number that may be what a few operations make of some numbers, where those are rounded as well.
+def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
+    """What a number may be that a few operations make of some numbers, where those are rounded as well: of the fewest,
+    and of each value one.
 
     A person who writes `0.9**3`, or `1 - 0.1 * 0.01`, has it computed in double precision from decimals, and rounded
     once: that is not what single precision makes of the decimals as it holds them, but within their roundings of it.
@@ -135,15 +136,19 @@ def as_people_write(numbers: list[Computed], number: Key) -> Computed | None:
     value = np.frombuffer(bits, DTYPES[dtype])[0]
     given = [x for x in numbers if x.dtype == dtype and x.exact not in (0, 1)]
     if not np.isfinite(float(value)) or not allows("joined_by_people", len(given)):
-        return None
+        return []
     zero = _number(dtype, _scalar(dtype)(0))
     assert zero is not None
     there = {x.exact for x in given}
     given += [x for y in given for x in _apply("subtract", (zero, y))]
-    made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there)
+    made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there and not _cancels(x))
     near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
     found = (x for x in near if x.beside and _is_within(x, x.roundings))
-    return min(found, key=lambda x: (x.literals, x.roundings), default=None)
+    values: dict[Fraction, Computed] = {}
+    for x in sorted(found, key=lambda x: (x.literals, x.roundings)):
+        values.setdefault(x.exact, x)
+    fewest = min((x.literals for x in values.values()), default=0)
+    return [x for x in values.values() if x.literals == fewest]
 
 
 def rest_of_one(whole: Key, part: Key) -> Computed | None:
@@ -191,6 +196,21 @@ def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator
         for z, again in product(given, ("multiply", "divide")):
             if is_close(_BINARY[again](both, float(z.exact))):
                 yield from (last for made in _apply(name, (x, y)) for last in _apply(again, (made, z)))
+
+
+def _cancels(x: Computed) -> bool:
+    """Whether a number is divided by itself somewhere, which nobody writes: `c / c / c` is off by the rounding of c
+    once, not three times."""
+    above, below = _factors(x)
+    return bool(above & below) or any(map(_cancels, x.operands))
+
+
+def _factors(x: Computed) -> tuple[frozenset[Fraction], frozenset[Fraction]]:
+    """The numbers that a product multiplies, and those that it divides by."""
+    if x.name not in ("multiply", "divide"):
+        return frozenset({abs(x.exact)}), frozenset()
+    (above, below), (more, less) = map(_factors, x.operands)
+    return (above | more, below | less) if x.name == "multiply" else (above | less, below | more)
 
 
 def _powers(x: Computed) -> Iterator[Computed]:

@@ -11,7 +11,7 @@ roundings in what the module goes on to compute, `amplified` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -62,6 +62,8 @@ class Folded:
     def __init__(self, *, by_people: bool = False) -> None:
         self._by_people = by_people
         self._known: dict[Key, Computed] = {}
+        self._else: dict[Key, Computed] = {}
+        """What some of these may be as well: 0.9999 is `1 - 0.01 * 0.01`, or `1 - 0.001 * 0.1`."""
 
     def readings(self, before: Module, after: Module) -> Iterator[Reading]:
         """`after` with constants that it does not share with `before` as `before` computes them.
@@ -79,6 +81,10 @@ class Folded:
                 for seen in (_as_it_is, _without_lines)
             ),
             {use: self._known[key] for key in known for use in here[key]},
+        ]
+        chosen += [
+            {use: other if self._known[key] is found else self._known[key] for key in known for use in here[key]}
+            for found, other in ((self._known[key], self._else[key]) for key in known if key in self._else)
         ]
         for n, meant in enumerate(chosen):
             if meant not in chosen[:n]:
@@ -109,9 +115,12 @@ class Folded:
     def _take_written(self, numbers: list[Computed], wanted: set[Key]) -> None:
         for number in sorted(wanted):
             near = (as_written(found, number) for found in numbers)
-            found = next(filter(None, near), None) or as_people_write(numbers, number)
-            if found is not None:
-                self._take(found, wanted, is_so=True)
+            one = next(filter(None, near), None)
+            found = as_people_write(numbers, number) if one is None else [one]
+            if found:
+                self._take(found[0], wanted, is_so=True)
+            if len(found) > 1 and found[1].is_rounded:
+                self._else[number] = found[1]
 
     def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
         is_made = found.key in wanted and found.operands and found.key not in map(_key, found.operands)
@@ -121,9 +130,9 @@ class Folded:
                 self._known[found.key] = found
 
 
-def with_rests(first: Module, second: Module) -> tuple[Reading, Reading] | None:
+def with_rests(first: Module, second: Module, but: Collection[str] = ()) -> tuple[Reading, Reading] | None:
     """Two modules that people wrote, with numbers in either that are 1 less another one of theirs read as that: 0.9
-    beside 0.1 is `1 - 0.1`. None where there are no such numbers."""
+    beside 0.1 is `1 - 0.1`; but for those that would be read so. None where there are no such numbers."""
     uses = [_uses(module.main) for module in (first, second)]
     keys = sorted(uses[0].keys() | uses[1].keys())
     if not allows("joined_by_people", len(keys)):
@@ -131,7 +140,7 @@ def with_rests(first: Module, second: Module) -> tuple[Reading, Reading] | None:
     rests: dict[Key, Computed] = {}
     for whole, part in product(keys, keys):
         found = rest_of_one(whole, part)
-        if found is not None:
+        if found is not None and found.meaning not in but:
             rests.setdefault(whole, found)
     if not rests:
         return None

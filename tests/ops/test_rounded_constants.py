@@ -31,6 +31,14 @@ ROUNDED: dict[str, tuple[Body, Body]] = {
     "a rounded root": (lambda x: x / np.float32(math.sqrt(2)), lambda x: x * np.float32(2**-0.5)),
     "the root of a size": (lambda x: x / jnp.sqrt(23.0), lambda x: x * np.float32(23**-0.5)),
     "a logarithm": (lambda x: jnp.tanh(x) / np.float32(math.log(10)), lambda x: jnp.tanh(x) * np.float32(0.4342945)),
+    "an average beside the sign of another": (
+        lambda x: jnp.sign(0.9 * x + 0.1 * x * x) + 0.99 * x + 0.01 * x * x,
+        lambda x: x + 0.01 * (x * x - x) + jnp.sign(x * 0.9 + x * x * 0.1),
+    ),
+    "a decay that is one of two products": (
+        lambda x: x - 0.001 * (jnp.tanh(x) + 0.1 * x) + 0.01 * x * x,
+        lambda x: x * np.float32(0.9999) + 0.01 * x * x - 0.001 * jnp.tanh(x),
+    ),
     "gelu": (
         lambda x: jax.nn.gelu(x, approximate=False),
         lambda x: 0.5 * x * (1 + jax.lax.erf(x / np.float32(2**0.5))),
@@ -56,6 +64,14 @@ WRONG: dict[str, tuple[Body, Body]] = {
     "another average": (lambda x: 0.9 * x + 0.1 * x * x, lambda x: x + 0.11 * (x * x - x)),
     "a third, in two digits": (lambda x: x / 3, lambda x: x * np.float32(0.33)),
     "a neighbour of a third": (lambda x: x / 3, lambda x: x * np.nextafter(np.float32(1 / 3), np.float32(1))),
+    "an average beside the sign of that": (
+        lambda x: jnp.sign(0.9 * x + 0.1 * x * x) + 0.99 * x + 0.01 * x * x,
+        lambda x: x + 0.01 * (x * x - x) + jnp.sign(x + 0.1 * (x * x - x)),
+    ),
+    "a decay that is none of two products": (
+        lambda x: x - 0.001 * (jnp.tanh(x) + 0.1 * x) + 0.01 * x * x,
+        lambda x: x * np.float32(0.9998) + 0.01 * x * x - 0.001 * jnp.tanh(x),
+    ),
     "nothing left but a rounding": (
         lambda x: (x / 3 * 3 - x) * 1e9 + x,
         lambda x: (x * np.float32(1 / 3) * 3 - x) * 1e9 + x,

@@ -221,6 +221,26 @@ def test_what_people_compute_of_numbers_that_are_exact_is_exact() -> None:
     assert not by_people((0.9,), float(np.nextafter(np.float32(0.9), up)))
 
 
+def test_a_number_that_is_divided_by_itself_is_off_by_its_rounding_once() -> None:
+    """The neighbour of a third is no third: `c / c / c` is 1/c, not off by three roundings."""
+    beside = float(np.nextafter(np.float32(1 / 3), np.float32(1)))
+    assert not by_people((beside,), 3.0)
+    assert by_people((float(np.float32(1 / 3)),), float(np.float32(1 / 3)) ** 2)
+
+
+def test_what_else_a_number_may_be() -> None:
+    """0.9999 is what 1 lacks of 0.01 * 0.01, or of 0.001 * 0.1."""
+    numbers = (0.01, 0.001, 0.1)
+    uses = [apply(f"%y{n}", "multiply", "%x", f"%c{n}") for n in range(3)]
+    lines = [constant(f"%c{n}", number) for n, number in enumerate(numbers)]
+    sums = [apply("%z", "add", "%y0", "%y1"), apply("%y", "add", "%z", "%y2")]
+    before = load(program(*lines, *uses, *sums))
+    after = load(program(constant("%c", 0.9999), apply("%y", "multiply", "%x", "%c")))
+    found = [reading.said for reading in Folded(by_people=True).readings(before, after)]
+    assert len(found) == len(set(found)) > 1
+    assert any("0.1" in said and "0.001" in said for (said,) in found)
+
+
 def test_the_logarithm_of_a_base() -> None:
     before = program(constant("%c", 10000.0), apply("%y", "power", "%c", "%x"))
     log = np.log(10000.0)
