@@ -22,6 +22,7 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EQUAL,
@@ -36,7 +37,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
 from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
 
 
 def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -129,11 +130,20 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
 
 
 def _pieces(value: Value) -> list[tuple[Poly, Value]]:
-    """An integer as a step function: where each of its values is."""
+    """An integer as a step function: where each of its values is; and one that a truth value chooses, by that."""
     forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
-    if value.type.dtype == "i1" or not forms or not allows("compared_forms", len(forms)):
+    if value.type.dtype == "i1" or not allows("compared_forms", len(forms)):
         return []
-    return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
+    if forms:
+        return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
+    choosing = {c for mono, _ in value.term.items for c, _ in mono if c.boolean and numbers_of(mono)}
+    if not choosing or not allows("compared_forms", len(choosing)):
+        return []
+    chooses = min(choosing, key=lambda c: c.uid)
+    without = make_poly(tuple(item for item in value.term.items if all(a is not chooses for a, _ in item[0])))
+    inside = algebra.mapped(value.term, lambda mono: algebra.product_with(mono, {chooses: ONE}.get))
+    on = of_atom(chooses)
+    return [(on, Value(value.type, inside)), (algebra.logical_not(on), Value(value.type, without))]
 
 
 RULES: dict[str, Rule] = {"compare": _compare}

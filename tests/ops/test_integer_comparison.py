@@ -71,3 +71,28 @@ def test_the_right_one(less: int, wanted: int) -> None:
     right = np.int8((less + wanted + 128) % 256 - 128)
     found = verdict(lambda x: x - np.int8(less) == np.int8(wanted), lambda x: x == right)
     assert found is Verdict.PROVED
+
+
+CHOSEN = {
+    "what is chosen": (lambda p, x: p & (x + 1 >= 4), True),
+    "what is chosen, and the other": (lambda p, x: jnp.where(p, x + 1 >= 4, False), True),
+    "before it wraps": (lambda p, x: p & (x >= 3), False),
+    "the other way": (lambda p, x: ~p & (x + 1 >= 4), False),
+    "either": (lambda p, x: p | (x + 1 >= 4), False),
+    "one less": (lambda p, x: p & (x + 1 >= 3), False),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_a_truth_value_chooses_is_compared_as_that(name: str) -> None:
+    other, is_right = CHOSEN[name]
+
+    def chosen(p: Any, x: Any) -> Any:
+        return jnp.where(jnp.all(p > 0), x + 1, 0) >= 4
+
+    arguments = jax.ShapeDtypeStruct((3,), jnp.float32), jax.ShapeDtypeStruct((256,), jnp.int8)
+    texts = [
+        jax.jit(f).trace(*arguments).lower(lowering_platforms=("cpu",)).as_text()
+        for f in (chosen, lambda p, x: other(jnp.all(p > 0), x))
+    ]
+    assert (hlo_verify.verify(*texts, refute=False).verdict is Verdict.PROVED) is is_right
