@@ -119,15 +119,20 @@ class Folded:
             found = as_people_write(numbers, number) if one is None else [one]
             if found:
                 self._take(found[0], wanted, is_so=True)
-            if len(found) > 1 and found[1].is_rounded:
+            if len(found) > 1 and _is_made(found[1]) and found[1].is_rounded:
                 self._else[number] = found[1]
 
     def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
-        is_made = found.key in wanted and found.operands and found.key not in map(_key, found.operands)
-        if is_made and (is_so or is_near(found)):
+        if found.key in wanted and _is_made(found) and (is_so or is_near(found)):
             wanted.remove(found.key)
             if found.is_rounded:  # else it is what it says
                 self._known[found.key] = found
+
+
+def _is_made(found: Computed) -> bool:
+    """Whether a number is computed of others: 1 + 1e9 is 1e9, in which nothing of the 1 is left. An opposite is."""
+    is_there = any(abs(x.rounded) == abs(found.rounded) for x in found.operands)
+    return bool(found.operands) and (not is_there or any(x.rounded == 0 for x in found.operands))
 
 
 def with_rests(first: Module, second: Module, but: Collection[str] = ()) -> tuple[Reading, Reading] | None:
@@ -161,10 +166,6 @@ Seen = tuple[Any, ...]
 """What a use looks like: operation, operand, type, source line."""
 Uses = Mapping[Key, Mapping[Use, Seen]]
 """Of every number that constants hold, what uses it."""
-
-
-def _key(found: Computed) -> Key:
-    return found.key
 
 
 def _as_it_is(seen: Seen) -> Seen:

@@ -228,6 +228,13 @@ def test_a_number_that_is_divided_by_itself_is_off_by_its_rounding_once() -> Non
     assert by_people((float(np.float32(1 / 3)),), float(np.float32(1 / 3)) ** 2)
 
 
+def test_what_a_large_number_is_beside_one_is_no_computation() -> None:
+    """A mask of -1e9 in one module, and 1e9 in the other."""
+    assert not by_people((1e9,), -1e9)
+    assert not by_people((-1e9,), 1e9)
+    assert by_people((0.01,), 0.99)
+
+
 def test_what_else_a_number_may_be() -> None:
     """0.9999 is what 1 lacks of 0.01 * 0.01, or of 0.001 * 0.1."""
     numbers = (0.01, 0.001, 0.1)
