@@ -69,6 +69,7 @@ NO_LIMITS = {
     "answer.SHORT": "how long Z3 is asked as well, once there is an answer",
     "comparators.FLOATS": "what elements are tried, in every order",
     "comparators.INTEGERS": "what elements are tried, in every order",
+    "by_element.HEAVY": "what one step counts for",
     "by_element.LONG": "what one step counts for",
     "neighbours.IDLE": "how often in a row what is put together may become no shorter",
     "opening.READS": "which names are made anew",

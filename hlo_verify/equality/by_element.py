@@ -39,6 +39,9 @@ Pair = tuple[Poly, Poly]
 SIZE_OF_A_SUM = 4 * SIZE_OF_A_STEP
 """A sum over channels takes as long as so large a product."""
 
+HEAVY = 60
+"""A sum of a term of that weight takes a step, however few summands it has: functions of long sums are put in order."""
+
 LONG = 16
 """A term of so many summands takes a step, and one that is n times as long n * n: products go with one another."""
 
@@ -231,5 +234,5 @@ class Writing:
 
     def _summed(self, rest: list[Var], p: Poly) -> Poly:
         """The sum over variables that are not cut, which takes longer than a product."""
-        self.steps.take(SIZE_OF_A_SUM * len(p.items) if rest else 0)
+        self.steps.take(max(SIZE_OF_A_SUM * len(p.items), SIZE_OF_A_STEP * (p.weight // HEAVY)) if rest else 0)
         return reduce_sum(rest, p)
