@@ -15,6 +15,7 @@ from hlo_verify.ops.counting import Shape, counter_at, iterate, meet_in, shape_o
 from hlo_verify.ops.element_loops import by_element
 from hlo_verify.ops.induction import Reading, book_of, logical_loop
 from hlo_verify.ops.matching import Match, matched_loop
+from hlo_verify.ops.pipelining import piped_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.program.ir import Op, operations
@@ -51,6 +52,9 @@ def _left(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Val
         return match.results
     if shape.unbounded:
         raise shape.unbounded
+    piped = piped_loop(op, args, context, shape)
+    if piped is not None:
+        return piped
     if _is_written_out(op, context, shape):
         return _unrolled(op, args, context, shape)
     closed = _closed_loop(op, args, context, shape)

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hlo_verify.equality import cases
+from hlo_verify.equality.effort import Effort
+from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.products import is_condition
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, of_atom, reads, tensor
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, make_poly, of_atom, reads, tensor
 
 
 def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
@@ -46,6 +49,54 @@ def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
         else:
             other = algebra.add(other, algebra.multiply(where, value))
     return algebra.add(ends, _summed(t, other))
+
+
+def filled_late(t: Var, turns: int, before: Var, now: Poly, after: Poly) -> Poly | None:
+    """The same of what is filled by that many turns at the end: what the others wrote is written anew."""
+    if not 0 < turns < t.size:
+        return None
+    late = expr.fresh("t", turns)
+    there = {t: expr.shift(expr.of_var(late), t.size - turns)}
+    return filled(late, before, algebra.substitute(now, there), algebra.substitute(after, there))
+
+
+def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
+    """The same of what is written to some places in one turn each, and left as it is in all others.
+
+    after = (1 - window(t)) * before + written(t), and written(t) is 0 outside of the window
+
+    The guards of the windows of all turns add up to one condition: no two windows meet.
+    """
+    own = now.atom
+    kept: list[tuple[Monomial, Number]] = []
+    written: list[tuple[Monomial, Number]] = []
+    for mono, c in after.items:
+        n = dict(mono).get(own, 0) if own is not None else 0
+        if n:
+            kept.append((tuple(item for item in mono if item[0] is not own), c))
+        else:
+            written.append((mono, c))
+        if n not in (0, 1):
+            return None
+    left, new = (algebra.add(*(make_poly((item,)) for item in items)) for items in (kept, written))
+    if not kept or not written or before in left.free or before in new.free or not is_condition(left):
+        return None
+    forms = {guard.form for mono, _ in kept for guard in guards.guards_of(mono)}
+    common = set.intersection(*(set(guards.guards_of(mono)) for mono, _ in written))
+    window = ONE
+    for guard in sorted((guard for guard in common if guard.form in forms), key=guards.order):
+        window = algebra.multiply(window, of_atom(guard))
+    ever = _summed(t, window)
+    if not _is_one_condition(window) or not _is_one_condition(ever):
+        return None
+    if not cases.equal(left, algebra.logical_not(window), total=effort):
+        return None
+    return algebra.add(_summed(t, new), algebra.multiply(algebra.logical_not(ever), initial))
+
+
+def _is_one_condition(p: Poly) -> bool:
+    """Whether a term is a product of guards, which is 1 or 0."""
+    return len(p.items) == 1 and p.items[0][1] == 1 and all(isinstance(a, Guard) for a, _ in p.items[0][0])
 
 
 def _summed(t: Var, p: Poly) -> Poly:

@@ -19,7 +19,7 @@ from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Op, TensorType, operations
+from hlo_verify.program.ir import Op, TensorType, captured, operations
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
@@ -48,6 +48,8 @@ class Loop:
     before, where these were made one by one."""
     between: tuple[tuple[tuple[Value, ...], tuple[Value, ...]], ...] = ()
     """What some turns leave, and the names of that."""
+    first: Callable[[], Sequence[Value]] = tuple
+    """What it carries after the first turn, from the initial values, where somebody asks."""
 
 
 Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
@@ -174,7 +176,13 @@ def _named_loop(
     after = iterate(op, state, context, now)
     final = [closed.get(k, value) for k, value in enumerate(final)]
     test = goes_on(op, state, context, now) if shape.unbounded else None
-    loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late)
+    around = {name: context.environment[name] for name in captured(op)}
+
+    def first() -> list[Value]:
+        there = replace(context, observe=None, unsupported={}, environment=dict(around), kept=None)
+        return iterate(op, args, there, expr.constant(0))
+
+    loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late, first=first)
     book_of(context).loops.insert(place, loop)
     return final
 

@@ -20,10 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.equality import opening
+from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.filling import filled
+from hlo_verify.ops.filling import filled, filled_late, written_in_part
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
@@ -53,6 +54,10 @@ class Closing:
     initial: Sequence[Value]
     known: Mapping[int, Value]
     iterate: Iterate
+    effort: Effort | None = None
+    """What may be done to see that a loop writes to no place twice, where it leaves some as they are."""
+    late: int = 0
+    """How many of the last turns write to all places, whatever the turns before wrote, if there are such."""
     alone: bool = False
     """Whether a form may depend on other components, whatever these are."""
     before: Var = field(default_factory=lambda: expr.fresh("before", 2))
@@ -182,6 +187,13 @@ class Closing:
         if written is not None:
             ends[k] = self._end(k, written)
             return False
+        if self.effort is not None and dtype != "i1":
+            written = written_in_part(
+                self.t, self._unknown(k), state.term, term, self.initial[k].term, self.effort
+            ) or filled_late(self.t, self.late, self._unknown(k), state.term, term)
+            if written is not None:
+                ends[k] = self._end(k, written)
+                return False
         atom = term.atom
         if not is_float(dtype) or not (
             isinstance(atom, Apply) and atom.function == MAXIMUM and state.term in atom.args

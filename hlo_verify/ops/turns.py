@@ -47,6 +47,7 @@ def _view(loop: Loop, trips: int, at_once: int, first: int) -> Loop:
         state=_at(loop.state, loop.t, start),
         after=_at(loop.after, loop.t, on_the_way[-1]),
         final=loop.final if end == loop.t.size else _at(loop.state, loop.t, expr.constant(end)),
+        first=tuple,
         between=(*_on_the_way(loop, on_the_way), *_behind(loop, end)),
     )
 

@@ -129,6 +129,8 @@ class Context:
     With a manual axis of 2 before another one of 2, it is `0, 1, 0, 1`."""
     observe: Callable[[Op, list[Value]], list[Value]] | None = None
     """Sees every operation's results, and may give equal ones back."""
+    instead: Callable[[Op, list[Value]], list[Value]] | None = None
+    """What stands in the place of every operation's results, where an iteration is looked at on some devices alone."""
     iterations: tuple[Index, ...] = ()
     """Of each loop around the operation its counter, or the number of a turn where the loop is unrolled."""
     kept: Kept | None = None
@@ -190,6 +192,7 @@ class Kept:
             and mine.environment is context.environment
             and mine.unsupported is context.unsupported
             and mine.observe is context.observe
+            and mine.instead is context.instead
         )
 
     def once(self, op: Op, operands: list[Value], context: Context, interpret: Rule) -> list[Value]:

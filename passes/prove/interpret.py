@@ -28,7 +28,9 @@ def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
     values = interpret(op, operands, context)
     if context.loops is not None and context.side == "partitioned":
         values = context.loops.by_name(values)
-    return values if context.observe is None else context.observe(op, values)
+    if context.observe is not None:
+        values = context.observe(op, values)
+    return values if context.instead is None else context.instead(op, values)
 
 
 def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:

@@ -74,6 +74,8 @@ class Recorder:
                 if any(value.term is not other.term for value, other in zip(values, named, strict=True)):
                     self.unwritten[f"{op.name}: what a turn of a logical loop leaves"] += 1
                 values = named
+            if context.instead is not None:
+                values = context.instead(op, values)
             environment.update(zip(op.results, values, strict=True))
         return [environment[v] for v in function.results]
 

@@ -1,0 +1,153 @@
+"""Lines of devices that hand on what they made in a loop, and the ways in which that may be microbatches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.groups import Members, sources_of
+from hlo_verify.ops.induction import kind_of_numbers
+from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
+from hlo_verify.program.ir import Op, TensorType
+from hlo_verify.program.op_families import is_identity
+from hlo_verify.terms.term import Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Devices in lines of `count`: the places are a digit of the device's number, or count down with it."""
+
+    device: Var
+    low: int
+    count: int
+    is_down: bool
+
+    @property
+    def place(self) -> Index:
+        digit = expr.digit_of(expr.of_var(self.device), self.low, self.count)
+        return expr.subtract(expr.constant(self.count - 1), digit) if self.is_down else digit
+
+    def at(self, place: Index) -> Index:
+        """The device at a place of a device's own line."""
+        whole = expr.of_var(self.device)
+        digit = expr.digit_of(whole, self.low, self.count)
+        there = expr.subtract(expr.constant(self.count - 1), place) if self.is_down else place
+        return expr.add(whole, expr.scale(expr.subtract(there, digit), self.low))
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A component that is handed on: which value an iteration makes for that, and whether it is carried as it was made
+    (and handed on at the start of the next turn), or as it was received."""
+
+    component: int
+    made: int
+    is_received: bool
+    op: Op
+    sources: Members
+
+    def line(self, device: Var, count: int) -> Line | None:
+        """The lines of so many devices that it is handed on along, if that is so."""
+        return line_of(self.sources, device, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What is made is a microbatch of a component of the logical loop, or a device's shard of it: along which dimension
+    microbatches lie, and for each dimension of a microbatch which block of it a device has."""
+
+    component: int
+    dimension: int
+    batches: int
+    blocks: tuple[Index, ...]
+
+    def microbatch(self, whole: Value, batch: Index, shape: Sequence[int]) -> Poly:
+        """The microbatch's element."""
+        where = [
+            expr.add(own, expr.scale(block, size))
+            for own, block, size in zip(positions(shape), self.blocks, shape, strict=True)
+        ]
+        if len(whole.shape) > len(shape):
+            where.insert(self.dimension, batch)
+        else:
+            where[self.dimension] = expr.add(where[self.dimension], expr.scale(batch, shape[self.dimension]))
+        return whole.at(where)
+
+
+def handed_on(op: Op, context: Context) -> Iterator[Passed]:
+    """The components that are handed on in each iteration."""
+    body = op.regions[1]
+    producers = {result: inner for inner in body.ops for result in inner.results}
+    users = {inner.operands[0]: inner for inner in body.ops if inner.name == "collective_permute"}
+    for k, (argument, result) in enumerate(zip(body.arguments, body.results, strict=True)):
+        inner = producers.get(_plain(result, producers))
+        try:
+            if inner is not None and inner.name == "collective_permute" and len(inner.operands) == 1:
+                yield Passed(k, inner.operands[0], True, inner, sources_of(inner, context))
+                continue
+            sent = next((users[v] for v in users if _plain(v, producers) == argument), None)
+            if sent is not None and result != argument:
+                yield Passed(k, result, False, sent, sources_of(sent, context))
+        except UnsupportedError:
+            continue
+
+
+def _plain(value: int, producers: Mapping[int, Op]) -> int:
+    while value in producers and is_identity(producers[value]) and len(producers[value].results) == 1:
+        (value,) = producers[value].operands
+    return value
+
+
+def line_of(sources: Members, device: Var, count: int) -> Line | None:
+    """The lines of so many devices along which is handed on; from the last to the first may be, too."""
+    if count < 2 or device.size % count:
+        return None
+    every = range(device.size)
+    steps = {k - int(sources[k]) for k in every if sources[k] >= 0}
+    for step in sorted(steps, key=abs):
+        low = abs(step)
+        if not low or device.size % (low * count):
+            continue
+        line = Line(device, low, count, step < 0)
+        first = count - 1 if step < 0 else 0
+        around = -step * (count - 1)
+        if all(
+            int(sources[k]) == k - step if k // low % count != first else int(sources[k]) in (-1, k - around)
+            for k in every
+        ):
+            return line
+    return None
+
+
+def guesses_at(j: int, whole: TensorType, part: TensorType, line: Line) -> Iterator[Guess]:
+    """The ways in which a component may be put together from microbatches, or from shards of these."""
+    if kind_of_numbers(whole) != kind_of_numbers(part) or 0 in part.shape:
+        return
+    if len(whole.shape) == len(part.shape) + 1:
+        for q, size in enumerate(whole.shape):
+            blocks = _blocks((*whole.shape[:q], *whole.shape[q + 1 :]), part.shape, line)
+            if blocks is not None:
+                yield Guess(j, q, size, blocks)
+    elif len(whole.shape) == len(part.shape):
+        for q, size in enumerate(whole.shape):
+            left = (*whole.shape[:q], part.shape[q], *whole.shape[q + 1 :])
+            blocks = _blocks(left, part.shape, line)
+            if blocks is not None and size % part.shape[q] == 0 and size > part.shape[q]:
+                yield Guess(j, q, size // part.shape[q], blocks)
+
+
+def _blocks(whole: tuple[int, ...], part: tuple[int, ...], line: Line) -> tuple[Index, ...] | None:
+    """Which block of each dimension a device has: those of one may be those of the other lines."""
+    d, lines = expr.of_var(line.device), line.device.size // line.count
+    blocks = []
+    for size, own in zip(whole, part, strict=True):
+        if size == own:
+            blocks.append(expr.constant(0))
+            continue
+        if size != own * lines or any(block.items for block in blocks):
+            return None
+        high, low = expr.floor_div(d, line.low * line.count), expr.modulo(d, line.low)
+        blocks.append(expr.add(expr.scale(high, line.low), low))
+    return tuple(blocks)

@@ -1,0 +1,300 @@
+"""Loops in which a line of devices hands microbatches on: pipelines, by induction over turns and devices together.
+
+In turn t the device at place s of the line makes of what it received what turn s of a logical loop makes of microbatch
+t - s, and hands it to the device at place s + 1:
+
+    made(t, s) = carried at turn s + 1 of the logical loop, microbatch t - s     where 0 <= t - s < microbatches
+
+Where that is so for s - 1 in turn t - 1, it is so for s in turn t, if an iteration that has this from the device before
+gives it; and for s = 0 if an iteration gives it there, whatever was received. Nothing is known of all other turns, in
+which a device works on what is no microbatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.without_names import without_names
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import limit_of
+from hlo_verify.ops.counting import Shape, counter_at, iterate
+from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
+from hlo_verify.ops.lines import Guess, Line, Passed, guesses_at, handed_on
+from hlo_verify.ops.running import Closing
+from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.program.ir import Op, TensorType, captured
+from hlo_verify.program.op_families import communicates, communicates_itself
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.at_constants import at_constants
+from hlo_verify.terms.term import Poly, tensor
+
+MANUAL = "sdy.manual_computation"
+
+
+def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:
+    """What a pipeline leaves; None of a loop that is not seen to be one."""
+    device = context.device
+    if device is None or shape.unbounded is not None or _parts(op):
+        return None
+    if context.automatic is not None and len(set(context.automatic.tolist())) > 1:
+        return None
+    passed = list(handed_on(op, context))
+    for loop in book_of(context).loops if passed else ():
+        if loop.test is not None or _depends_on(device, loop):
+            continue
+        for at_once in range(1, limit_of("turns_at_once") + 1):
+            lines = [None if loop.t.size % at_once else each.line(device, loop.t.size // at_once) for each in passed]
+            line = next((line for line in lines if line is not None), None)
+            if line is not None:
+                own = [each for each, its in zip(passed, lines, strict=True) if its == line]
+                found = _Pipeline(op, args, context, shape, loop, at_once, line, own).results()
+                if found is not None:
+                    return found
+    return None
+
+
+def _parts(op: Op) -> bool:
+    """Whether a loop has regions inside in which devices communicate, or that are manual themselves."""
+    inner = [each for each in op.regions[1].ops if each.regions]
+    return any(each.name == MANUAL or any(map(communicates, each.regions)) for each in inner)
+
+
+def _depends_on(device: Var, loop: Loop) -> bool:
+    return any(device in value.term.free for value in (*loop.initial, *loop.state, *loop.after, *loop.final))
+
+
+@dataclass(slots=True, eq=False)
+class _Pipeline:
+    """The question whether a loop is that pipeline of a logical loop."""
+
+    op: Op
+    args: list[Value]
+    context: Context
+    shape: Shape
+    loop: Loop
+    at_once: int
+    """How many turns of it a device makes in one of its own."""
+    line: Line
+    passed: Sequence[Passed]
+    t: Var = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.t = expr.fresh("t", self.shape.trips)
+
+    def results(self) -> list[Value] | None:
+        """What the loop leaves, if the guesses of what it hands on hold for some."""
+        options = {each.component: self._options(each) for each in self.passed}
+        guesses: dict[int, Guess] = {}
+        for k, option in options.items():
+            guess = next(option, None)
+            if guess is not None:
+                guesses[k] = guess
+        for _ in range(limit_of("loop_relations")):
+            if not guesses:
+                break
+            wrong = self._wrong(guesses)
+            if not wrong:
+                return self._closed(guesses)
+            for k in wrong:
+                guess = next(options[k], None)
+                if guess is not None:
+                    guesses[k] = guess
+                    break
+            else:
+                for k in wrong:
+                    del guesses[k]
+        return None
+
+    def _options(self, passed: Passed) -> Iterator[Guess]:
+        type_ = self.op.types[passed.component]
+        loop = self.loop
+        order = sorted(range(len(loop.state)), key=lambda j: loop.state[j].term is loop.after[j].term)
+        for j, whole in ((j, loop.state[j]) for j in order):
+            for guess in guesses_at(j, whole.type, type_, self.line):
+                if guess.batches + self.line.count - 1 <= self.shape.trips:
+                    yield guess
+
+    def _state(self, guesses: Mapping[int, Guess]) -> list[Value]:
+        """What is carried in an arbitrary turn: what is handed on as guessed, anything for what else changes."""
+        now = expr.of_var(self.t)
+        state = []
+        passed = {each.component: each for each in self.passed}
+        for k, type_ in enumerate(self.op.types):
+            if k in self.shape.invariant:
+                state.append(Value(type_, self.args[k].term))
+                continue
+            if k in self.shape.counters:
+                state.append(counter_at(self.shape, k, now, type_))
+                continue
+            unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=self.op.location)
+            term = algebra.read(unknown, (*self.context.execution, now, *positions(type_.shape)))
+            if k in guesses:
+                before = expr.shift(now, -1)
+                place = self.line.place
+                if passed[k].is_received:
+                    place = expr.shift(place, -1)
+                term = self._known(guesses[k], place, before, term, type_.shape)
+            state.append(Value(type_, term))
+        return state
+
+    def _known(self, guess: Guess, place: Index, turn: Index, other: Poly, shape: Sequence[int]) -> Poly:
+        """What the device at a place makes in a turn, of a microbatch; where it works on none, another term."""
+        batch = expr.subtract(turn, place)
+        inside = algebra.multiply(
+            guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self.line.count - 1)
+        )
+        after = expr.shift(place, 1)
+        last = guards.interval(after, self.line.count, self.line.count)
+        carried, final = self.loop.state[guess.component], self.loop.final[guess.component]
+        carried = self._at(carried, expr.scale(after, self.at_once))
+        made = algebra.add(
+            algebra.multiply(algebra.logical_not(last), guess.microbatch(carried, batch, shape)),
+            algebra.multiply(last, guess.microbatch(final, batch, shape)),
+        )
+        return algebra.add(algebra.multiply(inside, made), algebra.multiply(algebra.logical_not(inside), other))
+
+    def _wrong(self, guesses: Mapping[int, Guess]) -> list[int]:
+        """The components that an iteration does not make so, on the first device or on another."""
+        first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", self.line.count - 1)), 1)
+        wrong: list[int] = []
+        batches = min(guess.batches for guess in guesses.values())
+        wrong = [k for k, guess in guesses.items() if guess.batches != batches]
+        for place in () if wrong else (first, rest):
+            wrong = self._made_otherwise(place, expr.of_var(expr.fresh("f", batches)), guesses)
+            if wrong and batches <= limit_of("clamped_places"):  # bounds of so few are read one by one
+                each = (self._made_otherwise(place, expr.constant(n), guesses) for n in range(batches))
+                wrong = next((some for some in each if some), [])
+            if wrong:
+                return wrong
+        return wrong
+
+    def _made_otherwise(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> list[int]:
+        """The components that the device at a place does not make so of a microbatch."""
+        made, whole = self._made(place, batch, guesses), self._left(place, self.at_once - 1)
+        return [
+            k
+            for k, guess in guesses.items()
+            if not self._is(made[k], guess.microbatch(whole[guess.component], batch, made[k].shape))
+        ]
+
+    def _left(self, place: Index, n: int) -> list[Value]:
+        """What the logical loop's turns for a place leave, after so many others of them."""
+        turn = expr.shift(expr.scale(place, self.at_once), n)
+        if turn is expr.constant(0):
+            return list(self.loop.first())
+        return [self._at(value, turn) for value in self.loop.after]
+
+    def _at(self, value: Value, turn: Index) -> Value:
+        return Value(value.type, algebra.substitute(value.term, {self.loop.t: turn}))
+
+    def _is(self, made: Value, expected: Poly) -> bool:
+        if without_names(at_constants(made.term)) is without_names(at_constants(expected)):
+            return True
+        return cases.equal(made.term, expected, total=book_of(self.context).effort)
+
+    def _made(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> dict[int, Value]:
+        """What the device at a place makes of a microbatch that it received, or on the first one of anything."""
+        turn = expr.add(place, batch)
+        there = {self.line.device: self.line.at(place)}
+
+        def local(value: Value) -> Value:
+            return Value(value.type, algebra.substitute(value.term, there))
+
+        received: dict[int, Value] = {}
+        for k, guess in guesses.items():
+            type_ = self.op.types[k]
+            if place.items:
+                whole = self._at(self.loop.state[guess.component], expr.scale(place, self.at_once))
+                received[k] = Value(type_, guess.microbatch(whole, batch, type_.shape))
+            else:
+                received[k] = self._anything(type_)
+        given = {
+            id(each.op): received[each.component]
+            for each in self.passed
+            if each.component in guesses and not each.is_received
+        }
+        self._name(place, batch, guesses)
+
+        def seen(op: Op, values: list[Value]) -> list[Value]:
+            if id(op) in given:
+                return [given[id(op)]]
+            if communicates_itself(op):
+                return [self._anything(value.type) for value in values]
+            return [local(value) for value in values]
+
+        state = []
+        for k, type_ in enumerate(self.op.types):
+            if k in self.shape.invariant:
+                state.append(local(Value(type_, self.args[k].term)))
+            elif k in self.shape.counters:
+                state.append(counter_at(self.shape, k, turn, type_))
+            elif k in received and self._is_received(k):
+                state.append(received[k])
+            else:
+                state.append(self._anything(type_))
+        around = {v: local(self.context.environment[v]) for v in captured(self.op)}
+        pure = replace(self.context, observe=None, instead=seen, unsupported={}, environment=around, kept=None)
+        iterate(self.op, state, pure, turn)
+        return {each.component: around[each.made] for each in self.passed if each.component in guesses}
+
+    def _name(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> None:
+        """Note the names of what a device makes on the way, where it makes several logical turns at once."""
+        book = book_of(self.context)
+        for n in range(self.at_once - 1):
+            left = self._left(place, n)
+            turn = expr.shift(expr.scale(place, self.at_once), n + 1)
+            for k, guess in guesses.items():
+                type_, j = self.op.types[k], guess.component
+                own, name = (
+                    guess.microbatch(v, batch, type_.shape) for v in (left[j], self._at(self.loop.state[j], turn))
+                )
+                for known in (own, at_constants(own)):
+                    book.named[kind_of_numbers(type_), known] = name
+
+    def _is_received(self, k: int) -> bool:
+        return any(each.is_received for each in self.passed if each.component == k)
+
+    def _anything(self, type_: TensorType) -> Value:
+        """A value of which nothing is known, in one execution of an operation."""
+        unknown = tensor("opaque", "anything", type_.dtype, type_.shape, location=self.op.location)
+        return Value(type_, algebra.read(unknown, positions(type_.shape)))
+
+    def _closed(self, guesses: Mapping[int, Guess]) -> list[Value] | None:
+        book = book_of(self.context)
+        turn = expr.of_var(self.t)
+        state = self._state(guesses)
+        pure = replace(self.context, observe=None, unsupported={})
+        iterate(self.op, state, pure, turn)
+        for each in self.passed:
+            if each.component in guesses:
+                made = pure.environment[each.made]
+                known = self._known(guesses[each.component], self.line.place, turn, made.term, made.shape)
+                book.named[kind_of_numbers(made.type), made.term] = known
+        kept = {*guesses, *self.shape.invariant, *self.shape.counters}
+        known_values = {k: value for k, value in enumerate(state) if k in kept}
+        late = next(iter(guesses.values())).batches
+
+        def iterated(values: list[Value]) -> list[Value]:
+            return iterate(self.op, values, pure, turn)
+
+        ends = Closing(
+            self.t, self.line.device, self.args, known_values, iterated, effort=book.effort, late=late
+        ).closed()
+        handed = {each.component for each in self.passed}
+        if pure.unsupported or not set(range(len(self.args))) <= {*known_values, *ends, *handed}:
+            return None
+        results = []
+        for k, type_ in enumerate(self.op.types):
+            if k in self.shape.invariant:
+                results.append(Value(type_, self.args[k].term))
+            elif k in self.shape.counters:
+                results.append(counter_at(self.shape, k, expr.constant(self.shape.trips), type_))
+            elif k in ends:
+                results.append(ends[k])
+            else:
+                end = tensor("opaque", f"loop result {k}", type_.dtype, type_.shape, location=self.op.location)
+                results.append(Value(type_, algebra.read(end, (*self.context.execution, *positions(type_.shape)))))
+        return results

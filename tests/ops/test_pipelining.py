@@ -1,0 +1,149 @@
+"""Pipelines as people write them, in loops, proved by the walk for all devices; and nothing that is nearly right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import Array, lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.limits import Limits
+
+LIMITS = Limits(devices_apart=1, unrolled_turns=1)
+
+Function = Callable[..., Any]
+
+
+def layer(x: Array, w: Array) -> Array:
+    return jnp.tanh(x @ w)
+
+
+def block(x: Array, w: Array) -> Array:
+    return x + jax.nn.gelu(x * lax.rsqrt(jnp.mean(x**2, -1, keepdims=True) + 1e-5) @ w) @ w.T
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Each device has some layers; microbatches go from one to the next."""
+
+    stages: int = 64
+    batches: int = 8
+    layers: int = 1
+    function: Function = layer
+    form: str = "slots"
+    """How what the last stage makes is kept: in slots, in slots that are written over, or in a list of all turns."""
+    hands_on_first: bool = False
+    is_ring: bool = True
+    is_backwards: bool = False
+    is_flat: bool = False
+    """Whether the rows of all microbatches lie in one dimension."""
+    copies: int = 1
+    is_outer: bool = True
+    wrong: str = ""
+
+    def whole(self, ws: Array, x: Array) -> Array:
+        return lax.scan(lambda h, w: (self.function(h, w), None), x, ws, reverse=self.is_backwards)[0]  # type: ignore[no-any-return]
+
+    def local(self, ws: Array, x: Array) -> Array:
+        n, m = self.stages, self.batches
+        me = lax.axis_index("s")
+        first, last = (n - 1, 0) if self.is_backwards else (0, n - 1)
+        step = (-1 if self.is_backwards else 1) * (2 if self.wrong == "rotation" else 1)
+        pairs = [(k, (k + step) % n) for k in range(n) if self.is_ring or k != last]
+        if self.wrong == "turned":
+            pairs = [(target, source) for source, target in pairs]
+        xs = x.reshape(m, -1, x.shape[-1])
+        late = n - 1 + (self.wrong == "slot")
+
+        def turn(carry: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], Array | None]:
+            state, out = carry
+            if self.hands_on_first:
+                state = lax.ppermute(state, "s", pairs)
+            given = xs[jnp.clip(t - (self.wrong == "late"), 0, m - 1)]
+            made = jnp.where(me == first + (self.wrong == "first"), given, state)
+            for k in range(self.layers):
+                made = self.function(made, ws[k - (self.wrong == "layers")])
+            if self.form == "slots":
+                kept = (t >= late) & ((me == last) | (self.wrong == "any"))
+                out = jnp.where(kept, out.at[jnp.maximum(t - late, 0)].set(made), out)
+            elif self.form == "over":
+                out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
+            state = made if self.hands_on_first else lax.ppermute(made, "s", pairs)
+            return (state, out), made if self.form == "list" else None
+
+        turns = m + n - 1 - (self.wrong == "short")
+        (_, out), all_ = lax.scan(turn, (jnp.zeros_like(xs[0]), jnp.zeros_like(xs)), jnp.arange(turns))
+        if self.form == "list":
+            out = all_[turns - m - (self.wrong == "sliced") :][:m]
+        if self.form != "slots":
+            out = jnp.where(me == last + (self.wrong == "stage"), out, 0)
+        return (out if self.wrong == "no_sum" else lax.psum(out, "s")).reshape(x.shape)
+
+    def verdict(self, recheck: bool = False) -> Verdict:
+        axes = {"s": self.stages} if self.copies == 1 else {"s": self.stages, "r": self.copies}
+        if self.is_outer:
+            axes = dict(reversed(axes.items()))
+        mesh = AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
+        rows = P(None, "r") if self.copies > 1 else P()
+        local = jax.shard_map(self.local, mesh=mesh, in_specs=(P("s"), rows), out_specs=rows, check_vma=False)
+        x = (self.batches * 2, 3) if self.is_flat else (self.batches, 2 * self.copies, 3)
+        shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((self.stages * self.layers, 3, 3), x)]
+        pair = (jax.jit(function).trace(*shapes) for function in (self.whole, local))
+        return hlo_verify.verify(*pair, refute=False, limits=LIMITS, recheck=recheck).verdict
+
+
+PLAIN = Pipeline()
+RIGHT = {
+    "slots": PLAIN,
+    "256": replace(PLAIN, stages=256),
+    "one_batch": replace(PLAIN, batches=1, is_ring=False),
+    "few_batches": replace(PLAIN, batches=3),
+    "over": replace(PLAIN, form="over"),
+    "list": replace(PLAIN, form="list"),
+    "hands_on_first": replace(PLAIN, hands_on_first=True, is_ring=False),
+    "backwards": replace(PLAIN, is_backwards=True),
+    "blocks": replace(PLAIN, function=block, is_flat=True),
+    "layers": replace(PLAIN, layers=4),
+    "copies": replace(PLAIN, stages=16, copies=2),
+    "inner_copies": replace(PLAIN, stages=16, copies=2, is_outer=False, form="list"),
+}
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("name", RIGHT)
+def test_pipelines(name: str) -> None:
+    assert RIGHT[name].verdict() is Verdict.PROVED
+
+
+def test_the_second_check_finds_nothing_wrong() -> None:
+    assert Pipeline(stages=4, layers=2, batches=3).verdict(recheck=True) is Verdict.PROVED
+
+
+WRONG = [
+    *(
+        replace(PLAIN, wrong=wrong)
+        for wrong in ("rotation", "turned", "late", "first", "slot", "any", "short", "no_sum")
+    ),
+    *(replace(PLAIN, form="list", wrong=wrong) for wrong in ("late", "sliced", "stage", "short", "no_sum")),
+    *(replace(PLAIN, form="over", wrong=wrong) for wrong in ("slot", "stage", "short")),
+    *(replace(PLAIN, hands_on_first=True, wrong=wrong) for wrong in ("rotation", "late", "slot")),
+    replace(PLAIN, layers=2, wrong="layers"),
+    replace(RIGHT["copies"], wrong="rotation"),
+    replace(RIGHT["backwards"], wrong="turned"),
+    replace(PLAIN, is_flat=True, wrong="late"),
+]
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("pipeline", WRONG, ids=lambda each: f"{each.form}_{each.wrong}")
+@pytest.mark.parametrize("stages", [4, 64])
+def test_wrong_pipelines(pipeline: Pipeline, stages: int) -> None:
+    assert replace(pipeline, stages=stages).verdict() is Verdict.UNKNOWN
