@@ -41,7 +41,7 @@ def _expanded(a: Blocks, place: Place, run: Run) -> Blocks:
 
 def _members(op: Op, run: Run, place: Place) -> tuple[Array, Array]:
     """For each device the members of its group, as many everywhere, and its own number among them."""
-    return run.maps.once(members_of, even_groups(op, run, place), place.devices)
+    return run.maps.once(members_of, even_groups(op, run.maps, place), place.devices)
 
 
 def _held_by(maps: Maps, devices: ClassMap, members: Array, in_any_order: bool) -> tuple[ClassMap, Array]:
@@ -91,7 +91,7 @@ def _every_members(groups: Array, devices: int) -> Array:
 
 
 def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    members = run.maps.once(_every_members, groups_of(op, run, place, ordered=False), place.devices)
+    members = run.maps.once(_every_members, groups_of(op, run.maps, place, ordered=False), place.devices)
     return [
         reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run)
         for a, type_ in zip(args, op.types, strict=True)
@@ -213,7 +213,7 @@ def _collective_broadcast(op: Op, args: list[Blocks], run: Run, place: Place) ->
     if op.attributes.get("has_dynamic_root"):
         raise UnknownError("members that an operand says")
     sources = np.full(place.devices, -1, np.int64)
-    groups = groups_of(op, run, place, ordered=True)
+    groups = groups_of(op, run.maps, place, ordered=True)
     for column in groups.T:
         sources[column[column >= 0]] = groups[column >= 0, 0]
     return [received(_expanded(a, place, run), sources, run) for a in args]

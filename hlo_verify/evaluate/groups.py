@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.state import Place, Run
+from hlo_verify.evaluate.maps import Array, Maps
+from hlo_verify.evaluate.state import Place
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
 
@@ -35,12 +35,12 @@ CROSS_PARTITION = frozenset({"all_to_all", "mhlo.all_to_all", "collective_broadc
 """Collectives that, with a channel, are among the partitions of each replica."""
 
 
-def groups_of(op: Op, run: Run, place: Place, *, ordered: bool) -> Array:
+def groups_of(op: Op, maps: Maps, place: Place, *, ordered: bool) -> Array:
     """The groups as the specification has them for the operation's mode, a row each, padded with -1; `ordered` if the
     order in a group matters."""
     has_channel = channel(op) > 0
     mode = (bool(op.attributes.get("use_global_device_ids")), has_channel, has_channel and op.name in CROSS_PARTITION)
-    return run.maps.once(_groups_of, op.attributes["replica_groups"], place, *mode, ordered)
+    return maps.once(_groups_of, op.attributes["replica_groups"], place, *mode, ordered)
 
 
 def _groups_of(
@@ -91,9 +91,9 @@ def check_manual(groups: Array, place: Place) -> None:
         raise UnknownError("communication across mesh axes that are not manual")
 
 
-def even_groups(op: Op, run: Run, place: Place, *, ordered: bool = True) -> Array:
+def even_groups(op: Op, maps: Maps, place: Place, *, ordered: bool = True) -> Array:
     """Groups of one size that cover every device, as rows."""
-    groups = groups_of(op, run, place, ordered=ordered)
+    groups = groups_of(op, maps, place, ordered=ordered)
     if (groups < 0).any() or groups.size != place.devices:
         raise UnknownError("groups of different sizes, or that leave devices out")
     return groups

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hlo_verify.evaluate import groups as evaluated
+from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.state import Place
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.ops import groups as fitted
@@ -69,10 +70,10 @@ def test_groups(seed: int) -> None:
             with pytest.raises(UnsupportedError):
                 fitted.process_groups(op, context, ordered=False)
             with pytest.raises(UnknownError):
-                evaluated.groups_of(op, place, ordered=False)
+                evaluated.groups_of(op, Maps(), place, ordered=False)
             return
         assert members(fitted.process_groups(op, context, ordered=False)) == wanted
-        assert members(evaluated.groups_of(op, place, ordered=False)) == wanted
+        assert members(evaluated.groups_of(op, Maps(), place, ordered=False)) == wanted
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -114,12 +115,12 @@ def test_groups_across_axes_that_are_not_manual_are_refused() -> None:
             place = Place(4, 4, 1, automatic=automatic)
             if is_right:
                 assert members(fitted.process_groups(op, context)) == sorted(rows)
-                assert members(evaluated.groups_of(op, place, ordered=True)) == sorted(rows)
+                assert members(evaluated.groups_of(op, Maps(), place, ordered=True)) == sorted(rows)
                 continue
             with pytest.raises(UnsupportedError, match="not manual"):
                 fitted.process_groups(op, context)
             with pytest.raises(UnknownError, match="not manual"):
-                evaluated.groups_of(op, place, ordered=True)
+                evaluated.groups_of(op, Maps(), place, ordered=True)
 
 
 def test_groups_are_read_once_for_each_attribute() -> None:
