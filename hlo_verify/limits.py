@@ -30,8 +30,7 @@ class Limits:
     """The limits of one verification. Work is counted in elements computed (some 1.5e8 take a second)."""
 
     candidates: int = 12
-    """Logical operations that one value of the devices is compared with, case by case. Those of the same source line,
-    about the same tensors, the nearest first: hardly ever is it another than the first few."""
+    """Logical operations of its line that one value of the devices is compared with, case by case, nearest first."""
     comparison_steps: int = 2500
     """Steps (questions to Z3, terms looked at) of one comparison, case by case: equal terms take some dozens."""
     cases: int = 600
@@ -51,8 +50,7 @@ class Limits:
     turns_apart: int = 16
     """Sums, turn by turn, that one sum is taken apart into."""
     network_steps: int = 60_000
-    """Steps (products rewritten, factors looked at) of comparing results as sums of products, all together, but for
-    those that turn out to be equal."""
+    """Steps (products rewritten, factors looked at) of comparing results that differ, as sums of products, together."""
     question_parts: int = 4000
     """Parts of two terms that are looked at to decide whether something is a number: a softmax has some dozens."""
     total_steps: int = 8000
@@ -265,6 +263,8 @@ class Limits:
     """Index expressions that the guards of a step function are about: each multiplies the pieces."""
     compared_forms: int = 2
     """The same of a step function that is compared or divided."""
+    line_places: int = 256
+    """Values of digits of a device's number at which pieces are looked at one by one."""
     padding_forms: int = 4
     """Index expressions that say where padding lies: parts double with each."""
     extremum_ranges: int = 4

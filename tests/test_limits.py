@@ -71,6 +71,7 @@ NO_LIMITS = {
     "comparators.INTEGERS": "what elements are tried, in every order",
     "by_element.HEAVY": "what one step counts for",
     "by_element.LONG": "what one step counts for",
+    "in_line.FEWEST": "any two places are in line",
     "neighbours.IDLE": "how often in a row what is put together may become no shorter",
     "opening.READS": "which names are made anew",
     "quotients.MOST": "which names are made anew",

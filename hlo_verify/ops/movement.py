@@ -125,10 +125,11 @@ def _pad(op: Op, args: list[Value], context: Context) -> list[Value]:
     inside = ONE
     indices = []
     for k, size in enumerate(source.shape):
-        e = expr.shift(position(k, result.shape[k]), -low[k])
-        q, r = expr.floor_divmod(e, interior[k] + 1)
+        apart, start = interior[k] + 1, low[k] % (interior[k] + 1)
+        e = expr.shift(position(k, result.shape[k]), start - low[k])  # so that it is divided digit by digit
+        q, r = expr.floor_divmod(e, apart)
         inside = algebra.multiply(inside, guards.interval(q, 0, size - 1))
-        inside = algebra.multiply(inside, guards.interval(r, 0, 0))
+        inside = algebra.multiply(inside, guards.interval(r, start, start))
         indices.append(q)
     if 0 in source.shape:
         return [Value(result, filler.term)]

@@ -94,6 +94,13 @@ REWRITINGS = (
         "picking._both",
         "c is b + 1, f(c) a number, and the other term f(c)",
     ),
+    Rewriting(
+        "pieces in line",
+        "[d = 0] f(0) + [d = 1] f(1) + [d >= 2] f(d)",
+        "f(d)",
+        "in_line._joined",
+        "of one f, found at each place",
+    ),
     Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
     Rewriting(
         "extremum of an increasing function",

@@ -95,7 +95,7 @@ def _decided(atom: Read, places: Sequence[Index]) -> Poly | None:
     if source.kind != "term" or source.seal is not None:
         return None
     given = {p: e for p, e, old in zip(source.params, places, atom.indices, strict=False) if old.items and not e.items}
-    if not given or _deciding(source).isdisjoint(given):
+    if not given or deciding(source).isdisjoint(given):
         return None
     there = _opened(source, given)
     others = {p: e for p, e in zip(source.params, places, strict=False) if p not in given}
@@ -126,7 +126,7 @@ def seal(source: Tensor, stand: Tensor) -> None:
     _there().clear()
 
 
-def _deciding(source: Tensor) -> frozenset[Var]:
+def deciding(source: Tensor) -> frozenset[Var]:
     """The parameters of a named term each of which decides a condition of its own."""
     known = _deciders()
     found = known.get(source)

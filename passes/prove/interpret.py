@@ -10,6 +10,7 @@ from hlo_verify.ops import RULES
 from hlo_verify.ops.values import Context, UnsupportedError, Value
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.sharding import automatic
+from hlo_verify.terms.in_line import in_line
 
 
 def run(function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
@@ -26,6 +27,8 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
 
 def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
     values = interpret(op, operands, context)
+    if context.device is not None:
+        values = [Value(value.type, in_line(value.term, context.device)) for value in values]
     if context.loops is not None and context.side == "partitioned":
         values = context.loops.by_name(values)
     if context.observe is not None:

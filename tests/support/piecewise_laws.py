@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, neighbours
+from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly
 from tests.support.count_laws import looked_up
@@ -35,6 +36,27 @@ def _elements(case: Case) -> tuple[Poly, Array]:
     (x, xs), places = case.make(8), case.random.sample(range(8), case.random.choice((2, 4, 7)))
     found = neighbours.joined(algebra.add(*(at(x, expr.constant(place)) for place in places)))
     return found, case.each(lambda i, j: sum(xs[place] for place in places))
+
+
+@instance("pieces in line")
+def _line(case: Case) -> tuple[Poly, Array]:
+    """Pieces at each place of i, of one function but for some."""
+    (x, xs), (y, ys) = case.make(40, 3), case.make(6)
+    start, step, gap = case.random.randrange(10), case.random.randrange(6), case.random.choice((None, None, 0, 3, 5))
+    cuts = [0, *sorted(case.random.sample(range(1, 6), case.random.choice((2, 5)))), 6]
+    bent = case.random.choice((None, None, cuts[-2]))
+    parts, read = [], [start + step * n for n in range(6)]
+    for a, b in pairwise(cuts):
+        if a == gap:
+            continue
+        if a == bent:
+            read[a:b] = [n + 1 for n in read[a:b]]
+        slope = step if b > a + 1 else case.random.randrange(4)
+        place = expr.shift(expr.scale(case.i, slope), read[a] - slope * a)
+        element = algebra.multiply(at(x, place, case.j), at(y, case.i))
+        parts.append((a, b, algebra.multiply(guards.interval(case.i, a, b - 1), element)))
+    found = in_line(algebra.add(*(part for _, _, part in parts)), case.space.variables[0])
+    return found, case.each(lambda i, j: sum(xs[read[i], j] * ys[i] for a, b, _ in parts if a <= i < b))
 
 
 @instance("one entry")

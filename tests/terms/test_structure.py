@@ -93,6 +93,7 @@ WITHOUT = {
     "wrapped by a condition": Without(" or last + start != size - 1", "", "wrapping._remainder"),
     "sum piece by piece": Without("if here is behind", "if here is not behind", "neighbours._followed"),
     "what is picked one by one": Without("if start != last + 1 or", "if", "picking._both"),
+    "pieces in line": Without(" or stop <= start + FEWEST", " or True", "in_line._one"),
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of an increasing function": Without(" and step.ascending", "", "order_keys.outside"),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
