@@ -199,8 +199,9 @@ def _with_names(terms: Sequence[Poly]) -> list[Poly]:
     names = set[Read]()
     todo = list(terms)
     while todo:
-        here = {atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term"} - names
-        names |= here
+        read = (atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term")
+        here = [atom for atom in dict.fromkeys(read) if atom not in names]
+        names.update(here)
         new = [body for atom in here for body in unfold(atom)[1] if body not in found]
         found |= dict.fromkeys(new)
         todo += new
