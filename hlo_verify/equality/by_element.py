@@ -192,7 +192,7 @@ class Writing:
             for atom, _ in mono:
                 if atom not in images and (made := self._atom(atom)) is not None:
                     images[atom] = made
-        found = opened(algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p)
+        found = opened(algebra.with_atoms(p, images.get) if images else p)
         self.steps.take(SIZE_OF_A_STEP * (len(found.items) // LONG) ** 2)
         return found
 

@@ -148,7 +148,7 @@ class _Questions:
             image = self._image(atom)
             if image is not None:
                 images[atom] = image
-        return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get)) if images else p
+        return algebra.with_atoms(p, images.get) if images else p
 
     def _are_known(self, terms: Sequence[Poly]) -> bool:
         """Whether all parts of some terms are numbers that may be none."""

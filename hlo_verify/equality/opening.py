@@ -104,7 +104,7 @@ def _opened_name(p: Poly, name: Tensor) -> Poly | None:
         own.update((a, unfold(a)[1][0]) for a, _ in here if a not in own)
         if prod(len(algebra.power_of(own[a], n).items) for a, n in here) > limit_of("question_terms"):
             return None
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, own.get))
+    return algebra.with_atoms(p, own.get)
 
 
 @once_a_session

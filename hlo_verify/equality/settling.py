@@ -32,7 +32,7 @@ def settled(p: Poly, effort: Effort) -> Poly:
     """
     if not any(_may_settle(atom) for mono, _ in p.items for atom, _ in mono):
         return p
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda atom: _settled_atom(atom, effort)))
+    return algebra.with_atoms(p, lambda atom: _settled_atom(atom, effort))
 
 
 @once_a_session

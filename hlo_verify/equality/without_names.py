@@ -25,7 +25,7 @@ _made: Callable[[], dict[Tensor, tuple[list[Var], Poly]]] = per_session("definit
 
 def without_names(p: Poly) -> Poly:
     """The term with names taken apart in all that it is made of, as far as that does not make a part too long."""
-    return opened(algebra.mapped(p, lambda mono: algebra.product_with(mono, _anew)))
+    return opened(algebra.with_atoms(p, _anew))
 
 
 @once_a_session

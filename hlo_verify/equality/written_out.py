@@ -59,7 +59,7 @@ class _Writing:
         found = self._written.get(p.uid)
         if found is None:
             self.steps.take(sum(self._size_of_product(mono) for mono, _ in p.items))
-            found = algebra.mapped(p, lambda mono: algebra.product_with(mono, self._atom))
+            found = algebra.with_atoms(p, self._atom)
             self.steps.take(_size(found))
             self._written[p.uid] = found
         return found

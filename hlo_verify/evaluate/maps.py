@@ -41,15 +41,15 @@ class Maps:
     _joints: dict[tuple[int, int], Joint] = field(default_factory=dict)
     _weights: dict[int, Array] = field(default_factory=dict)
     _constants: dict[int, ClassMap] = field(default_factory=dict)
-    _made: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], tuple[list[Any], Any]] = field(default_factory=dict)
 
     def once(self, make: Callable[..., Made], *given: Any) -> Made:
         """What is made of some objects and integers, once of the same ones: nobody writes to them, or to it. They are
-        kept, so that their ids stay taken."""
+        kept, so that their ids stay taken, but for these maps themselves."""
         key = (make, *(each if isinstance(each, int) else id(each) for each in given))
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = given, make(*given)
+            found = self._made[key] = [each for each in given if each is not self], make(*given)
         made: Made = found[1]
         return made
 

@@ -141,7 +141,7 @@ def _pieces(value: Value) -> list[tuple[Poly, Value]]:
         return []
     chooses = min(choosing, key=lambda c: c.uid)
     without = make_poly(tuple(item for item in value.term.items if all(a is not chooses for a, _ in item[0])))
-    inside = algebra.mapped(value.term, lambda mono: algebra.product_with(mono, {chooses: ONE}.get))
+    inside = algebra.with_atoms(value.term, {chooses: ONE}.get)
     on = of_atom(chooses)
     return [(on, Value(value.type, inside)), (algebra.logical_not(on), Value(value.type, without))]
 

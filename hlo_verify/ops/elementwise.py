@@ -282,8 +282,8 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     most = limit_of("multiplied_terms")
     terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= most else factor(v.term, dtype) for v in (a, b)]
     chosen_one = algebra.select(c, terms[0], terms[1])
-    if context.device is not None and not context.manual:
-        chosen_one = in_line(chosen_one, context.device)  # before it gets a name
+    if context.compilers_device is not None:
+        chosen_one = in_line(chosen_one, context.compilers_device)  # before it gets a name
     return result(op, wrapped(chosen_one) if is_integer(dtype) else chosen_one)
 
 

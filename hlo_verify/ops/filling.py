@@ -121,7 +121,7 @@ def _where(p: Poly, windows: Mapping[Index, Guard], inside: Guard | None) -> Pol
     truths = {a: _truth_of(a, w := windows[a.form], w is inside, below[w.form]) for a in held}
     if None in truths.values():
         return None
-    result = algebra.mapped(p, lambda mono: algebra.product_with(mono, truths.get))
+    result = algebra.with_atoms(p, truths.get)
     unknown = {read.tensor for p in below.values() for read in reads(p)}
     return None if any(read.tensor in unknown for read in reads(result)) else result
 

@@ -143,6 +143,11 @@ class Context:
     """The operations of each family that `number` was asked of so far, in order, by their ids."""
 
     @property
+    def compilers_device(self) -> Var | None:
+        """The device, where a compiler wrote what it does: a person's regions (`manual`) are not a compiler's."""
+        return None if self.manual else self.device
+
+    @property
     def execution(self) -> tuple[Index, ...]:
         """Which execution this is of an operation: on which device, in which iterations of the loops around."""
         device = self.device or self.mesh

@@ -13,7 +13,6 @@ from hlo_verify.terms.products import (
     add,
     either,
     expanded,
-    mapped,
     multiply,
     multiply_monomials,
     power,
@@ -22,6 +21,7 @@ from hlo_verify.terms.products import (
     read,
     subtract,
     times,
+    with_atoms,
 )
 from hlo_verify.terms.substitution import Substitution, substitute
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, of_atom
@@ -37,7 +37,6 @@ __all__ = [
     "expanded",
     "linear",
     "logical_not",
-    "mapped",
     "multiply",
     "multiply_monomials",
     "of_index",
@@ -51,6 +50,7 @@ __all__ = [
     "substitute",
     "subtract",
     "times",
+    "with_atoms",
 ]
 
 

@@ -46,7 +46,7 @@ def at_constants(p: Poly) -> Poly:
     """The term, in which no definition is read at a constant, however deep."""
     if not any(_changes(atom) for mono, _ in p.items for atom, _ in mono):
         return p
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, _made_anew))
+    return algebra.with_atoms(p, _made_anew)
 
 
 @once_a_session

@@ -162,7 +162,7 @@ class _Rebuild:
             for a, _ in self._in_order(mono, _key_of_factor, lambda item: item[0].uid):
                 if a not in images:
                     images[a] = self.atom(a)
-        return algebra.mapped(p, lambda mono: algebra.product_with(mono, images.get))
+        return algebra.with_atoms(p, images.get)
 
     def _in_order(
         self, items: Sequence[T], key: Callable[[Keys, T], tuple[Any, ...]], age: Callable[[T], Any]

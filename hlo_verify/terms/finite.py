@@ -7,7 +7,7 @@ taken for a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 
@@ -29,7 +29,7 @@ from hlo_verify.terms.functions import (
     POSITIVE,
 )
 from hlo_verify.terms.ordered import VALUES, is_ordered
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor, of_atom, reads
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor, reads
 
 BY_SIGN = (POSITIVE, IS_ZERO)
 """Functions that say what the sign of a term is."""
@@ -178,6 +178,8 @@ def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
 def _at_one_in_order(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The element that one in order is, where conditions compare elements with it: of `max k. s[k] >= t ? s[k] : -inf`
     for t as the third, or the greatest, of `s[k]`, the element at which t is attained, whichever that is."""
+    from hlo_verify.terms.products import with_atoms
+
     p = _unnamed(p)
     asked = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and a.function in BY_SIGN)
     for atom in islice((a for a in asked if len(bound) == 1), limit_of("finite_elements")):
@@ -187,7 +189,7 @@ def _at_one_in_order(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
             for other in asked:
                 if other.args[0] is compared or other.args[0] is scale(compared, -1):
                     there[other] = ONE if other.function == IS_ZERO else ZERO
-            yield _replaced(p, there)
+            yield with_atoms(p, there.get)
 
 
 def _unnamed(p: Poly) -> Poly:
@@ -201,7 +203,7 @@ def _unnamed(p: Poly) -> Poly:
 def _attains(p: Poly, atom: Read, v: Var) -> bool:
     """Whether a term is 0 where an element is the one that an extremum, or a value in order, is."""
     from hlo_verify.terms.definitions import unfold
-    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.rebuilding import rebuilt
     from hlo_verify.terms.substitution import substitute
 
     if v in atom.free or not (atom.tensor.kind in EXTREMA or is_ordered(atom, VALUES)):
@@ -209,16 +211,7 @@ def _attains(p: Poly, atom: Read, v: Var) -> bool:
     bound, (body,) = unfold(atom)
     if [w.size for w in bound] != [v.size]:
         return False
-    there: dict[Atom, Poly] = {atom: substitute(body, {bound[0]: expr.of_var(v)})}
-    for own in (a for mono, _ in p.items for a, _ in mono if isinstance(a, Apply) and atom in reads(of_atom(a))):
-        there[own] = apply(own.function, tuple(_replaced(arg, {atom: there[atom]}) for arg in own.args))
-    return _replaced(p, there) is ZERO
-
-
-def _replaced(p: Poly, there: Mapping[Atom, Poly]) -> Poly:
-    from hlo_verify.terms.products import mapped, product_with
-
-    return mapped(p, lambda mono: product_with(mono, there.get))
+    return rebuilt(p, {atom: substitute(body, {bound[0]: expr.of_var(v)})}, {}) is ZERO
 
 
 if_unknown_may_be = per_session("finite whatever is not known", lambda: Finite(unknown_may_be=True))

@@ -90,7 +90,7 @@ def _opened(p: Poly) -> Poly:
             return None
         return _opened(unfold(atom)[1][0])
 
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, image))
+    return algebra.with_atoms(p, image)
 
 
 def _runs(

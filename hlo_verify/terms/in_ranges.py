@@ -44,14 +44,14 @@ Part = tuple[list[Var], Poly]
 @once_a_session
 def in_ranges(p: Poly) -> Poly:
     """The term, in which definitions are made for the ranges of what they are read at."""
-    return settled(algebra.mapped(told(p), lambda mono: algebra.product_with(mono, _made_anew)))
+    return settled(algebra.with_atoms(told(p), _made_anew))
 
 
 @once_a_session
 def settled(p: Poly) -> Poly:
     """The term in which what is added up piece by piece is one sum, in the arguments of functions too: laws leave
     others there than they were given."""
-    p = at_constants(algebra.mapped(p, lambda mono: algebra.product_with(mono, _settled_atom)))
+    p = at_constants(algebra.with_atoms(p, _settled_atom))
     return joined(p, is_near=True)
 
 
@@ -244,7 +244,7 @@ def _entries(part: Opaque, last: Var) -> Ints | None:
 @once_a_session
 def told(p: Poly) -> Poly:
     """The term with what tables of 0 and 1 say written as conditions, where these are about two variables at most."""
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, _told_atom))
+    return algebra.with_atoms(p, _told_atom)
 
 
 def _told_atom(atom: Atom) -> Poly | None:

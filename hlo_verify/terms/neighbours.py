@@ -96,7 +96,7 @@ class _Spread:
                 raise _ApartError
             self._product(tuple(mono for mono, _ in addends), image)
         first = make_poly(tuple(item for item in terms[0].items if item[0]))
-        made = algebra.mapped(first, lambda mono: algebra.product_with(mono, image.get))
+        made = algebra.with_atoms(first, image.get)
         return made if not any(constants) else algebra.add(made, self._number(constants))
 
     def _product(self, monos: tuple[Monomial, ...], image: dict[Atom, Poly]) -> None:

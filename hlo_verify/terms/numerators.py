@@ -26,7 +26,7 @@ def numerators(p: Poly) -> Poly:
     """The term, in which no name is of a sum of quotients by one denominator."""
     if not any(_changes(atom) for mono, _ in p.items for atom, _ in mono):
         return p
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, _made_anew))
+    return algebra.with_atoms(p, _made_anew)
 
 
 def _changes_in(terms: Sequence[Poly]) -> bool:

@@ -114,6 +114,11 @@ def mapped(p: Poly, image: Callable[[Monomial], Poly]) -> Poly:
     return add(*parts)
 
 
+def with_atoms(p: Poly, image: Callable[[Any], Poly | None]) -> Poly:
+    """A term with some of its atoms replaced (None stays)."""
+    return mapped(p, lambda mono: product_with(mono, image))
+
+
 def is_condition(p: Poly) -> bool:
     """Whether a term is made of nothing but guards and truth values."""
     return not p.doubt and all(atom.boolean for mono, _ in p.items for atom, _ in mono)
@@ -332,7 +337,7 @@ def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
         return read(atom.tensor, [unlimited(e, forms) for e in atom.indices])
     if not isinstance(atom, Apply) or not _is_of_limited(atom):
         return of_atom(atom)
-    args = (mapped(arg, lambda mono: product_with(mono, lambda a: _uncut_atom(a, forms))) for arg in atom.args)
+    args = (with_atoms(arg, lambda a: _uncut_atom(a, forms)) for arg in atom.args)
     return apply(atom.function, tuple(args))
 
 

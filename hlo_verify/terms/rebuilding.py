@@ -15,7 +15,7 @@ def rebuilt(p: Poly, on_atom: Mapping[Atom, Poly], on_index: Mapping[Index, Inde
     made: dict[Apply, Poly | None] = {}
 
     def anew(p: Poly) -> Poly:
-        return algebra.mapped(p, lambda mono: algebra.product_with(mono, image))
+        return algebra.with_atoms(p, image)
 
     def image(atom: Atom) -> Poly | None:
         if atom in on_atom:

@@ -81,7 +81,7 @@ class Renaming:
             return p
         found = self._polys.get(p.uid)
         if found is None:
-            found = algebra.mapped(p, lambda mono: algebra.product_with(mono, self._atom))
+            found = algebra.with_atoms(p, self._atom)
             self._polys[p.uid] = found
         return found
 

@@ -81,7 +81,7 @@ def _written(p: Poly) -> Iterator[Monomial]:
     """A product as it stands, and with its sums as they come out where their places are known: `sum k. f(e, e + k)` is
     one function of e there, and a function of two places at e and e anywhere else."""
     sums = {a: a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "sum"}
-    remade = algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda a: _resummed(a) if a in sums else None))
+    remade = algebra.with_atoms(p, lambda a: _resummed(a) if a in sums else None)
     yield from (each.items[0][0] for each in (p, remade) if len(each.items) == 1 and each.items[0][1] == 1)
 
 

@@ -27,8 +27,8 @@ def run(function: Function, arguments: Sequence[Value], context: Context) -> lis
 
 def _seen(op: Op, operands: list[Value], context: Context) -> list[Value]:
     values = interpret(op, operands, context)
-    if context.device is not None and not context.manual:  # a person's regions are looked at for what people write
-        values = [Value(value.type, in_line(value.term, context.device)) for value in values]
+    if context.compilers_device is not None:
+        values = [Value(value.type, in_line(value.term, context.compilers_device)) for value in values]
     if context.loops is not None and context.side == "partitioned":
         values = context.loops.by_name(values)
     if context.observe is not None:
