@@ -63,6 +63,9 @@ def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
         along_two = ring(values, variable)
         if along_two is not None:
             return along_two.turned(expr.constant(1))
+        of_digit = _of_one_digit(values, variable)
+        if of_digit is not None:
+            return of_digit
     filled = values if known is None else np.where(known, values, first)
     return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
 
@@ -176,6 +179,22 @@ def _turned(values: Ints, variable: Var, where: Bools, low: int, radix: int) -> 
     step = int(values[at] // low - at // low) % radix
     moved = v + low * ((digit + step) % radix - digit)
     return Ring(variable, ((low, radix),), step) if np.array_equal(values[where], moved[where]) else None
+
+
+def _of_one_digit(values: Ints, variable: Var) -> Index | None:
+    """What the smallest digit gives that the values hang on, where that is no table: the places of a mesh axis that is
+    turned, `0 1 2 0 1 2` as `1 2 0 1 2 0`."""
+    for low, radix in _small_first(variable.size):
+        rows = values.reshape(-1, radix, low)
+        own = rows[0, :, 0]
+        if radix == variable.size or not (rows == own[:, None]).all():
+            continue
+        entry = expr.var("entry", 0, radix)
+        found = fit(own, entry)
+        if asks_table(found):
+            return None
+        return expr.substitute(found, {entry: expr.digit_of(expr.of_var(variable), low, radix)})
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,17 @@ def test_fit(data: st.DataObject) -> None:
     assert (found == values)[known].all(), (fitted, values, known)
     whole = tables.fit(values, v)
     assert (Evaluator({}).index(whole, {v: np.arange(v.size)}) == values).all(), (whole, values)
+
+
+@pytest.mark.parametrize(("outer", "radix", "low"), [(2, 4, 1), (3, 4, 2), (1, 6, 4), (5, 3, 1)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_places_of_an_axis_that_is_turned_are_no_table(outer: int, radix: int, low: int, step: int) -> None:
+    size = outer * radix * low
+    v = expr.var("x", "turned", size)
+    values = (np.arange(size) // low + step) % radix
+    found = tables.fit(values, v)
+    assert not tables.asks_table(found)
+    assert (Evaluator({}).index(found, {v: np.arange(size)}) == values).all()
 
 
 @many
