@@ -161,3 +161,30 @@ def test_the_greatest_of_what_devices_update(way: str) -> None:
     mapped = jax.shard_map(local, mesh=MESH, in_specs=(P(), P("x"), P("x")), out_specs=P())
     traced = (jax.jit(function).trace(*shapes) for function in (whole, mapped))
     assert hlo_verify.verify(*traced, devices=4, refute=False).verdict is Verdict.PROVED
+
+
+def counted_from_the_end(y: Any) -> Any:
+    return jnp.where(y < 0, y + 8, y)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (counted_from_the_end, Verdict.PROVED),
+        (lambda y: jnp.where(y < 1, y + 8, y), Verdict.REFUTED),
+        (lambda y: jnp.where(y < 0, y + 7, y), Verdict.REFUTED),
+        (lambda y: jnp.clip(y, 0, 7), Verdict.REFUTED),
+    ],
+)
+def test_an_update_lands_where_its_index_is(place: Callable[[Any], Any], expected: Verdict) -> None:
+    """`.at[i].add`, whose index may count from the end, against a row of each class that is compared with it."""
+
+    def landed(y: Any, u: Any) -> Any:
+        return jnp.zeros((6, 8)).at[jnp.arange(6), y].add(u, mode="drop")
+
+    def compared(y: Any, u: Any) -> Any:
+        return jnp.where(place(y)[:, None] == jnp.arange(8), u[:, None], 0.0)
+
+    shapes = jax.ShapeDtypeStruct((6,), jnp.int32), jax.ShapeDtypeStruct((6,), jnp.float32)
+    found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (landed, compared)))
+    assert found.verdict is expected
