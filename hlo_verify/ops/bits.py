@@ -43,9 +43,15 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         return result(op, product(args[0].term, args[1].term, "i1"))
     for value, mask in (args, args[::-1]):
         e, m = as_index(value), as_index(mask)
-        if not m.items and m.const >= 0 and m.const & (m.const + 1) == 0:
-            # Of a negative number too: bits are modulo 2^n.
-            return result(op, algebra.of_index(expr.modulo(e, m.const + 1)))
+        if m.items:
+            continue
+        lowest = m.const & -m.const or 1
+        if m.const >= 0 and (m.const + lowest) & m.const == 0:
+            # the bits of one block: of a negative number too, as bits are modulo 2^n
+            block = expr.modulo(expr.floor_div(e, lowest), m.const // lowest + 1)
+            return result(op, algebra.of_index(expr.scale(block, lowest)))
+        if m.const == -lowest:
+            return result(op, algebra.of_index(expr.scale(expr.floor_div(e, lowest), lowest)))
     return uninterpreted(op, args)
 
 
@@ -53,7 +59,17 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, disjunction(args[0].term, args[1].term))
-    return uninterpreted(op, args)
+    return _side_by_side(op, args) or uninterpreted(op, args)
+
+
+def _side_by_side(op: Op, args: list[Value]) -> list[Value] | None:
+    """The sum of two numbers of which one has no bits but those below all that the other has."""
+    for low, high in (args, args[::-1]):
+        below, above = as_index(low), as_index(high)
+        unit = 1 << below.hi.bit_length() if below.lo >= 0 else 0
+        if unit and all(n % unit == 0 for n in (above.const, *(c for _, c in above.items))):
+            return result(op, algebra.of_index(expr.add(below, above)))
+    return None
 
 
 @_of_numbers(operator.xor)
@@ -61,7 +77,7 @@ def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         a, b = (v.term for v in args)
         return result(op, algebra.add(a, b, algebra.scale(product(a, b, "i1"), -2)))
-    return uninterpreted(op, args)
+    return _side_by_side(op, args) or uninterpreted(op, args)
 
 
 def _not(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from hlo_verify.index import expr
 from hlo_verify.ops import bits, comparison, conversion
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.program.element_types import DTYPES, INTEGER_RANGES
@@ -15,7 +16,8 @@ from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Poly, number
+from hlo_verify.terms.term import ONE, ZERO, Apply, Poly, number, tensor
+from tests.support.evaluate import Evaluator
 
 CONTEXT = Context(None, 1, 1, lambda *_: [])
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -54,6 +56,40 @@ def test_of_integers(name: str, dtype: str) -> None:
         expected = np.asarray(FUNCTIONS[name](np.array(a, kind).view(shifted), np.array(b, kind).view(shifted)))
         found = outcome(name, scalar(dtype, number(a + 3 * (hi - lo + 1))), scalar(dtype, number(b)), dtype=dtype)
         assert found.constant == int(expected.astype(shifted).view(kind))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "ui8"])
+@pytest.mark.parametrize("name", ["and", "or", "xor"])
+def test_every_value_against_every_number(name: str, dtype: str) -> None:
+    """What a mask leaves, and numbers side by side, of an element that may be anything; all others stay functions."""
+    kind, (lo, hi) = DTYPES[dtype], INTEGER_RANGES[dtype]
+    x = tensor("argument", "x", dtype, (256,))
+    values, place = np.arange(lo, hi + 1).astype(kind), expr.var("x", "all", 256)
+    read = algebra.read(x, [expr.of_var(place)])
+    evaluator, plain = Evaluator({x: values}), 0
+    for operand, of in ((read, values), (algebra.scale(read, 16), values * kind.type(16))):
+        for known in range(lo, hi + 1):
+            found = outcome(name, scalar(dtype, operand), scalar(dtype, number(known)), dtype=dtype)
+            if any(isinstance(atom, Apply) for mono, _ in found.items for atom, _ in mono):
+                continue
+            plain += 1
+            expected = np.asarray(FUNCTIONS[name](of, kind.type(known)))
+            own = np.asarray(evaluator.poly(found, {place: np.arange(256)}))
+            assert ((np.broadcast_to(own, 256) - expected.astype(object)) % 256 == 0).all(), (known, found)
+    assert plain >= (36 if name == "and" else 2)
+
+
+def test_packed_and_taken_apart() -> None:
+    """`i | j << 2`, and both again: as the TPU's compiler packs indices of a gather."""
+    i, j = expr.var("i", "", 4), expr.var("j", "", 8)
+    first, second = (scalar("i32", algebra.of_index(expr.of_var(v))) for v in (i, j))
+    shifted = outcome("shift_left", second, scalar("i32", number(2)), dtype="i32")
+    packed = scalar("i32", outcome("or", first, scalar("i32", shifted), dtype="i32"))
+    assert outcome("and", packed, scalar("i32", number(3)), dtype="i32") is first.term
+    above = scalar("i32", outcome("and", packed, scalar("i32", number(28)), dtype="i32"))
+    assert outcome("shift_right_logical", above, scalar("i32", number(2)), dtype="i32") is second.term
+    narrow = scalar("i32", outcome("and", packed, scalar("i32", number(12)), dtype="i32"))
+    assert outcome("shift_right_logical", narrow, scalar("i32", number(2)), dtype="i32") is not second.term
 
 
 def test_shifts_by_the_width_are_not_done() -> None:
