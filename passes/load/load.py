@@ -30,6 +30,7 @@ from hlo_verify.passes.read import (
     expand,
     fields,
     kernel_layouts,
+    mixed_precision,
     proto_edits,
     shardy_calls,
 )
@@ -269,13 +270,15 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
     try:
         if ordered:
             serialized = proto_edits.name_device_orders(serialized)
+        serialized = bitcasts.write_reshapes(serialized)
         serialized = fields.carry_over(kernel_layouts.demand_layouts(all_to_all_groups.write_out(serialized)))
         try:
-            bytecode = conversion.proto_to_stablehlo(serialized)
-        except ConversionError as error:
-            if "frontend attributes" not in str(error):
+            source = _converted(serialized)
+        except InputError:
+            of_one_type = mixed_precision.write_out(serialized)
+            if of_one_type == serialized:
                 raise
-            bytecode = conversion.proto_to_stablehlo(proto_edits.without_parameter_frontend_attributes(serialized))
+            source = _converted(of_one_type)
     except InputError:
         raise
     except Exception as error:
@@ -284,12 +287,21 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             f"expected {ACCEPTED}",
             Input.DAMAGED,
         ) from error
-    source = read_mlir(bytecode)
     if shardy_calls.NAME in given:
         shardy_calls.write_out(source.module)
     if bitcasts.BITCAST in given and bitcasts.is_plain(conversion.proto_to_text(given) if text is None else text):
         bitcasts.write_out(source.module)
     return source
+
+
+def _converted(serialized: bytes) -> Source:
+    try:
+        bytecode = conversion.proto_to_stablehlo(serialized)
+    except ConversionError as error:
+        if "frontend attributes" not in str(error):
+            raise
+        bytecode = conversion.proto_to_stablehlo(proto_edits.without_parameter_frontend_attributes(serialized))
+    return read_mlir(bytecode)
 
 
 def _first_lines(error: Exception, count: int = 3) -> str:

@@ -3,25 +3,119 @@
 XLA's `layout-assignment` gives every tensor an order of dimensions in memory, minor to major, and later passes make
 transposes and reshapes that move nothing into bitcasts. The conversion to StableHLO forgets layouts, but those of a
 bitcast's operand and result it leaves as attributes, as permutations. They are all that counts, unless some layout has
-tiles, packed elements or another part that the conversion drops: then bitcasts stay as they are, and mean nothing.
+tiles, packed elements or another part that the conversion drops. So before it, those bitcasts become reshapes whose
+operand and result lie alike, tiles and all, but for dimensions of size one; others in such a module stay as they are,
+and mean nothing.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlo_verify.jaxlib_api import ir
+from hlo_verify.passes.read import proto_edits
 from hlo_verify.passes.read.expand import operations
+from hlo_verify.passes.read.proto_edits import (
+    DIMENSIONS,
+    ELEMENT_TYPE,
+    IS_DYNAMIC,
+    LAYOUT,
+    LAYOUT_TILES,
+    MEMORY_SPACE,
+    MINOR_TO_MAJOR,
+    OPCODE,
+    OPERANDS,
+    SHAPE,
+    TILE_DIMENSIONS,
+)
 
 BITCAST = b"\x12\x07bitcast"
 """The opcode in a serialized instruction."""
 
+_RESHAPE = proto_edits.field_bytes(OPCODE, b"reshape")
+
 _MORE_THAN_AN_ORDER = re.compile(r"\{[\d,]*:(?!S\(\d+\)\})")
 """A layout in HLO text with more to it than an order of dimensions and a memory space."""
+
+
+def write_reshapes(module: bytes) -> bytes:
+    """The serialized HloModuleProto with reshapes in the place of the bitcasts whose operand and result lie alike."""
+    return proto_edits.edit_computations(module, _write_reshapes) if BITCAST in module else module
+
+
+def _write_reshapes(computation: bytes) -> bytes:
+    if BITCAST not in computation:
+        return computation
+    lying: dict[int, _Lying | None] = {}
+
+    def note(instruction: bytes) -> bytes:
+        lying[proto_edits.id_of(instruction)] = _lying(b"".join(proto_edits.payloads(instruction, SHAPE)))
+        return instruction
+
+    def edit(instruction: bytes) -> bytes:
+        if proto_edits.payloads(instruction, OPCODE) != [b"bitcast"]:
+            return instruction
+        (operand,) = proto_edits.integers(instruction, OPERANDS)
+        own = lying[proto_edits.id_of(instruction)]
+        if own is None or own != lying[operand]:
+            return instruction
+        fields = proto_edits.fields_of(instruction)
+        return b"".join(_RESHAPE if number == OPCODE else raw for number, _, _, raw in fields)
+
+    proto_edits.edit_computation(computation, note)
+    return proto_edits.edit_computation(computation, edit)
+
+
+class _Lying(NamedTuple):
+    """How a tensor's elements lie in memory, whatever its dimensions of size one; in whichever memory."""
+
+    element_type: int
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    """The dimensions of `shape`, major to minor."""
+    tiles: tuple[tuple[int, ...], ...]
+    other: frozenset[bytes]
+    """What else the layout says."""
+
+
+def _lying(shape: bytes) -> _Lying | None:
+    """How a tensor lies in memory; None for a tuple, one of a size that is not known, or one whose layout is not said.
+
+    A tile is of the last dimensions, and a leading 1 in it says nothing. Where a dimension of size one is in a tile of
+    more, or under several tiles, it is kept.
+    """
+    layouts, sizes = proto_edits.payloads(shape, LAYOUT), proto_edits.integers(shape, DIMENSIONS)
+    dynamic = b"".join(proto_edits.payloads(shape, IS_DYNAMIC)).strip(b"\0")
+    if len(layouts) != 1 or dynamic:
+        return None
+    (layout,) = layouts
+    order = proto_edits.integers(layout, MINOR_TO_MAJOR)[::-1]
+    if sorted(order) != list(range(len(sizes))):
+        return None
+    (element_type,) = proto_edits.numbers_of(shape)[ELEMENT_TYPE]
+    said = (MINOR_TO_MAJOR, LAYOUT_TILES, MEMORY_SPACE)
+    other = frozenset(raw for number, _, _, raw in proto_edits.fields_of(layout) if number not in said)
+    if math.prod(sizes) == 1:
+        return _Lying(element_type, (), (), (), other)
+    tiles = [proto_edits.integers(tile, TILE_DIMENSIONS) for tile in proto_edits.payloads(layout, LAYOUT_TILES)]
+    covered = order[max(0, len(order) - len(tiles[0])) :] if tiles else []
+    thin = set[int]()
+    if len(tiles) == 1 and len(tiles[0]) == len(covered):
+        thin = {k for k, n in zip(covered, tiles[0], strict=True) if sizes[k] == n == 1}
+        tile = [n for k, n in zip(covered, tiles[0], strict=True) if k not in thin]
+        tiles = [tile[next((k for k, n in enumerate(tile) if n != 1), len(tile)) :]]
+    kept = [k for k, n in enumerate(sizes) if n != 1 or (k in covered and k not in thin)]
+    return _Lying(
+        element_type,
+        tuple(sizes[k] for k in kept),
+        tuple(kept.index(k) for k in order if k in kept),
+        tuple(tuple(tile) for tile in tiles if tile),
+        other,
+    )
 
 
 def is_plain(text: str) -> bool:

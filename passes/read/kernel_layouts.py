@@ -13,18 +13,19 @@ from hlo_verify.passes.read import proto_edits
 from hlo_verify.passes.read.proto_edits import (
     CONSTRAIN_LAYOUT,
     FRONTEND_ATTRIBUTES,
-    ID,
+    LAYOUT,
+    MEMORY_SPACE,
+    MINOR_TO_MAJOR,
     OPCODE,
     OPERAND_SHAPES_WITH_LAYOUT,
     OPERANDS,
     SHAPE,
+    TAIL_PADDING,
+    TUPLE_SHAPES,
 )
 from hlo_verify.program.ir import TILES
 
-# xla/xla_data.proto
-_TUPLE_SHAPES, _LAYOUT = 4, 5  # ShapeProto
-_MINOR_TO_MAJOR = 1  # LayoutProto
-_SIMPLE = {_MINOR_TO_MAJOR, 8, 16}  # with memory_space, tail_padding_alignment_in_elements
+_SIMPLE = {MINOR_TO_MAJOR, MEMORY_SPACE, TAIL_PADDING}
 _CALL = b"custom-call"
 
 
@@ -39,16 +40,15 @@ def _demand_layouts(computation: bytes) -> bytes:
     shapes: dict[int, bytes] = {}
 
     def note(instruction: bytes) -> bytes:
-        shapes[proto_edits.numbers_of(instruction).get(ID, [0])[0]] = b"".join(_payloads(instruction, SHAPE))
+        shapes[proto_edits.id_of(instruction)] = b"".join(proto_edits.payloads(instruction, SHAPE))
         return instruction
 
     def demand(instruction: bytes) -> bytes:
-        if _CALL not in instruction or _payloads(instruction, OPCODE) != [_CALL]:
+        if _CALL not in instruction or proto_edits.payloads(instruction, OPCODE) != [_CALL]:
             return instruction
         numbers = proto_edits.numbers_of(instruction)
-        ids = [n for packed in _payloads(instruction, OPERANDS) for n in proto_edits.unpacked(packed)]
-        operands = [shapes[n] for n in (*ids, *numbers.get(OPERANDS, ()))]
-        results = _payloads(instruction, SHAPE)
+        operands = [shapes[n] for n in proto_edits.integers(instruction, OPERANDS)]
+        results = proto_edits.payloads(instruction, SHAPE)
         if any(_more_than_an_order(shape) for shape in (*operands, *results)):
             said = b"".join(proto_edits.field_bytes(1, shape) for shape in (*operands, *results)).hex().encode()
             entry = proto_edits.field_bytes(1, TILES.encode()) + proto_edits.field_bytes(2, said)
@@ -65,34 +65,24 @@ def _demand_layouts(computation: bytes) -> bytes:
     return proto_edits.edit_computation(computation, demand)
 
 
-def _payloads(message: bytes, field: int) -> list[bytes]:
-    return [
-        payload for number, _, payload, _ in proto_edits.fields_of(message) if number == field and payload is not None
-    ]
-
-
 def _more_than_an_order(shape: bytes) -> bool:
     """Whether a layout has more to it than an order of dimensions and a memory space."""
-    parts = {number for layout in _payloads(shape, _LAYOUT) for number, *_ in proto_edits.fields_of(layout)}
-    return bool(parts - _SIMPLE) or any(map(_more_than_an_order, _payloads(shape, _TUPLE_SHAPES)))
+    parts = {number for layout in proto_edits.payloads(shape, LAYOUT) for number, *_ in proto_edits.fields_of(layout)}
+    return bool(parts - _SIMPLE) or any(map(_more_than_an_order, proto_edits.payloads(shape, TUPLE_SHAPES)))
 
 
 def _plain(shape: bytes) -> bytes:
     """A tensor's shape with a layout that is an order of dimensions alone."""
 
     def order(layout: bytes) -> bytes:
-        return b"".join(raw for number, _, _, raw in proto_edits.fields_of(layout) if number == _MINOR_TO_MAJOR)
+        return b"".join(raw for number, _, _, raw in proto_edits.fields_of(layout) if number == MINOR_TO_MAJOR)
 
-    return proto_edits.rewrite(shape, _LAYOUT, order)
+    return proto_edits.rewrite(shape, LAYOUT, order)
 
 
 def _is_row_major(shape: bytes) -> bool:
     """Whether a shape has no layout, or the last dimension first in it, and so on; of a tuple, each of its parts."""
-    orders = [
-        [n for packed in _payloads(layout, _MINOR_TO_MAJOR) for n in proto_edits.unpacked(packed)]
-        + proto_edits.numbers_of(layout).get(_MINOR_TO_MAJOR, [])
-        for layout in _payloads(shape, _LAYOUT)
-    ]
+    orders = [proto_edits.integers(layout, MINOR_TO_MAJOR) for layout in proto_edits.payloads(shape, LAYOUT)]
     return all(order == sorted(order, reverse=True) for order in orders) and all(
-        map(_is_row_major, _payloads(shape, _TUPLE_SHAPES))
+        map(_is_row_major, proto_edits.payloads(shape, TUPLE_SHAPES))
     )

@@ -29,10 +29,15 @@ _SHARDING = b"xla.sdy.sharding"
 """The frontend attribute by which Shardy places an argument."""
 
 # HloInstructionProto
-OPCODE, SHAPE, ID, OPERANDS = 2, 3, 35, 36
+NAME, OPCODE, SHAPE, METADATA, ID, OPERANDS = 1, 2, 3, 7, 35, 36
 CONSTRAIN_LAYOUT, OPERAND_SHAPES_WITH_LAYOUT = 56, 57
 FRONTEND_ATTRIBUTES = 68
 GROUPS, MESH_GROUPS = 49, 93
+
+# xla/xla_data.proto
+ELEMENT_TYPE, DIMENSIONS, TUPLE_SHAPES, LAYOUT, IS_DYNAMIC = 2, 3, 4, 5, 6  # ShapeProto
+MINOR_TO_MAJOR, LAYOUT_TILES, MEMORY_SPACE, TAIL_PADDING = 1, 6, 8, 16  # LayoutProto
+TILE_DIMENSIONS = 1  # TileProto
 
 
 def module_of(serialized: bytes) -> bytes:
@@ -145,6 +150,21 @@ def numbers_of(message: bytes) -> dict[int, list[int]]:
     return found
 
 
+def payloads(message: bytes, field: int) -> list[bytes]:
+    """The length-delimited payloads of a field."""
+    return [payload for number, _, payload, _ in fields_of(message) if number == field and payload is not None]
+
+
+def integers(message: bytes, field: int) -> list[int]:
+    """The numbers of a repeated field, packed or not."""
+    packed = [n for payload in payloads(message, field) for n in unpacked(payload)]
+    return packed + numbers_of(message).get(field, [])
+
+
+def id_of(instruction: bytes) -> int:
+    return numbers_of(instruction).get(ID, [0])[0]
+
+
 def edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     return edit_computations(module, lambda computation: edit_computation(computation, edit))
 
@@ -156,6 +176,17 @@ def edit_computations(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
 def edit_computation(computation: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     """The computation with `edit` applied to every instruction."""
     return rewrite(computation, _COMPUTATION_INSTRUCTIONS, edit)
+
+
+def replace_instructions(computation: bytes, edit: Callable[[bytes], list[bytes]]) -> bytes:
+    """The computation with what `edit` gives in the place of every instruction."""
+    parts = []
+    for number, _, payload, raw in fields_of(computation):
+        if number == _COMPUTATION_INSTRUCTIONS and payload is not None:
+            parts += [field_bytes(number, each) for each in edit(payload)]
+        else:
+            parts.append(raw)
+    return b"".join(parts)
 
 
 def rewrite(message: bytes, field: int, edit: Callable[[bytes], bytes]) -> bytes:

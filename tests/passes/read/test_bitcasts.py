@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from itertools import permutations
 from typing import Any
 
@@ -21,7 +23,8 @@ SHAPES = ((4, 6), (24,), (2, 3, 4), (1, 4, 6), (4, 1, 6, 1), (3, 2, 2, 2), (8, 3
 
 
 def spelled(shape: tuple[int, ...], minor_to_major: tuple[int, ...], more: str = "", dtype: str = "f32") -> str:
-    return f"{dtype}[{','.join(map(str, shape))}]{{{','.join(map(str, minor_to_major))}{more}}}"
+    layout = f"{{{','.join(map(str, minor_to_major))}{more}}}" if shape or more else ""
+    return f"{dtype}[{','.join(map(str, shape))}]{layout}"
 
 
 def module(given: str, wanted: str, *, fused: bool = False) -> str:
@@ -93,3 +96,43 @@ def test_what_it_is_not_known_for(text: str) -> None:
 def test_memory_spaces_are_no_order() -> None:
     text = module(spelled((4, 6), (0, 1), ":S(1)"), spelled((6, 4), (1, 0), ":S(5)"))
     assert [op.name for op in load(text).main.ops] == ["transpose"]
+
+
+TILES = ("", ":T(128)", ":T(8,128)", ":T(1,128)", ":T(2,128)", ":T(8,128)(2,1)", ":T(4)", ":T(2,4)", ":T(1,4)(2,1)")
+SINGLE = ((), (1,), (1, 1))
+
+
+def tiled(array: Any, minor_to_major: tuple[int, ...], tiles: str) -> Any:
+    """What memory holds, 0 where nothing is: tiles are of the last dimensions, then of what those made of them."""
+    lying = array.transpose(minor_to_major[::-1])
+    for text in re.findall(r"\(([\d,]+)\)", tiles):
+        tile = [int(n) for n in text.split(",")]
+        lying = lying.reshape((1,) * (len(tile) - lying.ndim) + lying.shape)
+        first = lying.ndim - len(tile)
+        padding = [(0, 0)] * first + [(0, -n % t) for n, t in zip(lying.shape[first:], tile, strict=True)]
+        lying = np.pad(lying, padding)
+        halves = [part for n, t in zip(lying.shape[first:], tile, strict=True) for part in (n // t, t)]
+        lying = lying.reshape(lying.shape[:first] + tuple(halves))
+        order = [*range(first), *range(first, lying.ndim, 2), *range(first + 1, lying.ndim, 2)]
+        lying = lying.transpose(order)
+    return lying.reshape(-1)
+
+
+def test_tiles_that_lie_alike_are_a_reshape() -> None:
+    """Of all pairs of layouts: what becomes a reshape leaves memory as it is, and much of what could does."""
+    chosen, reshapes, alike = random.Random(0), 0, 0
+    groups: list[tuple[tuple[int, ...], ...]] = [SHAPES, ((4, 1), (4,), (1, 4), (4, 1, 1)), SINGLE, ((4, 6), (4, 1, 6))]
+    for _ in range(200):
+        (given, wanted), (before, after) = (chosen.choices(options, k=2) for options in (chosen.choice(groups), TILES))
+        after = chosen.choice((before, after))
+        orders = [tuple(chosen.sample(range(len(shape)), len(shape))) for shape in (given, wanted)]
+        text = module(spelled(given, orders[0], before), spelled(wanted, orders[1], after))
+        x = np.arange(1, math.prod(given) + 1).reshape(given)
+        memory = [tiled(x, orders[0], before), tiled(x.reshape(wanted), orders[1], after)]
+        is_alike = np.array_equal(*memory)
+        (*_, last) = load(text).main.ops
+        if f"{before}{after}" and last.name == "reshape":
+            reshapes += 1
+            assert is_alike or math.prod(given) == 1, text
+        alike += bool(f"{before}{after}") and is_alike
+    assert reshapes > 0.8 * alike > 10, (reshapes, alike)
