@@ -1,7 +1,9 @@
 """Verify train steps of flax and optax pass by pass: `python -m tools.framework_chains [NAME...] [--dumps DIR]`.
 
-XLA compiles each for four virtual CPU devices with a dump after every pass, into DIR/NAME (or a temporary folder);
-what is there already is not compiled again. Prints a line for each step, with the pass at which the thread is lost.
+XLA compiles each for four virtual CPU devices, with `--tpu v5e:2x2` for the chips of a TPU topology (`pip install
+libtpu`), or with `--gpu` for four H100s (`pip install jax-cuda12-plugin jax-cuda12-pjrt`); no chip is needed. There is
+a dump after every pass, in DIR/NAME (or a temporary folder); what is there already is not compiled again. Prints a line
+for each step, with the pass at which the thread is lost.
 """
 
 from __future__ import annotations
@@ -17,11 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hlo_verify import register_custom_call
 from hlo_verify.passes.chain.each_pass import verify_passes
 from hlo_verify.report import Verdict
 from hlo_verify.sources.dump_chains import Chain, find_chains
 
 DEVICES = 4
+MARKS = ("AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked")
+"""Custom calls of the TPU's compiler that say something of indices, and are taken to give back what they take."""
 
 
 def optimizers() -> dict[str, tuple[str, Callable[[], Any]]]:
@@ -65,19 +70,36 @@ def networks() -> dict[str, Callable[[Any, Any], Any]]:
     return {"mlp": mlp, "cnn": cnn, "attention": attention}
 
 
-def compile_step(name: str, folder: Path) -> None:
+def mesh_of(tpu: str | None, *, gpu: bool) -> Any:
+    """Devices in a line: those of a TPU topology, H100s, or else the devices of this process."""
+    import jax
+    import numpy as np
+    from jax.experimental import topologies
+    from jax.sharding import AxisType, Mesh
+
+    if not tpu and not gpu:
+        return jax.make_mesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
+    if tpu:
+        described = topologies.get_topology_desc(platform="tpu", topology_name=tpu)
+    else:
+        chip = Path(__file__).with_name("h100.txtpb").read_text()
+        described = topologies.get_topology_desc("h100", "cuda", target_config=chip, topology=f"1x1x{DEVICES}")
+    return Mesh(np.array(described.devices), ("d",), axis_types=(AxisType.Auto,))
+
+
+def compile_step(name: str, folder: Path, tpu: str | None, *, gpu: bool) -> None:
     """Compile a step, in a process that has the devices."""
     import jax
     import jax.numpy as jnp
     import optax
     from flax import linen
-    from jax.sharding import AxisType, NamedSharding
+    from jax.sharding import NamedSharding
     from jax.sharding import PartitionSpec as P
 
     network, make = optimizers()[name]
     call = linen.compact(networks()[network])
     net, optimizer = type("Net", (linen.Module,), {"__call__": call})(), make()
-    mesh = jax.make_mesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
+    mesh = mesh_of(tpu, gpu=gpu)
     whole, split = NamedSharding(mesh, P()), NamedSharding(mesh, P("d"))
 
     def step(parameters: Any, state: Any, x: Any, y: Any) -> Any:
@@ -94,17 +116,19 @@ def compile_step(name: str, folder: Path) -> None:
     jitted = jax.jit(step, in_shardings=(whole, whole, split, split), out_shardings=whole)
     dumping = {
         "xla_dump_to": str(folder), "xla_dump_hlo_as_text": True, "xla_dump_hlo_pass_re": ".*",
-        "xla_dump_large_constants": True,
+        "xla_dump_large_constants": True, **({"xla_gpu_autotune_level": 0} if gpu else {}),
     }  # fmt: skip
     jitted.lower(parameters, state, x, y).compile(compiler_options=dumping)
 
 
-def dumped(name: str, folder: Path) -> Chain:
+def dumped(name: str, folder: Path, tpu: str | None, *, gpu: bool) -> Chain:
     """The chain of a step."""
     if not folder.exists():
         flags = f"--xla_force_host_platform_device_count={DEVICES}"
-        environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+        alone = {"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}  # no chip is asked for, nor locked
+        environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags} | alone
         command = [sys.executable, "-m", "tools.framework_chains", name, "--compile", str(folder)]
+        command += ["--tpu", tpu] if tpu else ["--gpu"] if gpu else []
         subprocess.run(command, env=environment, check=True)
     return max(find_chains(folder), key=lambda chain: chain.dumps[0].path.stat().st_size)
 
@@ -113,16 +137,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.framework_chains", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"steps ({' '.join(optimizers())})")
     parser.add_argument("--dumps", type=Path, metavar="DIR", help="where dumps are kept")
+    chips = parser.add_mutually_exclusive_group()
+    chips.add_argument("--tpu", metavar="TOPOLOGY", help="for the chips of a topology, such as v5e:2x2")
+    chips.add_argument("--gpu", action="store_true", help="for H100s")
     parser.add_argument("--compile", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.compile is not None:
-        compile_step(arguments.names[0], arguments.compile)
+        compile_step(arguments.names[0], arguments.compile, arguments.tpu, gpu=arguments.gpu)
         return 0
+    for mark in MARKS if arguments.tpu else ():
+        register_custom_call(mark, lambda x: x)
     proved = True
     with contextlib.ExitStack() as stack:
         dumps = arguments.dumps or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for name in arguments.names or optimizers():
-            chain = dumped(name, dumps / name)
+            chain = dumped(name, dumps / name, arguments.tpu, gpu=arguments.gpu)
             started = time.process_time()
             steps = verify_passes(chain, refute=False).steps
             lost = next((step for step in steps if step.verdict is not Verdict.PROVED), None)
