@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import cmath
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -56,7 +56,7 @@ def suggest(
 ) -> Repair | None:
     """A repair of the fault that makes all of those results PROVED. `lost` is where the fault's own value differs."""
     apart = lost or found.differences[min(results)]
-    known = apart.found and math.isfinite(apart.found) and math.isfinite(apart.expected)
+    known = apart.found and cmath.isfinite(apart.found) and cmath.isfinite(apart.expected)
     factor = abs(apart.expected / apart.found) if known else None
     proofs = 0
     for repair in mends.near(lead.name, factor, results):

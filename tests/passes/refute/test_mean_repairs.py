@@ -76,3 +76,10 @@ def test_a_repair_is_what_one_writes(name: str, monkeypatch: pytest.MonkeyPatch)
     (result,) = report.results
     assert result.verdict is Verdict.REFUTED and result.code is code and result.finding is not None
     assert result.finding.suggestion.startswith(repair), result.finding
+
+
+def test_complex_values_are_apart_by_no_real_factor() -> None:
+    """Nothing takes their real parts alone for that, of which numpy warns."""
+    spread = jax.shard_map(lambda x: lax.psum(x.mean(0), "d"), mesh=MESH, in_specs=P("d"), out_specs=P())
+    z = jax.ShapeDtypeStruct((16,), jnp.complex64)
+    assert check(lambda x: x.mean(0), spread, z).verdict is Verdict.REFUTED
