@@ -23,7 +23,7 @@ from hlo_verify.evaluate.balls import (
     same,
 )
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, Element, is_on_branch_cut, trunc
+from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, Element, as_complex, is_on_branch_cut, trunc
 
 
 def elementwise(function: Element, operands: int) -> Callable[..., Array]:
@@ -182,6 +182,7 @@ def _extremum_edge(a: Any, b: Any) -> Any:
 
 
 def _complex_power(a: Any, b: Any) -> Any:
+    a, b = as_complex(a), as_complex(b)
     if b.imag.is_zero() and b.real.is_exact() and b.real.is_integer() and abs(a) > 0:
         return a**b
     return UNKNOWN_COMPLEX if is_on_branch_cut(a) else (a.log() * b).exp()

@@ -174,7 +174,19 @@ def _complex_sign(z: Any) -> Any:
     return z / size if size > 0 else UNKNOWN_COMPLEX
 
 
-COMPLEX: dict[str, Element] = {
+def as_complex(z: Any) -> Any:
+    """An element of a complex type as such: some are held as real numbers, as the 0 that a device receives of nobody.
+    Nothing is known of what is none."""
+    return z if isinstance(z, acb) else acb(z) if isinstance(z, arb) else UNKNOWN_COMPLEX
+
+
+def _of_complex(function: Element) -> Element:
+    """The function of any element of a complex type. Methods of `acb` do not ask what they are given: of a real number
+    they read memory beside it."""
+    return lambda z: function(as_complex(z))
+
+
+_COMPLEX: dict[str, Element] = {
     "negate": lambda z: -z,
     "abs": abs,
     "sign": _complex_sign,
@@ -194,3 +206,5 @@ COMPLEX: dict[str, Element] = {
     "sinh": acb.sinh,
     "logistic": lambda z: 1 / (1 + (-z).exp()),
 }
+
+COMPLEX = {name: _of_complex(function) for name, function in _COMPLEX.items()}
