@@ -63,10 +63,12 @@ class Writer:
 
     def constant(self, value: int, like: Any) -> Any:
         """A tensor of that type and that number everywhere."""
-        element = str(like.element_type)
-        text = f"{value}.0" if element.startswith(("f", "bf")) else str(value)
-        text = f"({value}.0, 0.0)" if element.startswith("complex") else text
-        return self.made("constant", like.shape, [], like.element_type, value=f"dense<{text}> : {like}")
+        element = like.element_type
+        if str(element).startswith("complex"):  # of which jaxlib 0.10 takes no constant
+            part = ir.RankedTensorType.get(list(like.shape), ir.ComplexType(element).element_type)
+            return self.made("complex", like.shape, [self.constant(n, part) for n in (value, 0)], element)
+        text = f"{value}.0" if str(element).startswith(("f", "bf")) else str(value)
+        return self.made("constant", like.shape, [], element, value=f"dense<{text}> : {like}")
 
     def joined(self, parts: Sequence[Any], k: int, shape: Sequence[int]) -> Any:
         """Tensors one after another along a dimension."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from hlo_verify.evaluate import dense, evaluate
 from hlo_verify.evaluate.blocks import of_devices
 from hlo_verify.passes.load.front import Taken, Writer, as_they_are, is_plain, put_in_front
 from hlo_verify.passes.load.load import load
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Module
 
 TEXT = """module @m attributes {mhlo.num_partitions = 3 : i32} {
@@ -53,3 +55,12 @@ def test_what_is_left_as_it_is() -> None:
     assert made.argument_names == module.argument_names and made.result_names == module.result_names
     given = np.ones((2, 3), np.float32), np.arange(3, dtype=np.int32)
     assert _results(made, 1, *given) == _results(module, 1, *given)
+
+
+@pytest.mark.parametrize("dtype", [each for each in DTYPES if each != "f8E8M0FNU"])  # which has no zero
+def test_zeros_of_every_type(dtype: str) -> None:
+    """Of complex ones, of which jaxlib 0.10 takes no constant, too."""
+    text = TEXT.replace("tensor<3xi32>", f"tensor<3x{dtype}>")
+    made = put_in_front(load(text), [Taken(0, "x", (2, 3))], lambda writer, given: [*given, writer.zeros(1)])
+    _, zeros = _results(made, 3, np.ones((2, 3), np.float32))
+    assert zeros == [[0, 0, 0]] * 3

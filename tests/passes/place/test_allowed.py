@@ -54,6 +54,15 @@ def test_what_is_wrong_under_every_placement_is_refuted(part: str) -> None:
     assert report.headline == "REFUTED under every placement that the shapes allow"
 
 
+def test_complex_values_that_are_wrong_under_every_placement_are_refuted() -> None:
+    kind = "tensor<4x6xcomplex<f32>>"
+    whole, part = (
+        one(tanh("%t", "%a0", kind) + f"%y = stablehlo.{last} %t : {kind}", kind=kind, given=kind)
+        for last in ("negate", "tanh")
+    )
+    assert hlo_verify.verify(whole, part).verdict is REFUTED
+
+
 HALVED = one(tanh("%t", "%a0") + f"%h = stablehlo.constant dense<0.5> : {X}\n%y = stablehlo.multiply %t, %h : {X}")
 
 
