@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hlo_verify.evaluate.numbers import is_float
+from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.ir import Function, Module, Name, Op, operations
 
 ANY_OPERAND = frozenset("multiply and dot_general convolution".split())
@@ -105,7 +104,7 @@ class Zeros:
     def _plain(self, op: Op, given: Sequence[int]) -> int:
         every = (1 << len(self.module.main.arguments)) - 1
         if op.name == "constant":
-            return 0 if np.asarray(op.attributes["value"]).any() else every
+            return 0 if elements_once(op.attributes["value"]).any() else every
         if not given:
             return 0
         if op.name in ANY_OPERAND:

@@ -24,6 +24,15 @@ def fingerprint(value: Any) -> Any:
 
 def _elements(array: npt.NDArray[Any]) -> bytes | tuple[str, bytes]:
     """The bytes of an array; of one element that is repeated without memory of its own, the bytes of that."""
-    if array.size and not any(array.strides):
-        return "splat", array.flat[0].tobytes()
-    return array.tobytes()
+    return ("splat", elements_once(array).tobytes()) if is_splat(array) else array.tobytes()
+
+
+def is_splat(array: npt.NDArray[Any]) -> bool:
+    """Whether an array is one element that is repeated without memory of its own, however often."""
+    return bool(array.size) and not any(array.strides)
+
+
+def elements_once(value: Any) -> npt.NDArray[Any]:
+    """The elements of a constant, for what asks for no places: of one that is repeated, that one."""
+    array = np.asarray(value)
+    return array.reshape(-1)[:1] if is_splat(array) else array

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import DTYPES, finfo, is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Function, Name, Op, operations
 from hlo_verify.program.op_families import BORDERS, FORWARDS, MOVES, REDUCTIONS, RUNS_REGIONS, is_identity
@@ -148,7 +149,7 @@ def _widens(op: Op, types: Types) -> bool:
 
 def _is_plain(value: Any) -> bool:
     """Whether no element is a zero with a sign."""
-    array = np.asarray(value)
+    array = elements_once(value)
     if array.dtype.kind in "iub":
         return True
     wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

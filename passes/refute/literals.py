@@ -25,6 +25,7 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer
 from hlo_verify.evaluate.undefined import apply
 from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Module, Name, Op, TensorType, operations
 from hlo_verify.program.operations import ROWS
@@ -155,7 +156,7 @@ def _fits(values: Array, dtype: str) -> bool:
 def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None:
     """An interval that holds all elements of a result; None where none is known."""
     if op.name == "constant":
-        array = np.asarray(op.attributes["value"]).astype(float)
+        array = elements_once(op.attributes["value"]).astype(float)
         array = array[~np.isnan(array)]  # what is computed of one that is none is none, or a choice among others
         return interval(array.min(), array.max()) if array.size else interval(0.0, 0.0)
     if op.name == "iota":
@@ -180,9 +181,7 @@ def _constants(module: Module) -> Iterator[float]:
     for op in operations(module.main):
         if op.name != "constant" or not (is_float(op.types[0].dtype) or is_complex(op.types[0].dtype)):
             continue
-        array = np.asarray(op.attributes["value"])
-        if not any(array.strides):
-            array = array.reshape(-1)[:1]
+        array = elements_once(op.attributes["value"])
         wide = array.astype(complex if is_complex(op.types[0].dtype) else float).reshape(-1)
         parts = (wide.real, wide.imag) if wide.dtype.kind == "c" else (wide,)
         for part in parts:

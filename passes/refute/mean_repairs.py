@@ -13,6 +13,7 @@ import numpy as np
 from hlo_verify.diagnostics import Mismatch
 from hlo_verify.passes.refute.edits import Edit, Editable, Insert, editable
 from hlo_verify.passes.refute.mesh_axes import Groups
+from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.ir import Fresh, Module, Name, Op, TensorType
 from hlo_verify.program.op_families import REDUCTIONS, SCALES
 
@@ -124,7 +125,7 @@ def _number(partitioned: Editable, name: Name) -> float | None:
         op = partitioned.ops.get(op.operands[0])
     if op is None or op.name != "constant":
         return None
-    values = np.unique(np.asarray(op.attributes["value"]))
+    values = np.unique(elements_once(op.attributes["value"]))
     return float(values[0]) if len(values) == 1 and np.isrealobj(values) else None
 
 
