@@ -134,6 +134,8 @@ NO_LIMITS = {
     "signs.BEYOND": "a set of signs",
     "signs.NEGATIVE": "a set of signs",
     "signs.POSITIVE": "a set of signs",
+    "rolling.LEAST": "how many turns are a loop",
+    "rolling.PERIODS": "how many ways are tried",
     "signs.REAL": "a set of signs",
     "signs.ZERO": "a set of signs",
     "stages.SHARE_COMPARISONS": "which part of a limit",

@@ -13,6 +13,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
+from hlo_verify.passes.prove.by_rolling import as_loops, is_long
 from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
@@ -119,6 +120,10 @@ def _examine(
             if report.verdict is Verdict.PROVED:
                 return Examination(report, {})
             lost = _in_lost_layer(logical, partitioned, layered, differing, session)
+        is_first = is_long(partitioned, session) or is_long(logical, session)
+        found = as_loops(logical, partitioned, session) if is_first and lost is None else None
+        if found is not None:
+            return Examination(replace(found, seconds=time.perf_counter() - started), {})
         walked = _walked(logical, partitioned, progress, lost, session)
         if walked is None:
             assert lost is not None
@@ -129,6 +134,9 @@ def _examine(
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
+        found = None if is_first else as_loops(logical, partitioned, session)
+        if found is not None:
+            return Examination(replace(found, seconds=time.perf_counter() - started), {})
         terms = made()
         _begin(logical, partitioned, terms, session)
         session.phase = "inputs were looked for that make a result differ"

@@ -1,0 +1,56 @@
+"""Programs that a person wrote out turn by turn, proved as the loops that they are (`rolling`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlo_verify.index.interned import made
+from hlo_verify.memory import Memory
+from hlo_verify.passes.prove.each_device.compare import is_by_hand
+from hlo_verify.passes.prove.prove import OtherReadings, by_walking, open_obligations
+from hlo_verify.passes.prove.reports import may_hang
+from hlo_verify.passes.prove.rolling import rolled
+from hlo_verify.program.ir import Module, operations
+from hlo_verify.program.pair import device_count, result_placements
+from hlo_verify.report import Report, Result, Verdict
+from hlo_verify.session import EnoughError, Session
+
+
+def is_long(module: Module, session: Session) -> bool:
+    """Whether loops are looked for before anything else: walking over all that is written out takes longer."""
+    return sum(1 for _ in operations(module.main)) > session.limits.reading_operations
+
+
+def as_loops(logical: Module, partitioned: Module, session: Session) -> Report | None:
+    """The proof of what a person distributed where what is written out turn by turn is a loop, in either module; None
+    where nothing is, or that does not prove it all. Terms of the two modules with loops are not kept."""
+    if not is_by_hand(partitioned):
+        return None
+    loops = rolled(logical), rolled(partitioned)
+    if loops == (None, None):
+        return None
+    with Memory().on():
+        try:
+            with session.at_most(session.limits.small_terms_apart, made), session.interruptible():
+                return _proof(loops[0] or logical, loops[1] or partitioned, session)
+        except EnoughError:
+            return None
+
+
+def _proof(logical: Module, partitioned: Module, session: Session) -> Report | None:
+    report, outcome = by_walking(logical, partitioned, None, session)
+    if report.verdict is Verdict.PROVED:
+        return report
+    if outcome is None or may_hang(outcome.unsupported) is not None:
+        return None
+    placed = result_placements(logical, partitioned, device_count(logical, partitioned))
+    readings = OtherReadings(logical, partitioned, placed, session)
+    results = []
+    for result in report.results:
+        n, name = result.index, result.name
+        if result.verdict is not Verdict.PROVED:
+            is_open = open_obligations(n, name, outcome, placed[n], decide=True)
+            if is_open and not readings.prove(n):
+                return None
+        results.append(Result(n, name, Verdict.PROVED))
+    return replace(report, results=tuple(results))
