@@ -134,6 +134,7 @@ NO_LIMITS = {
     "signs.BEYOND": "a set of signs",
     "signs.NEGATIVE": "a set of signs",
     "signs.POSITIVE": "a set of signs",
+    "written_out.LARGE": "when constants are compared by what they are",
     "rolling.LEAST": "how many turns are a loop",
     "rolling.PERIODS": "how many ways are tried",
     "signs.REAL": "a set of signs",

@@ -21,18 +21,25 @@ def is_long(module: Module, session: Session) -> bool:
     return sum(1 for _ in operations(module.main)) > session.limits.reading_operations
 
 
-def as_loops(logical: Module, partitioned: Module, session: Session) -> Report | None:
-    """The proof of what a person distributed where what is written out turn by turn is a loop, in either module; None
-    where nothing is, or that does not prove it all. Terms of the two modules with loops are not kept."""
+def in_loops(logical: Module, partitioned: Module) -> tuple[Module, Module] | None:
+    """What a person distributed, where what is written out turn by turn is a loop, in either module; None where nothing
+    is."""
     if not is_by_hand(partitioned):
         return None
     loops = rolled(logical), rolled(partitioned)
-    if loops == (None, None):
+    return None if loops == (None, None) else (loops[0] or logical, loops[1] or partitioned)
+
+
+def as_loops(logical: Module, partitioned: Module, session: Session) -> Report | None:
+    """The proof of what a person distributed where what is written out turn by turn is a loop, in either module; None
+    where nothing is, or that does not prove it all. Terms of the two modules with loops are not kept."""
+    pair = in_loops(logical, partitioned)
+    if pair is None:
         return None
     with Memory().on():
         try:
             with session.at_most(session.limits.small_terms_apart, made), session.interruptible():
-                return _proof(loops[0] or logical, loops[1] or partitioned, session)
+                return _proof(*pair, session)
         except EnoughError:
             return None
 

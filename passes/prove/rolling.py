@@ -4,7 +4,8 @@
 
 A list of operations is looked for in which the same ones come again and again, but for integers (constants, and where a
 slice starts), which become what a table of all turns says. Each operand is what the turn itself makes, or the turn
-before, or what no turn makes; only what the last turn makes is used behind. The two modules compute the same.
+before, or what no turn makes; only what the last turn makes is used behind. The two modules compute the same: what was
+found is written out again, and compared with what it was made of (`written_out`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.prove.written_out import is_written_out, plain
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, captured, fresh_in, value_types
 
 LEAST = 4
@@ -31,7 +34,7 @@ I32 = TensorType((), "i32")
 def rolled(module: Module) -> Module | None:
     """The module with loops for what is written out turn by turn; None where nothing is."""
     main = _rolled(module.main, fresh_in(module.main), value_types(module.main))
-    return None if main is None else replace(module, main=main, mlir=None)
+    return None if main is None or not is_written_out(main, module.main) else replace(module, main=main, mlir=None)
 
 
 Types = Mapping[Name, TensorType]
@@ -81,33 +84,25 @@ def _key(op: Op) -> Hashable:
         left.pop("value")
     if op.name == "slice" and set(left.get("strides", ())) <= {1}:
         left.pop("start_indices"), left.pop("limit_indices")
-    return op.name, op.types, len(op.operands), _plain(left), tuple(map(_shape, op.regions))
+    return op.name, op.types, len(op.operands), plain(left), tuple(map(_shape, op.regions))
 
 
 def _is_integer(op: Op) -> bool:
     return op.name == "constant" and op.types[0] in (I32, TensorType((), "ui32"))
 
 
-def _plain(value: Any) -> Hashable:
-    if isinstance(value, np.ndarray):
-        return value.shape, str(value.dtype), value.tobytes()
-    if isinstance(value, Mapping):
-        return tuple(sorted((name, _plain(each)) for name, each in value.items()))
-    if isinstance(value, tuple | list):
-        return tuple(map(_plain, value))
-    return value if isinstance(value, Hashable) else id(value)
-
-
-def _shape(region: Function) -> Hashable:
-    """A region, with its values by number."""
-    number = {v: n for n, v in enumerate((*region.arguments, *(v for op in region.ops for v in op.results)))}
+def _shape(region: Function, around: Mapping[Name, int] = MappingProxyType({})) -> Hashable:
+    """A region, with its values by number, those of the regions around it too."""
+    number = dict(around)
+    for v in (*region.arguments, *(v for op in region.ops for v in op.results)):
+        number[v] = len(number)
     ops = tuple(
         (
             op.name,
             op.types,
-            _plain(dict(op.attributes)),
+            plain(op.attributes),
             tuple(number.get(v, -1) for v in op.operands),
-            tuple(map(_shape, op.regions)),
+            tuple(_shape(each, number) for each in op.regions),
         )
         for op in region.ops
     )

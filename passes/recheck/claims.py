@@ -47,6 +47,8 @@ class Recorder:
     """Results of operations whose meaning is not written down a second time."""
     unchecked: Counter[str] = field(default_factory=Counter)
     """What else is not checked, and why."""
+    turns: list[bool] = field(default_factory=list)
+    """Of each module with loops for what is written out turn by turn: whether it is, written out again."""
 
     def run(self, function: Function, arguments: Sequence[Value], context: Context) -> list[Value]:
         """As `interpret.run`."""

@@ -245,9 +245,12 @@ class Nodes:
         return 0
 
     def power(self, n: Node, exponent: Number) -> Node:
-        if isinstance(exponent, int) and exponent >= 0:
-            return self.multiply([n] * exponent)
         node = self.nodes[n]
+        if isinstance(exponent, int) and exponent >= 0:
+            if node[0] != "exp":
+                within("recheck_nodes", exponent, "factors in a power")
+            if node[0] != "exp" or exponent <= 1:
+                return self.multiply([n] * exponent)
         if node[0] == "exp":
             return self.multiply([self._node(("exp", node[1], node[2] * Fraction(exponent)))])
         if node[0] == "product" and all(self.nodes[m][0] == "exp" for m, _ in node[1]):

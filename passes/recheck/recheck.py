@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.limits import Limits, allows
 from hlo_verify.ops.induction import Reading
+from hlo_verify.passes.prove.by_rolling import in_loops, is_long
 from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.lineage import obligations
 from hlo_verify.passes.prove.prove import read_otherwise
 from hlo_verify.passes.prove.start import begin
+from hlo_verify.passes.prove.written_out import is_written_out
 from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
 from hlo_verify.passes.recheck.claims import Claim, Recorder, Side, prover_term, shard
 from hlo_verify.passes.recheck.fingerprint import Names
@@ -46,6 +48,9 @@ class _Way:
     compare: bool = False
 
 
+NAMED = _Way(Reading.NAMED)
+
+
 def record(logical: Module, partitioned: Module, session: Session, by_device: Collection[int] = ()) -> Recorder:
     """Interpret both modules as the prover does and note every claim, those about arguments and results too; but for
     the results that are proved `by_device`, each by itself.
@@ -53,17 +58,23 @@ def record(logical: Module, partitioned: Module, session: Session, by_device: Co
     As in `examine`, where the first walk does not prove everything, loops are read in other ways, then values are
     decided case by case. If no walk proves everything, the claims are those of the one that proves most.
     """
-    others = read_otherwise(logical, partitioned)
-    ways = [_Way(Reading.NAMED), *map(_Way, others), _Way(Reading.NAMED, decide=True, compare=True)]
-    ways += [_Way(reading, compare=True) for reading in others]
     other = by_place(logical, partitioned, device_count(logical, partitioned))
     if other is not None:
-        recorder, open_ = _walk(*other, ways[0], session, by_device)
+        recorder, open_ = _walk(*other, NAMED, session, by_device)
         if not open_:
             return recorder
         session.memory.start_anew()
+    is_first = is_long(partitioned, session) or is_long(logical, session)
+    loops = _in_loops(logical, partitioned, session, by_device) if is_first else None
+    if loops is not None:
+        return loops
     least: tuple[int, _Way] | None = None
-    for n, way in enumerate(ways):
+    for n, way in enumerate(_ways(logical, partitioned)):
+        if n == 1 and not is_first:
+            session.memory.start_anew()
+            loops = _in_loops(logical, partitioned, session, by_device)
+            if loops is not None:
+                return loops
         if n:
             session.memory.start_anew()
         recorder, open_ = _walk(logical, partitioned, way, session, by_device)
@@ -76,6 +87,31 @@ def record(logical: Module, partitioned: Module, session: Session, by_device: Co
         return recorder
     session.memory.start_anew()
     return _walk(logical, partitioned, least[1], session, by_device)[0]
+
+
+def _ways(logical: Module, partitioned: Module) -> list[_Way]:
+    others = read_otherwise(logical, partitioned)
+    ways = [NAMED, *map(_Way, others), _Way(Reading.NAMED, decide=True, compare=True)]
+    return ways + [_Way(reading, compare=True) for reading in others]
+
+
+def _in_loops(logical: Module, partitioned: Module, session: Session, by_device: Collection[int]) -> Recorder | None:
+    """The claims about the loops that a person wrote out turn by turn, where they are proved as such; that they are
+    what was written out is shown here once more."""
+    pair = in_loops(logical, partitioned)
+    if pair is None:
+        return None
+    for way in _ways(*pair):
+        if way.decide:
+            way = _Way(Reading.NAMED, compare=True)
+        recorder, open_ = _walk(*pair, way, session, by_device)
+        if not open_:
+            for loops, written in zip(pair, (logical, partitioned), strict=True):
+                if loops is not written:
+                    recorder.turns.append(is_written_out(loops.main, written.main))
+            return recorder
+        session.memory.start_anew()
+    return None
 
 
 def _walk(
@@ -250,8 +286,8 @@ def _decide(
 
 
 def _summary(recorder: Recorder, states: dict[str, _State], lost: Counter[str], seconds: float, ended: str) -> Recheck:
-    agreed = partly = by_solver = bounded = 0
-    wrong = []
+    agreed, partly, by_solver, bounded = sum(recorder.turns), 0, 0, 0
+    wrong = [Disagreement("turns as a loop", "", "the loop makes something else") for ok in recorder.turns if not ok]
     unchecked = Counter(lost)
     for state in states.values():
         found, count = state.finding, len(state.claims)
@@ -271,7 +307,8 @@ def _summary(recorder: Recorder, states: dict[str, _State], lost: Counter[str], 
             why = ended if found is None else found.why or ended
             for claim in state.claims:
                 unchecked[f"{claim.what.split()[0]}: {why}"] += 1
-    steps = len(recorder.claims) + sum(recorder.unwritten.values()) + sum(recorder.unchecked.values())
+    steps = len(recorder.claims) + len(recorder.turns)
+    steps += sum(recorder.unwritten.values()) + sum(recorder.unchecked.values())
     unasked = steps - agreed - partly - len(wrong) - sum(unchecked.values())
     if unasked:
         unchecked[ended] += unasked
