@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
@@ -24,6 +25,9 @@ from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Read, Tensor, tensor
+
+if TYPE_CHECKING:
+    from hlo_verify.ops.lines import Piped
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +85,16 @@ class LoopBook:
     place: Place
     session: Session = field(default_factory=Session)
     reading: Reading = Reading.NAMED
+    hands_on: bool = False
+    """Whether devices hand something on in a loop of the partitioned module."""
     named: dict[tuple[str, Poly], Poly] = field(default_factory=dict)
     """Values of devices that the logical module's loops have names for, each with its kind of numbers: a term of
     integers stands for what they are in their own type."""
     written_out: int = 0
     """Operations that turns of loops were written out as."""
     loops: list[Loop] = field(default_factory=list)
+    piped: list[Piped] = field(default_factory=list)
+    """Components of them that lines of devices make turn by turn."""
     effort: Effort = field(init=False)
     """What comparisons of what loops carry may take, all together."""
 
@@ -105,6 +113,7 @@ class LoopBook:
     def forget(self, known: int) -> None:
         """As `values.Loops.forget`."""
         del self.loops[known:]
+        self.piped[:] = [each for each in self.piped if any(each.loop is loop for loop in self.loops)]
 
 
 def kind_of_numbers(type_: TensorType) -> str:
@@ -156,6 +165,7 @@ def _named_loop(
     those that vary with it."""
     t = expr.fresh("t", shape.trips)
     now = expr.of_var(t)
+    numbers = _numbers(op, args, context, shape, now)
     state, final = [], []
     for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
         if k in shape.invariant:
@@ -169,6 +179,7 @@ def _named_loop(
             outer = (*((device,) if k in varying else ()), *context.iterations)
             carried = tensor("loop", f"{name}.carry{k}", type_.dtype, type_.shape, location=op.location)
             result = tensor("loop", f"{name}.result{k}", type_.dtype, type_.shape, location=op.location)
+            carried.doubt = result.doubt = 0 if k in numbers else None
             state.append(Value(type_, algebra.read(carried, (*outer, now, *positions(type_.shape)))))
             final.append(Value(type_, algebra.read(result, (*outer, *positions(type_.shape)))))
     place, closed = len(book_of(context)), _closed(op, args, context, shape, state, t)
@@ -185,6 +196,28 @@ def _named_loop(
     loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late, first=first)
     book_of(context).loops.insert(place, loop)
     return final
+
+
+def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Index) -> Collection[int]:
+    """The components that are numbers in every turn, by induction: they start from numbers, and an iteration makes
+    numbers of numbers. It is asked where devices may work on nothing in some turns: 0 times a number is 0."""
+    book = book_of(context)
+    if book.reading is Reading.NAMED or not book.hands_on or shape.unbounded is not None or _is_around(op):
+        return ()
+    state, numbers = [], []
+    for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
+        if k in shape.invariant:
+            state.append(value)
+        elif k in shape.counters:
+            state.append(counter_at(shape, k, now, type_))
+        else:
+            unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=op.location)
+            if not value.term.doubt:
+                unknown.doubt = 0
+                numbers.append(k)
+            state.append(Value(type_, algebra.read(unknown, positions(type_.shape))))
+    after = iterate(op, state, replace(context, observe=None, unsupported={}), now)
+    return numbers if not any(after[k].term.doubt for k in numbers) else ()
 
 
 Turns = tuple[tuple[Value, ...], ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.groups import Members, sources_of
-from hlo_verify.ops.induction import kind_of_numbers
+from hlo_verify.ops.induction import Loop, kind_of_numbers
 from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.program.op_families import is_identity
@@ -62,9 +62,14 @@ class Guess:
     dimension: int
     batches: int
     blocks: tuple[Index, ...]
+    is_gradient: bool = False
+    """Whether the last microbatch comes first, and what is handed on is 0 where a device works on none, and by the last
+    device of a line: so it is with gradients."""
 
     def microbatch(self, whole: Value, batch: Index, shape: Sequence[int]) -> Poly:
-        """The microbatch's element."""
+        """The element of the microbatch that comes as the `batch`-th."""
+        if self.is_gradient:
+            batch = expr.subtract(expr.constant(self.batches - 1), batch)
         where = [
             expr.add(own, expr.scale(block, size))
             for own, block, size in zip(positions(shape), self.blocks, shape, strict=True)
@@ -74,6 +79,16 @@ class Guess:
         else:
             where[self.dimension] = expr.add(where[self.dimension], expr.scale(batch, shape[self.dimension]))
         return whole.at(where)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piped:
+    """A component of a logical loop that lines of devices make turn by turn."""
+
+    loop: Loop
+    component: int
+    line: Line
+    is_gradient: bool
 
 
 def handed_on(op: Op, context: Context) -> Iterator[Passed]:

@@ -22,14 +22,15 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
-from hlo_verify.ops.lines import Guess, Line, Passed, guesses_at, handed_on
+from hlo_verify.ops.lines import Guess, Line, Passed, Piped, guesses_at, handed_on
 from hlo_verify.ops.running import Closing
+from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, TensorType, captured
 from hlo_verify.program.op_families import communicates, communicates_itself
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.at_constants import at_constants
-from hlo_verify.terms.term import Poly, tensor
+from hlo_verify.terms.term import ONE, ZERO, Poly, tensor
 
 MANUAL = "sdy.manual_computation"
 
@@ -116,10 +117,13 @@ class _Pipeline:
             for guess in guesses_at(j, whole.type, type_, self.line):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
                     yield guess
+                    if self.args[passed.component].term is ZERO:
+                        yield replace(guess, is_gradient=True)
 
     def _state(self, guesses: Mapping[int, Guess]) -> list[Value]:
         """What is carried in an arbitrary turn: what is handed on as guessed, anything for what else changes."""
         now = expr.of_var(self.t)
+        numbers = self._numbers(guesses)
         state = []
         passed = {each.component: each for each in self.passed}
         for k, type_ in enumerate(self.op.types):
@@ -130,6 +134,7 @@ class _Pipeline:
                 state.append(counter_at(self.shape, k, now, type_))
                 continue
             unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=self.op.location)
+            unknown.doubt = 0 if k in numbers else None
             term = algebra.read(unknown, (*self.context.execution, now, *positions(type_.shape)))
             if k in guesses:
                 before = expr.shift(now, -1)
@@ -140,13 +145,33 @@ class _Pipeline:
             state.append(Value(type_, term))
         return state
 
+    def _numbers(self, guesses: Mapping[int, Guess]) -> list[int]:
+        """The components that are numbers whatever a device works on: they start from numbers, the logical loop's are
+        numbers, and of numbers that were received, or of anything on the first device, numbers are made."""
+        some = [k for k, guess in guesses.items() if not self.args[k].term.doubt]
+        some = [k for k in some if not any(p.doubt for p in self._carried(guesses[k].component))]
+        turn = expr.of_var(expr.fresh("t", self.shape.trips))
+        for place in (expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", self.line.count - 1)), 1)):
+            received = {k: self._anything(self.op.types[k]) for k in guesses}
+            if place.items:
+                received |= {k: self._anything(self.op.types[k], is_number=True) for k in some}
+            made = self._made(place, turn, received)
+            if any(made[k].term.doubt for k in some):
+                return []
+        return some
+
+    def _carried(self, k: int) -> tuple[Poly, Poly]:
+        return self.loop.state[k].term, self.loop.final[k].term
+
     def _known(self, guess: Guess, place: Index, turn: Index, other: Poly, shape: Sequence[int]) -> Poly:
         """What the device at a place makes in a turn, of a microbatch; where it works on none, another term."""
-        batch = expr.subtract(turn, place)
+        batch, after = expr.subtract(turn, place), expr.shift(place, 1)
         inside = algebra.multiply(
-            guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self.line.count - 1)
+            guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self._hands_on(guess) - 1)
         )
-        after = expr.shift(place, 1)
+        if guess.is_gradient:
+            carried = self._at(self.loop.state[guess.component], expr.scale(after, self.at_once))
+            return algebra.multiply(inside, guess.microbatch(carried, batch, shape))
         last = guards.interval(after, self.line.count, self.line.count)
         carried, final = self.loop.state[guess.component], self.loop.final[guess.component]
         carried = self._at(carried, expr.scale(after, self.at_once))
@@ -156,29 +181,60 @@ class _Pipeline:
         )
         return algebra.add(algebra.multiply(inside, made), algebra.multiply(algebra.logical_not(inside), other))
 
+    def _hands_on(self, guess: Guess) -> int:
+        """How many devices of a line hand on microbatches."""
+        return self.line.count - guess.is_gradient
+
     def _wrong(self, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that an iteration does not make so, on the first device or on another."""
-        first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", self.line.count - 1)), 1)
-        wrong: list[int] = []
-        batches = min(guess.batches for guess in guesses.values())
-        wrong = [k for k, guess in guesses.items() if guess.batches != batches]
-        for place in () if wrong else (first, rest):
+        batches, count = (min(of(guess) for guess in guesses.values()) for of in (_batches, self._hands_on))
+        wrong = [k for k, guess in guesses.items() if (_batches(guess), self._hands_on(guess)) != (batches, count)]
+        first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", max(1, count - 1))), 1)
+        for place in () if wrong else (first, rest)[:count]:
             wrong = self._made_otherwise(place, expr.of_var(expr.fresh("f", batches)), guesses)
             if wrong and batches <= limit_of("clamped_places"):  # bounds of so few are read one by one
                 each = (self._made_otherwise(place, expr.constant(n), guesses) for n in range(batches))
                 wrong = next((some for some in each if some), [])
+            wrong = wrong or self._not_zero(place, batches, guesses)
             if wrong:
                 return wrong
-        return wrong
+        last = expr.constant(self.line.count - 1)
+        return wrong or (self._not_zero(last, 0, guesses) if count < self.line.count else wrong)
 
     def _made_otherwise(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> list[int]:
-        """The components that the device at a place does not make so of a microbatch."""
-        made, whole = self._made(place, batch, guesses), self._left(place, self.at_once - 1)
+        """The components that the device at a place does not make so of a microbatch, where it received this or, on the
+        first one, anything; 0 in gradients."""
+        received: dict[int, Value] = {}
+        for k, guess in guesses.items():
+            type_ = self.op.types[k]
+            received[k] = Value(type_, ZERO) if guess.is_gradient else self._anything(type_)
+            if place.items:
+                carried = self._at(self.loop.state[guess.component], expr.scale(place, self.at_once))
+                received[k] = Value(type_, guess.microbatch(carried, batch, type_.shape))
+        self._name(place, batch, guesses)
+        made, whole = self._made(place, expr.add(place, batch), received), self._left(place, self.at_once - 1)
         return [
             k
             for k, guess in guesses.items()
             if not self._is(made[k], guess.microbatch(whole[guess.component], batch, made[k].shape))
         ]
+
+    def _not_zero(self, place: Index, batches: int, guesses: Mapping[int, Guess]) -> list[int]:
+        """The components, in gradients, that the device at a place does not make 0 in turns in which it works on no
+        microbatch, having received 0; of no microbatches at all, in any turn, whatever it received."""
+        some = {k: guess for k, guess in guesses.items() if guess.is_gradient}
+        if not some:
+            return []
+        turn = expr.of_var(expr.fresh("t", self.shape.trips))
+        received = {
+            k: Value(self.op.types[k], ZERO) if batches and k in some else self._anything(self.op.types[k])
+            for k in guesses
+        }
+        made = self._made(place, turn, received)
+        idle = ONE
+        if batches:
+            idle = algebra.logical_not(guards.interval(expr.subtract(turn, place), 0, batches - 1))
+        return [k for k in some if not self._is(Value(made[k].type, algebra.multiply(idle, made[k].term)), ZERO)]
 
     def _left(self, place: Index, n: int) -> list[Value]:
         """What the logical loop's turns for a place leave, after so many others of them."""
@@ -193,30 +249,26 @@ class _Pipeline:
     def _is(self, made: Value, expected: Poly) -> bool:
         if without_names(at_constants(made.term)) is without_names(at_constants(expected)):
             return True
-        return cases.equal(made.term, expected, total=book_of(self.context).effort)
+        if cases.equal(made.term, expected, total=book_of(self.context).effort):
+            return True
+        if not book_of(self.context).piped:
+            return False
+        before = TurnsBefore.of(book_of(self.context).piped)
+        a, b = (without_names(at_constants(before.replaced(p))) for p in (made.term, expected))
+        return a is b or cases.equal(a, b, total=book_of(self.context).effort)
 
-    def _made(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> dict[int, Value]:
-        """What the device at a place makes of a microbatch that it received, or on the first one of anything."""
-        turn = expr.add(place, batch)
+    def _made(self, place: Index, turn: Index, received: Mapping[int, Value]) -> dict[int, Value]:
+        """What the device at a place makes in a turn of what it received."""
         there = {self.line.device: self.line.at(place)}
 
         def local(value: Value) -> Value:
             return Value(value.type, algebra.substitute(value.term, there))
 
-        received: dict[int, Value] = {}
-        for k, guess in guesses.items():
-            type_ = self.op.types[k]
-            if place.items:
-                whole = self._at(self.loop.state[guess.component], expr.scale(place, self.at_once))
-                received[k] = Value(type_, guess.microbatch(whole, batch, type_.shape))
-            else:
-                received[k] = self._anything(type_)
         given = {
             id(each.op): received[each.component]
             for each in self.passed
-            if each.component in guesses and not each.is_received
+            if each.component in received and not each.is_received
         }
-        self._name(place, batch, guesses)
 
         def seen(op: Op, values: list[Value]) -> list[Value]:
             if id(op) in given:
@@ -238,7 +290,7 @@ class _Pipeline:
         around = {v: local(self.context.environment[v]) for v in captured(self.op)}
         pure = replace(self.context, observe=None, instead=seen, unsupported={}, environment=around, kept=None)
         iterate(self.op, state, pure, turn)
-        return {each.component: around[each.made] for each in self.passed if each.component in guesses}
+        return {each.component: around[each.made] for each in self.passed if each.component in received}
 
     def _name(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> None:
         """Note the names of what a device makes on the way, where it makes several logical turns at once."""
@@ -257,9 +309,10 @@ class _Pipeline:
     def _is_received(self, k: int) -> bool:
         return any(each.is_received for each in self.passed if each.component == k)
 
-    def _anything(self, type_: TensorType) -> Value:
-        """A value of which nothing is known, in one execution of an operation."""
+    def _anything(self, type_: TensorType, is_number: bool = False) -> Value:
+        """A value of which nothing is known, or no more than that it is numbers, in one execution of an operation."""
         unknown = tensor("opaque", "anything", type_.dtype, type_.shape, location=self.op.location)
+        unknown.doubt = 0 if is_number else None
         return Value(type_, algebra.read(unknown, positions(type_.shape)))
 
     def _closed(self, guesses: Mapping[int, Guess]) -> list[Value] | None:
@@ -286,6 +339,7 @@ class _Pipeline:
         handed = {each.component for each in self.passed}
         if pure.unsupported or not set(range(len(self.args))) <= {*known_values, *ends, *handed}:
             return None
+        book.piped += [Piped(self.loop, each.component, self.line, each.is_gradient) for each in guesses.values()]
         results = []
         for k, type_ in enumerate(self.op.types):
             if k in self.shape.invariant:
@@ -298,3 +352,7 @@ class _Pipeline:
                 end = tensor("opaque", f"loop result {k}", type_.dtype, type_.shape, location=self.op.location)
                 results.append(Value(type_, algebra.read(end, (*self.context.execution, *positions(type_.shape)))))
         return results
+
+
+def _batches(guess: Guess) -> int:
+    return guess.batches

@@ -23,7 +23,10 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.index.interned import made
 from hlo_verify.limits import allows
 from hlo_verify.meter import TERM
+from hlo_verify.ops.lines import Piped
+from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.ops.values import Value, positions
+from hlo_verify.passes.prove.along_lines import equal_along
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
 from hlo_verify.program.element_types import INTEGER_RANGES
@@ -75,6 +78,8 @@ class Stages:
     """The logical module's arguments."""
     placements: list[Sharding] = field(default_factory=list)
     """How arguments and results are sharded."""
+    piped: list[Piped] = field(default_factory=list)
+    """Components of the logical module's loops that lines of devices make."""
     logical: list[Step] = field(default_factory=list)
     partitioned: list[Step] = field(default_factory=list)
     cuts: set[int] = field(default_factory=set)
@@ -272,7 +277,8 @@ class Stages:
         if not self.session.affords():
             return False
         left, before = self.effort.left, made()
-        answer = self._are_equal(found, expected, inside) or self._is_network(found, expected, inside)
+        answer = self.is_piped(found, expected, inside) or self._are_equal(found, expected, inside)
+        answer = answer or self._is_network(found, expected, inside)
         if not answer:
             self._wasted += left - self.effort.left
             self.session.meter.charge_terms(made() - before)
@@ -283,6 +289,12 @@ class Stages:
         limits = self.session.limits
         self.effort.left = min(self.effort.left, limits.known_wrong_steps)
         self.network.left = min(self.network.left, limits.network_steps // SHARE_NETWORK)
+
+    def is_piped(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether two results are equal by what pipelines, and those of a gradient, made turn by turn."""
+        lines = dict.fromkeys(each.line for each in self.piped if each.is_gradient)
+        before = TurnsBefore.of(self.piped)
+        return any(equal_along(line, before, (found, expected), inside, self.effort) for line in lines)
 
     def _is_network(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two results are equal as sums of products; what that took counts where they are not."""

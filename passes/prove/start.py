@@ -15,6 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.indexing import claims_of
 from hlo_verify.ops.induction import LoopBook, Reading
+from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.stages import Stages
@@ -54,6 +55,11 @@ class Walk:
         """What was not understood so far, in either module."""
         return tuple({**self.plain.unsupported, **self.local.unsupported}.values())
 
+    @property
+    def piped(self) -> list[Piped]:
+        """What is known of pipelines; of those that are found later as well."""
+        return self.plain.loops.piped if isinstance(self.plain.loops, LoopBook) else []
+
     def watched(self, decide: bool, progress: Callable[[int], None] | None = None) -> Stages:
         """Stages that see every operation of the walk."""
         stages = Stages(
@@ -63,6 +69,7 @@ class Walk:
             session=self.plain.session,
             arguments=self.wholes,
             placements=self.mentioned,
+            piped=self.piped,
         )
         self.plain.observe = stages.record_logical
         self.local.observe = stages.record_partitioned
@@ -85,7 +92,7 @@ def begin(
     every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     mentioned = [sharding for each in every for sharding in each if sharding is not None]
     borders = [*_borders(logical), *_borders(partitioned)]
-    loops = LoopBook(placements(device, [*mentioned, *borders]), session, reading)
+    loops = LoopBook(placements(device, [*mentioned, *borders]), session, reading, _hands_on(partitioned))
     replicas = partitioned.replicas
     here, mesh = (None, device) if is_global(partitioned) else (device, None)
     return Walk(
@@ -107,6 +114,11 @@ def begin(
             claims=claims_of(logical),
         ),
     )
+
+
+def _hands_on(module: Module) -> bool:
+    loops = (op for op in operations(module.main) if op.name == "while")
+    return any(op.name == "collective_permute" for loop in loops for op in operations(loop.regions[1]))
 
 
 def _borders(module: Module) -> list[Sharding]:

@@ -47,6 +47,8 @@ class Pipeline:
     """Whether the rows of all microbatches lie in one dimension."""
     copies: int = 1
     is_outer: bool = True
+    gradient: tuple[int, ...] = ()
+    """By what the gradient of a loss is taken, if it is."""
     wrong: str = ""
 
     def whole(self, ws: Array, x: Array) -> Array:
@@ -77,15 +79,21 @@ class Pipeline:
             elif self.form == "over":
                 out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
             state = made if self.hands_on_first else lax.ppermute(made, "s", pairs)
+            if self.wrong == "stopped":
+                state = jnp.where(me == last, state, lax.stop_gradient(state))
             return (state, out), made if self.form == "list" else None
 
         turns = m + n - 1 - (self.wrong == "short")
-        (_, out), all_ = lax.scan(turn, (jnp.zeros_like(xs[0]), jnp.zeros_like(xs)), jnp.arange(turns))
+        start = jnp.full_like(xs[0], jnp.nan if self.wrong == "undefined" else 0)
+        (_, out), all_ = lax.scan(turn, (start, jnp.zeros_like(xs)), jnp.arange(turns))
         if self.form == "list":
             out = all_[turns - m - (self.wrong == "sliced") :][:m]
         if self.form != "slots":
             out = jnp.where(me == last + (self.wrong == "stage"), out, 0)
         return (out if self.wrong == "no_sum" else lax.psum(out, "s")).reshape(x.shape)
+
+    def slope(self, function: Function) -> Function:
+        return jax.grad(lambda ws, x: jnp.mean(function(ws, x) ** 2), self.gradient)
 
     def verdict(self, recheck: bool = False) -> Verdict:
         axes = {"s": self.stages} if self.copies == 1 else {"s": self.stages, "r": self.copies}
@@ -95,8 +103,9 @@ class Pipeline:
         rows = P(None, "r") if self.copies > 1 else P()
         local = jax.shard_map(self.local, mesh=mesh, in_specs=(P("s"), rows), out_specs=rows, check_vma=False)
         x = (self.batches * 2, 3) if self.is_flat else (self.batches, 2 * self.copies, 3)
+        functions = [self.whole, local] if not self.gradient else [self.slope(each) for each in (self.whole, local)]
         shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((self.stages * self.layers, 3, 3), x)]
-        pair = (jax.jit(function).trace(*shapes) for function in (self.whole, local))
+        pair = (jax.jit(function).trace(*shapes) for function in functions)
         return hlo_verify.verify(*pair, refute=False, limits=LIMITS, recheck=recheck).verdict
 
 
@@ -123,8 +132,41 @@ def test_pipelines(name: str) -> None:
     assert RIGHT[name].verdict() is Verdict.PROVED
 
 
+SLOPE = replace(PLAIN, gradient=(0,), form="list")
+RIGHT_SLOPES = {
+    "list": SLOPE,
+    "256": replace(SLOPE, stages=256),
+    "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
+    "few_stages": replace(SLOPE, stages=5),
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", RIGHT_SLOPES)
+def test_gradients_of_pipelines(name: str) -> None:
+    assert RIGHT_SLOPES[name].verdict() is Verdict.PROVED
+
+
+WRONG_SLOPES = [
+    replace(SLOPE, wrong=wrong)
+    for wrong in "rotation turned late first sliced stage short no_sum stopped undefined".split()
+]
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}")
+@pytest.mark.parametrize("stages", [4, 64])
+def test_wrong_gradients_of_pipelines(pipeline: Pipeline, stages: int) -> None:
+    assert replace(pipeline, stages=stages).verdict() is Verdict.UNKNOWN
+
+
 def test_the_second_check_finds_nothing_wrong() -> None:
     assert Pipeline(stages=4, layers=2, batches=3).verdict(recheck=True) is Verdict.PROVED
+
+
+@pytest.mark.slow
+def test_the_second_check_finds_nothing_wrong_in_a_gradient() -> None:
+    assert replace(SLOPE, stages=4, batches=2).verdict(recheck=True) is Verdict.PROVED
 
 
 WRONG = [

@@ -1,0 +1,68 @@
+"""Sums over a span that begins where a place says, as sums over as many terms from 0 on.
+
+    sum t<71. [0 <= t - d < 8] * x[t - d]   =   sum n<8. x[n]       for a d of 0 to 63
+
+Turns of a loop are such a span where a device works in some of them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.definitions import at_places
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, make_poly
+
+
+def shifted(p: Poly, known: dict[Atom, Poly | None]) -> Poly:
+    """The term with such sums shifted, those that it is made of too; what is `known` of atoms is kept there."""
+    return algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda atom: _anew(atom, known)))
+
+
+def _anew(atom: Atom, known: dict[Atom, Poly | None]) -> Poly | None:
+    if atom not in known:
+        known[atom] = _made(atom, known)
+    return known[atom]
+
+
+def _made(atom: Atom, known: dict[Atom, Poly | None]) -> Poly | None:
+    if isinstance(atom, Apply):
+        return apply(atom.function, tuple(shifted(arg, known) for arg in atom.args))
+    if not isinstance(atom, Read) or atom.tensor.kind not in ("sum", "term") or atom.tensor.seal is not None:
+        return None
+    bound, there = at_places(atom.tensor, atom.indices)
+    body = shifted(there.poly(atom.tensor.bodies[0]), known)
+    return algebra.add(*(_summed(bound, make_poly((item,))) for item in body.items)) if bound else body
+
+
+def _summed(bound: Sequence[Var], p: Poly) -> Poly:
+    """The sum of a product, shifted where it is over a span."""
+    for v in bound:
+        for guard in (a for mono, _ in p.items for a in guards.guards_of(mono)):
+            start = _start(guard, v)
+            if start is not None:
+                assert guard.lo is not None
+                assert guard.hi is not None
+                n = expr.fresh("f", guard.hi - guard.lo + 1)
+                there = algebra.substitute(p, {v: expr.add(start, expr.of_var(n))})
+                return _summed([n if w is v else w for w in bound], there)
+    return reduce_sum(bound, p)
+
+
+def _start(guard: Guard, v: Var) -> Index | None:
+    """Where a guard's span of a variable begins, if the variable may be all of that, and more."""
+    if guard.lo is None or guard.hi is None or guard.hi - guard.lo + 1 >= v.size:
+        return None
+    (whole, _), *_ = expr.of_var(v).items
+    factor = dict(guard.form.items).get(whole)
+    if factor not in (1, -1):
+        return None
+    rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), factor))
+    start = expr.shift(expr.scale(rest, -factor), guard.lo if factor == 1 else -guard.hi)
+    if v in start.free:
+        return None
+    return start if start.lo >= 0 and start.hi + guard.hi - guard.lo < v.size else None

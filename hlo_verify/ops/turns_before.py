@@ -1,0 +1,99 @@
+"""What a logical loop carries, by what the turn before made of it.
+
+    carried[t + 1] = made[t]        carried[0] = what it began with        left = made[trips - 1]
+
+A name of what a loop carries and what a turn makes are equal, and a term may have the one or the other. Where a name
+is surely one of a later turn it is replaced by what the turn before made, as often as that is sure; but for turns that
+are far from the first ones, as these would be replaced turn by turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hlo_verify.equality.opening import ingredients
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
+from hlo_verify.ops.induction import Loop
+from hlo_verify.ops.lines import Piped
+from hlo_verify.ops.values import Value
+from hlo_verify.terms import algebra
+from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.definitions import at_places
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
+
+
+@dataclass(slots=True, eq=False)
+class TurnsBefore:
+    """The names of what loops carry, and of what they leave."""
+
+    carried: dict[Tensor, tuple[Loop, int, int]] = field(default_factory=dict)
+    left: dict[Tensor, tuple[Loop, int]] = field(default_factory=dict)
+    _made: dict[Atom, Poly | None] = field(default_factory=dict)
+    _inside: set[Tensor] = field(default_factory=set)
+    """What loops leave of which is looked at what the last turn made."""
+
+    @classmethod
+    def of(cls, components: Iterable[Piped]) -> TurnsBefore:
+        """Those of components of loops in no other loop that go round a known number of times."""
+        found = cls()
+        for each in components:
+            loop, k = each.loop, each.component
+            shape, name, end = loop.state[k].shape, loop.state[k].term.atom, loop.final[k].term.atom
+            if loop.test is not None or not isinstance(name, Read) or not isinstance(end, Read):
+                continue
+            if name.tensor.kind == "loop" and len(name.indices) == 1 + len(shape):
+                found.carried[name.tensor] = loop, k, 2 * (loop.t.size // each.line.count)
+                if end.tensor.kind == "loop" and len(end.indices) == len(shape):
+                    found.left[end.tensor] = loop, k
+        return found
+
+    def are_in(self, p: Poly) -> bool:
+        return any(each in self.carried or each in self.left for each in ingredients(p))
+
+    def replaced(self, p: Poly) -> Poly:
+        """The term with what turns made in the place of names."""
+        if not self.are_in(p):
+            return p
+        return algebra.mapped(p, lambda mono: algebra.product_with(mono, self._anew))
+
+    def _anew(self, atom: Atom) -> Poly | None:
+        if atom not in self._made:
+            self._made[atom] = self._replaced(atom)
+        return self._made[atom]
+
+    def _replaced(self, atom: Atom) -> Poly | None:
+        if isinstance(atom, Apply):
+            return apply(atom.function, tuple(map(self.replaced, atom.args)))
+        if not isinstance(atom, Read):
+            return None
+        source = atom.tensor
+        if source in self._inside:
+            return None
+        if source in self.left:
+            loop, k = self.left[source]
+            self._inside.add(source)
+            made = self.replaced(_at(loop.after[k], loop, expr.constant(loop.t.size - 1), atom.indices))
+            self._inside.remove(source)
+            return made
+        if source in self.carried:
+            return self._turn(*self.carried[source], *atom.indices)
+        if not source.bodies or source.seal is not None:
+            return None
+        count = len(source.params)
+        bound, there = at_places(source, atom.indices[:count])
+        bodies = tuple(self.replaced(there.poly(body)) for body in source.bodies)
+        return remade(source, bound, bodies, atom.indices[count:])
+
+    def _turn(self, loop: Loop, k: int, latest: int, turn: Index, *where: Index) -> Poly | None:
+        if turn is expr.constant(0):
+            return self.replaced(loop.initial[k].at(list(where)))
+        if not 0 < turn.lo <= latest:
+            return None
+        return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
+
+
+def _at(value: Value, loop: Loop, turn: Index, where: Sequence[Index]) -> Poly:
+    return Value(value.type, algebra.substitute(value.term, {loop.t: turn})).at(list(where))

@@ -1,0 +1,50 @@
+"""Whether two terms of a device in a line are equal: on the first device, on the last, and on any other, each with what
+turns made in the place of names of what pipelines carry (`ops.turns_before`)."""
+
+from __future__ import annotations
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.shifted_sums import shifted
+from hlo_verify.equality.without_names import without_names
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.lines import Line
+from hlo_verify.ops.turns_before import TurnsBefore
+from hlo_verify.terms import algebra
+from hlo_verify.terms.at_constants import at_constants
+from hlo_verify.terms.term import Poly
+
+
+def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort) -> bool:
+    """Whether two terms are equal on every device, where an element exists. Of a whole tensor, a dimension may be what
+    devices have blocks of."""
+    if not any(map(before.are_in, sides)):
+        return False
+    places = [expr.constant(0), expr.constant(line.count - 1)]
+    if line.count > 2:
+        places.append(expr.shift(expr.of_var(expr.fresh("f", line.count - 2)), 1))
+    free = sides[0].free | sides[1].free
+    split = sorted((v for v in free if v.size % line.count == 0 and v.size != expr.UNBOUNDED), key=str)
+    for v in [line.device] if line.device in free else split:
+        if all(_equal_at(_there(line, v, place), before, sides, inside, effort) for place in places):
+            return True
+    return False
+
+
+def _there(line: Line, v: Var, place: Index) -> dict[Var, Index]:
+    """A place of a line as what a variable is there."""
+    if v is line.device:
+        return {v: line.at(place)}
+    size = v.size // line.count
+    return {v: expr.add(expr.scale(place, size), expr.of_var(expr.fresh("f", size)))}
+
+
+def _equal_at(
+    there: dict[Var, Index], before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort
+) -> bool:
+    found, expected = (before.replaced(algebra.substitute(p, there)) for p in sides)
+    plain = [shifted(without_names(at_constants(p)), {}) for p in (found, expected)]
+    if plain[0] is plain[1]:
+        return True
+    return cases.equal(found, expected, algebra.substitute(inside, there), effort)

@@ -1,0 +1,38 @@
+"""Sums over a span that begins where a place says are sums from 0 on, and others stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlo_verify.equality.shifted_sums import shifted
+from hlo_verify.index import expr
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import tensor
+
+
+@pytest.mark.parametrize(
+    ("size", "lo", "hi", "is_shifted"),
+    [
+        (71, 0, 7, True),
+        (70, 0, 7, False),
+        (71, -1, 7, False),
+        (71, 0, 8, False),
+        (75, 2, 9, True),
+        (71, None, 7, False),
+    ],
+)
+@pytest.mark.parametrize("is_back", [False, True])
+def test_sums(size: int, lo: int | None, hi: int, is_shifted: bool, is_back: bool) -> None:
+    """`sum t. [lo <= t - d <= hi] * x[t - d]`, for a d of 0 to 63, or with `63 - d` in the place of d."""
+    with Session().on():
+        t, d = expr.fresh("t", size), expr.of_var(expr.fresh("d", 64))
+        place = expr.subtract(expr.constant(63), d) if is_back else d
+        apart = expr.subtract(expr.of_var(t), place)
+        x = tensor("argument", "x", "f32", (100,))
+        inside = guards.interval(apart, lo, hi)
+        found = shifted(reduce_sum([t], algebra.multiply(inside, algebra.read(x, (expr.shift(apart, 3),)))), {})
+        n = expr.fresh("n", hi - (lo or 0) + 1)
+        here = algebra.read(x, (expr.shift(expr.of_var(n), 3 + (lo or 0)),))
+        assert (found is reduce_sum([n], here)) == is_shifted
