@@ -13,7 +13,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, ranges
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import EXTREMA, MAXIMUM
+from hlo_verify.terms.functions import EXTREMA, MAXIMUM, wrap
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, of_atom
 
 
@@ -21,6 +21,13 @@ def within(p: Poly, lo: int, hi: int, sums: bool = False) -> bool:
     """Whether the integers that p evaluates to surely lie in that interval, with nothing wrapped; `sums` as below."""
     found = bounds(p, sums)
     return found is not None and lo <= found[0] and found[1] <= hi
+
+
+def that_fits(atom: Atom) -> Poly | None:
+    """The integer of which an atom is the machine value, where it surely lies in the type's range, as a sum too."""
+    if not isinstance(atom, Apply) or atom.function != wrap(atom.function.gives):
+        return None
+    return atom.args[0] if within(atom.args[0], *INTEGER_RANGES[atom.function.gives], sums=True) else None
 
 
 def types() -> Collection[tuple[int, int]]:

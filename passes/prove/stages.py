@@ -13,10 +13,12 @@ import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from hlo_verify.equality import cases, opening
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
+from hlo_verify.equality.presence import same_by_presence
 from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -278,7 +280,7 @@ class Stages:
             return False
         left, before = self.effort.left, made()
         answer = self.is_piped(found, expected, inside) or self._are_equal(found, expected, inside)
-        answer = answer or self._is_network(found, expected, inside)
+        answer = answer or self._is_network(found, expected, inside) or self._is_by_presence(found, expected, inside)
         if not answer:
             self._wasted += left - self.effort.left
             self.session.meter.charge_terms(made() - before)
@@ -306,6 +308,16 @@ class Stages:
         is_same = same_network(found, expected, self.session, inside, steps)
         self.network.left = left if is_same else left - (most - steps.left)
         return is_same
+
+    def _is_by_presence(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether two results are equal where a mask holds somewhere, and where it holds nowhere."""
+
+        def are_equal(p: Poly, q: Poly) -> bool:
+            return self._are_equal(p, q, inside)
+
+        most = self.session.limits.brief_steps
+        told_apart = partial(same_by_presence, found, expected, are_equal)
+        return self.effort.within(most, told_apart, "brief_steps")
 
     def _are_equal(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         most = self.allowance()

@@ -1,0 +1,189 @@
+"""Comparisons where something is there, and where nothing is: means and softmaxes that guard an empty mask.
+
+    n > 0 ? s/n : 0     with    n = sum v. m(v),  s = sum v. m(v)*x(v)        and    s / maximum(n, 1)
+
+If some m(v) holds, n is positive, and at least 1 as a count: both are s/n. If none does, every sum of what has m(v) as
+a factor is 0, and both are 0. Whether some m(v) holds is asked by `max v. m(v)`, and as the sign of a sum of positive
+numbers times m(v).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations
+
+from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.opening import opened
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Opaque, Var
+from hlo_verify.limits import limit_of
+from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.bounds import that_fits
+from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import IS_ZERO, MAXIMUM, POSITIVE
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.rebuilding import rebuilt
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, atoms, make_poly, of_atom, value_of
+from hlo_verify.terms.truths import sign_of, what_is_counted
+
+Same = Callable[[Poly, Poly], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Truth values of which some hold, or none."""
+
+    bound: tuple[Var, ...]
+    held: Poly
+    """One of them: a product of conditions on the bound variables."""
+
+    def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
+        """Whether each of some products has one of them as a factor, for all values of the bound variables."""
+        own = [{atom for atom, _ in mono} for mono in products]
+        return any(all(held <= each for each in own) for held in self._over(bound))
+
+    def is_same(self, other: Presence) -> bool:
+        """Whether they are the same truth values."""
+        ((mono, _),) = other.held.items
+        own = {atom for atom, _ in mono}
+        return len(self.bound) == len(other.bound) and any(held == own for held in self._over(other.bound))
+
+    def has(self, atom: Atom) -> bool:
+        """Whether an element is one of them, wherever it is read."""
+        only, other = _element(self.held.atom), _element(atom)
+        if only is None or other is None or only.tensor is not other.tensor:
+            return False
+        if isinstance(self.held.atom, Read) is not isinstance(atom, Read):
+            return False
+        free = {expr.of_var(v): v for v in self.bound}
+        if any(only.indices.count(e) > 1 for e in free):
+            return False
+        return all(
+            (e.lo >= 0 and e.hi < free[own].size) if own in free else own is e
+            for own, e in zip(only.indices, other.indices, strict=True)
+        )
+
+    def _over(self, bound: Sequence[Var]) -> Iterator[set[Atom]]:
+        """The conditions of one of them, over some of those variables."""
+        for chosen in islice(permutations(bound, len(self.bound)), limit_of("alignments")):
+            if all(v.size == w.size for v, w in zip(self.bound, chosen, strict=True)):
+                mapping = {v: expr.of_var(w) for v, w in zip(self.bound, chosen, strict=True)}
+                there = algebra.substitute(self.held, mapping)
+                if len(there.items) == 1 and there.items[0][1] == 1:
+                    yield {atom for atom, _ in there.items[0][0]}
+
+
+def _element(atom: Atom | None) -> Read | None:
+    """The truth value that is read, or the number whose sign is asked; None of other conditions."""
+    if atom is None or isinstance(atom, Read):
+        return atom
+    asked = sign_of(of_atom(atom))
+    return asked.atom if asked is not None and isinstance(asked.atom, Read) else None
+
+
+def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) -> bool:
+    """Whether two terms are the same where some of the truth values hold that they ask for, and where none does.
+
+    Each time that they are told apart is a step of `effort`.
+    """
+    if effort.left <= 0:
+        return False
+    found, expected = (_of_counts(opened(p)) for p in (found, expected))
+    presence = next((each for p in (found, expected) for each in _asked(p)), None)
+    if presence is None:
+        return False
+    effort.left -= 1
+    for some in (True, False):
+        one, other = (_where(p, presence, some) for p in (found, expected))
+        if one is not other and not same(one, other) and not same_by_presence(one, other, same, effort):
+            return False
+    return True
+
+
+def _of_counts(p: Poly) -> Poly:
+    """A term of what counts are, where their machine values are taken that cannot wrap."""
+    there: dict[Atom, Poly] = {}
+    for atom in atoms(p):
+        counted = that_fits(atom)
+        if counted is not None:
+            there[atom] = counted
+    return rebuilt(p, there, {}) if there else p
+
+
+def _asked(p: Poly) -> Iterator[Presence]:
+    """The truth values of which a term asks whether some hold."""
+    for atom in sorted(atoms(p), key=lambda a: a.uid):
+        found = _presence(atom)
+        if found is not None:
+            yield found
+
+
+def _presence(atom: Atom) -> Presence | None:
+    """The truth values of which an atom asks whether some hold; None of other atoms."""
+    if isinstance(atom, Read) and atom.boolean and atom.tensor.kind == "max" and atom.tensor.seal is None:
+        bound, (body,) = unfold(atom)
+        return Presence(tuple(bound), body) if _is_product(body) else None
+    greatest = sign_of(of_atom(atom))
+    if greatest is not None and isinstance(greatest.atom, Read) and greatest.atom.tensor.kind == "max":
+        bound, (body,) = unfold(greatest.atom)  # [max v. f(v) > 0] is max v. [f(v) > 0]
+        held = apply(POSITIVE, (body,))
+        return Presence(tuple(bound), held) if _is_product(held) else None
+    counted = _at_least_one(atom) if _at_least_one(atom) is not None else _summed(atom)
+    if counted is None:
+        return None
+    bound, (body,) = unfold(counted)
+    truths = tuple(item for item in body.items[0][0] if item[0].boolean)
+    return Presence(tuple(bound), make_poly(((truths, 1),)))
+
+
+def _is_product(p: Poly) -> bool:
+    return len(p.items) == 1 and p.items[0][1] == 1 and all(atom.boolean for atom, _ in p.items[0][0])
+
+
+def _at_least_one(atom: Atom) -> Read | None:
+    """The count whose maximum with 1 an atom is."""
+    counted: Atom | None = None
+    if isinstance(atom, Apply) and atom.function == MAXIMUM and len(atom.args) == 2 and ONE in atom.args:
+        counted = next((arg.atom for arg in atom.args if arg is not ONE), None)
+    elif isinstance(atom, Ix) and len(atom.index.items) == 1 and not atom.index.const:
+        ((part, c),) = atom.index.items
+        if isinstance(part, Opaque) and part.operator == "clamp" and part.lo == c == 1:
+            (e,) = part.exprs
+            inner = e.items[0][0] if len(e.items) == 1 and e.items[0][1] == 1 and not e.const else None
+            if isinstance(inner, Opaque) and inner.operator == "value" and 0 <= inner.lo <= inner.hi <= part.hi:
+                counted = value_of(inner).atom
+    return counted if isinstance(counted, Read) and what_is_counted(counted) is not None else None
+
+
+def _summed(atom: Atom) -> Read | None:
+    """The sum of positive numbers, each times some conditions, whose sign an atom asks."""
+    counted = atom.args[0].atom if isinstance(atom, Apply) and atom.function in (POSITIVE, IS_ZERO) else None
+    if not isinstance(counted, Read) or counted.tensor.kind != "sum" or counted.tensor.seal is not None:
+        return None
+    _, (body,) = unfold(counted)
+    if len(body.items) != 1 or body.doubt or not any(a.boolean for a, _ in body.items[0][0]):
+        return None
+    ((mono, c),) = body.items
+    return counted if c > 0 and signs.of_product(numbers_of(mono)) == signs.POSITIVE else None
+
+
+def _where(p: Poly, presence: Presence, some: bool) -> Poly:
+    """What a term is where some of the truth values hold, or where none does."""
+    there: dict[Atom, Poly] = {}
+    for atom in atoms(p):
+        own = _presence(atom)
+        is_own = own is not None and own.is_same(presence)
+        counted = _at_least_one(atom)
+        if is_own and counted is not None:
+            there[atom] = of_atom(counted) if some else ONE
+        elif is_own:
+            there[atom] = ONE if some != (isinstance(atom, Apply) and atom.function == IS_ZERO) else ZERO
+        elif not some and atom.boolean and presence.has(atom):
+            there[atom] = ZERO
+        elif not some and isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None:
+            bound, (body,) = unfold(atom)
+            if body.items and presence.is_in(bound, [mono for mono, _ in body.items]):
+                there[atom] = ZERO
+    return opened(rebuilt(p, there, {}))

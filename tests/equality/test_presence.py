@@ -1,0 +1,98 @@
+"""Means and softmaxes over a mask that may be empty: guards in several spellings, shared out over devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.passes.prove.each_device.programs import on
+
+Function = Callable[..., Any]
+
+
+def total(x: jax.Array) -> jax.Array:
+    return lax.psum(jnp.sum(x), "i")
+
+
+def verdict(reference: Function, local: Function, ins: Any, outs: Any) -> Verdict:
+    def masked(function: Function) -> Function:
+        return lambda x, m: function(x, m > 0)
+
+    placed = on({"i": 4}, ins, outs, (8, 16), (8, 16))
+    return hlo_verify.verify(*placed.pair(masked(reference), masked(local)), refute=False).verdict
+
+
+WHOLE: dict[str, Function] = {
+    "guarded": lambda x, m: jnp.where(m.sum() > 0, (x * m).sum() / m.sum(), 0),
+    "at_least_one": lambda x, m: (x * m).sum() / jnp.maximum(m.sum(), 1),
+    "at_least_one_of_floats": lambda x, m: (x * m).sum() / jnp.maximum(m.astype(jnp.float32).sum(), 1),
+}
+PARTS: dict[str, Function] = {
+    "guarded": lambda x, m: jnp.where(total(m) > 0, total(jnp.where(m, x, 0)) / total(m), 0),
+    "at_least_one": lambda x, m: total(x * m) / jnp.maximum(total(m.astype(jnp.float32)), 1),
+    "one_instead_of_none": lambda x, m: total(x * m) / jnp.where(total(m) == 0, 1, total(m)),
+    "any": lambda x, m: jnp.where(lax.pmax(jnp.any(m).astype(jnp.int32), "i") > 0, total(x * m) / total(m), 0),
+}
+WRONG: dict[str, Function] = {
+    "unguarded": lambda x, m: total(x * m) / total(m),
+    "own_count": lambda x, m: total(x * m) / jnp.maximum(m.sum(), 1),
+    "at_least_two": lambda x, m: total(x * m) / jnp.maximum(total(m.astype(jnp.float32)), 2),
+    "more_than_one": lambda x, m: jnp.where(total(m) > 1, total(x * m) / total(m), 0),
+    "one_for_none": lambda x, m: jnp.where(total(m) > 0, total(x * m) / total(m), 1),
+    "unmasked": lambda x, m: total(x) / jnp.maximum(total(m.astype(jnp.float32)), 1),
+    "unmasked_for_none": lambda x, m: jnp.where(total(m) > 0, total(x * m) / total(m), total(x)),
+    "of_the_first_row": lambda x, m: jnp.where(total(m[0]) > 0, total(x * m) / total(m), 0),
+    "of_its_own": lambda x, m: jnp.where(jnp.any(m), total(x * m) / total(m), 0),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("reference", WHOLE)
+def test_a_mean_over_a_mask(reference: str, name: str) -> None:
+    assert verdict(WHOLE[reference], PARTS[name], (P("i"), P("i")), P()) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("reference", WHOLE)
+def test_a_wrong_mean_over_a_mask(reference: str, name: str) -> None:
+    assert verdict(WHOLE[reference], WRONG[name], (P("i"), P("i")), P()) is not Verdict.PROVED
+
+
+def shares(z: jax.Array, m: jax.Array) -> jax.Array:
+    e = jnp.where(m, jnp.exp(z), 0)
+    return e / jnp.where((e.sum(1) == 0)[:, None], 1, e.sum(1, keepdims=True))
+
+
+def parts_of_shares(z: jax.Array, m: jax.Array, shared: bool = True, none: float = 0.0, by: int = 4) -> jax.Array:
+    e = jnp.exp(z) * m
+    whole = lax.psum(e.sum(1, keepdims=True), "i") if shared else e.sum(1, keepdims=True)
+    held = lax.psum(m[:, :by].sum(1, keepdims=True), "i")
+    return jnp.where(held > 0, e / whole, none)
+
+
+SHARES: dict[str, tuple[Function, bool]] = {
+    "right": (parts_of_shares, True),
+    "what_is_masked_for_none": (lambda z, m: jnp.where(total_of_rows(z, m) > 0, parts_of_shares(z, m), m), True),
+    "sum_of_its_own": (lambda z, m: parts_of_shares(z, m, shared=False), False),
+    "another_value_for_none": (lambda z, m: parts_of_shares(z, m, none=1.0), False),
+    "part_of_the_mask": (lambda z, m: parts_of_shares(z, m, by=1), False),
+}
+
+
+def total_of_rows(z: jax.Array, m: jax.Array) -> jax.Array:
+    return lax.psum((jnp.exp(z) * m).sum(1, keepdims=True), "i")
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_shares_of_what_is_there(name: str) -> None:
+    local, is_right = SHARES[name]
+    along = P(None, "i")
+    assert (verdict(shares, local, (along, along), along) is Verdict.PROVED) is is_right
