@@ -172,7 +172,7 @@ _CLOSE = 1e-5
 
 
 def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator[Computed]:
-    """What powers, products, quotients, and the rest of 1 make of numbers, close to a value."""
+    """What powers, products, quotients, the rest of 1 and a sum with it make of numbers, close to a value."""
 
     def is_close(x: float) -> bool:
         return abs(x - value) <= _CLOSE * abs(value)
@@ -180,6 +180,7 @@ def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator
     one = _number(dtype, _scalar(dtype)(1))
     assert one is not None
     yield from (x for x in given if x.operands and is_close(float(x.exact)))
+    yield from (rest for x in given if is_close(1 - float(x.exact)) for rest in _apply("subtract", (one, x)))
     powers = [power for x in given for power in _powers(x)]
     pairs = [(x, y, name) for x in given for y in given for name in ("multiply", "divide")]
     for x in powers:
@@ -270,10 +271,10 @@ def _each_once(numbers: Iterable[Computed]) -> list[Computed]:
 
 
 def joined(numbers: list[Computed]) -> Iterator[Computed]:
-    """What comes of these by turning a division into a product, as the rest of a whole (`1 - 0.1`), or by joining two
-    operations with constants."""
+    """What comes of these by turning a division into a product, as the rest of a whole (`1 - 0.1`) or beside one
+    (`x + 0.1*x`), or by joining two operations with constants."""
     for x in numbers:
-        yield from (*inverses(x), *_of_one("subtract", x))
+        yield from (*inverses(x), *_of_one("subtract", x), *_of_one("add", x))
     if allows("joined_constants", len(numbers)):
         for name, (x, y) in product(_BINARY, product(numbers, numbers)):
             yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()

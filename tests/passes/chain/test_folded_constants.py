@@ -197,6 +197,8 @@ def by_people(numbers: tuple[float, ...], written: float) -> tuple[str, ...]:
 
 WRITTEN = {
     "a power": ((0.9,), 0.9**3),
+    "one and another": ((0.1,), 1 + 0.1),
+    "one and a product": ((0.01, 0.7), 1 + 0.01 * 0.7),
     "the rest of a product": ((0.01, 0.1), 1 - 0.01 * 0.1),
     "the rest of a power": ((0.7,), 1 - 0.7**2),
     "a product of three": ((0.1, 0.7, 0.3), 0.1 * 0.7 * 0.3),
