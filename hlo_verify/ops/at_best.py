@@ -4,6 +4,8 @@
     n*d* + argmax v<n. f(d*, v)                        is  argmax d,v. (f(d, v), n*d + v)
         for d* = argmax d. max v<n. f(d, v)
 
+    x[n*d* + argmax v<n. f(d*, v)]                     is  x[argmax d,v. (f(d, v), n*d + v)]
+
 `d*` is the first of the parts that hold a best element, and all indices of a part come before those of the next: so the
 first best element of that part is the first of the whole. Where all values are the worst there are (minus infinity, or
 the least integer), a reduction from the worst and index 0 gives 0, and so does the other side.
@@ -11,7 +13,8 @@ the least integer), a reduction from the worst and index 0 gives 0, and so does 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
@@ -103,9 +106,10 @@ def _resolved(p: Poly, best: Read) -> Poly | None:
         return rebuilt(p, reached, {})
     element = _elsewhere(p, best, w)
     there = None if element is None else _best(extremum, w, value, element)
-    if there is not None:
+    if element is None or there is not None:
         return there
-    return None if element is None else _of_parts(extremum, w, value, element, (first[0], first[1]), dtypes)
+    of_parts = partial(_of_parts, extremum, w, value, first=(first[0], first[1]), dtypes=dtypes)
+    return of_parts(element=element) or _at_best_of_whole(p, best, w, of_parts)
 
 
 def _best(extremum: str, w: Var, value: Poly, element: Poly) -> Poly | None:
@@ -135,6 +139,28 @@ def _numbering(bound: Sequence[Var], index: Index) -> tuple[Var, dict[Var, Index
         return None
     w = expr.fresh("f", total)
     return w, {v: expr.modulo(expr.floor_div(expr.of_var(w), low), v.size) for v, low in digits}
+
+
+def _at_best_of_whole(p: Poly, best: Read, w: Var, of_parts: Callable[..., Poly | None]) -> Poly | None:
+    """What a term reads at the best element of the best part, as read at the best of the whole: a row that each part
+    hands on beside its best value. None where it reads nothing there."""
+    there: dict[Index, Index] = {}
+    for e in dict.fromkeys(places(p)):
+        element = elsewhere(_with_elements(e), best, w)
+        index = None if element is None else of_parts(element=element)
+        if index is not None:
+            there[e] = algebra.as_index(index, *integer_range(best.tensor.attributes[1]))
+    return rebuilt(p, {}, there) if there else None
+
+
+def _with_elements(e: Index) -> Poly:
+    """An index expression as a term of the elements that it is made of the values of."""
+    total = algebra.of_index(expr.constant(e.const))
+    for part, c in e.items:
+        own = own_value(part)
+        value = algebra.of_index(expr.of_atom(part)) if own is None else of_atom(own)
+        total = algebra.add(total, algebra.scale(value, c))
+    return total
 
 
 def _of_parts(extremum: str, w: Var, value: Poly, element: Poly, first: Pair, dtypes: Types) -> Poly | None:

@@ -132,6 +132,49 @@ def by_stages(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
     return index
 
 
+def handed_on(form: str, x: jax.Array, y: jax.Array) -> jax.Array:
+    """What stands beside the best column, which each device hands on with its own best value."""
+    own = jnp.argmax(x, axis=1)
+    value, beside = (jnp.take_along_axis(z, own[:, None], axis=1)[:, 0] for z in (x, y))
+    first = jnp.argmax(lax.all_gather(value, BOTH), axis=0)
+    match form:
+        case "taken":
+            return jnp.take_along_axis(lax.all_gather(beside, BOTH), first[None], axis=0)[0]
+        case "by its owner":
+            return lax.psum(jnp.where(first == device(), beside, 0), BOTH)
+        case "one-hot product":
+            return jnp.einsum("dn,dn->n", jax.nn.one_hot(first, DEVICES, axis=0), lax.all_gather(beside, BOTH))
+        case "its first":
+            return jnp.take_along_axis(lax.all_gather(y[:, 0], BOTH), first[None], axis=0)[0]
+        case "of the first device":
+            return lax.all_gather(beside, BOTH)[0]
+        case "by the least":
+            least = jnp.argmin(lax.all_gather(value, BOTH), axis=0)
+            return lax.psum(jnp.where(least == device(), beside, 0), BOTH)
+        case "by another value":
+            other = jnp.argmax(lax.all_gather(jnp.max(x * y, axis=1), BOTH), axis=0)
+            return lax.psum(jnp.where(other == device(), beside, 0), BOTH)
+    raise ValueError(form)
+
+
+@pytest.mark.parametrize("form", ["taken", "by its owner", "one-hot product"])
+def test_what_stands_beside_the_best(form: str) -> None:
+    def reference(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(y, best(x)[:, None], axis=1)[:, 0]
+
+    assert verdict(reference, partial(handed_on, form), count=2) is Verdict.PROVED
+    backwards = lambda x, y: jnp.take_along_axis(y, WHOLE - 1 - best(x[:, ::-1])[:, None], axis=1)[:, 0]  # noqa: E731
+    assert verdict(backwards, partial(handed_on, form), count=2) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("form", ["its first", "of the first device", "by the least", "by another value"])
+def test_what_stands_beside_another(form: str) -> None:
+    def reference(x: jax.Array, y: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(y, best(x)[:, None], axis=1)[:, 0]
+
+    assert verdict(reference, partial(handed_on, form), count=2) is not Verdict.PROVED
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_one_axis_after_the_other(dtype: str) -> None:
     assert verdict(best, lambda x: by_stages(x, ("y", "x")), dtype) is Verdict.PROVED
