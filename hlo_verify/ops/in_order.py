@@ -328,8 +328,7 @@ def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
     body = algebra.substitute(whole, split)
     if element is None or own in body.free:
         return None
-    rest = algebra.subtract(key, algebra.scale(of_atom(handed), c))
-    key = algebra.add(algebra.scale(body, c), rest)
+    key = algebra.add(algebra.scale(body, c), number(dict(key.items).get((), 0)))
     there = algebra.substitute(of_atom(handed), split).atom
     assert there is not None
     element = _of_own(rebuilt(algebra.substitute(element, split), {there: body}, {}), own, w, key)

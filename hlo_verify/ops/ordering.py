@@ -25,6 +25,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import Poly
 
 
@@ -54,7 +55,7 @@ def _key(value: Value, where: Sequence[Index], k: int, v: Var) -> Poly | None:
     dtype = value.type.dtype
     term = exact_integer(value) if is_integer(dtype) else value.term
     there = Value(value.type, term).at([*where[:k], expr.of_var(v), *where[k + 1 :]])
-    return None if there.doubt or not (is_integer(dtype) or is_float(dtype)) else there
+    return None if there.doubt & INFINITE or not (is_integer(dtype) or is_float(dtype)) else there
 
 
 def _sorted(op: Op, args: list[Value], by: tuple[int, Poly, bool], dimension: tuple[int, Var, Index]) -> list[Value]:

@@ -6,8 +6,9 @@
 
 The functions are strictly monotone, of all numbers that they have a value for, and what is added or multiplied is a
 number, the same for each element: elements are equal by one term where they are by the other, so that of equal ones
-the first is the same. The terms are looked at only where all parts of them are numbers (`doubts`), and finite. Real
-numbers are meant: in floating point `exp` makes some equal that are not.
+the first is the same. The terms are looked at only where all parts of them are numbers (`doubts`), and finite; of
+what may be undefined, the opposite and multiples are. Real numbers are meant: in floating point `exp` makes some equal
+that are not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, Read, make_poly, monomial_skey, of_atom
@@ -52,9 +54,10 @@ def key_of(p: Poly, bound: Iterable[Var], *further: Rule) -> Key:
     """
     live = {v for v in bound if v in p.free}
     key = Key(p)
-    if not live or p.doubt:
+    if not live or p.doubt & INFINITE:
         return key
-    while (step := _step(key.term, live, (*RULES, *further))) is not None:
+    rules = (_less_multiple,) if p.doubt else (*RULES, *further)  # what is undefined stays so times a number
+    while (step := _step(key.term, live, rules)) is not None:
         key = Key(step.term, key.ascending == step.ascending, _after(step.again, key.again))
     return key
 

@@ -124,6 +124,31 @@ def test_others_are_not(name: str) -> None:
     assert verdict(*NOT_BEST[name]) is not Verdict.PROVED
 
 
+def of_logarithms(body: Body) -> Body:
+    return lambda x: body(jnp.log(x))
+
+
+@pytest.mark.parametrize("name", sorted(BEST.keys() - {"the median"}))  # which asks whether there is NaN
+def test_the_best_of_what_may_be_no_number(name: str) -> None:
+    """Where it is none, the logical program has stepped outside of a domain too."""
+    assert verdict(*map(of_logarithms, BEST[name])) is Verdict.PROVED
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("name", NOT_BEST)
+def test_others_are_not_where_they_may_be_no_numbers(name: str) -> None:
+    assert verdict(*map(of_logarithms, NOT_BEST[name])) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "no_number", [lambda x: x + 0 * jnp.log(x), lambda x: jnp.exp(jnp.log(x)), lambda x: x * x / x]
+)
+@pytest.mark.parametrize("name", ["values and indices", "an order of the opposites", "a sum", "a sort of sorted parts"])
+def test_what_devices_alone_have_no_number_for_is_another_order(name: str, no_number: Body) -> None:
+    reference, local = BEST[name]
+    assert verdict(reference, lambda x: local(no_number(x))) is not Verdict.PROVED
+
+
 def test_the_opposite_of_an_integer_may_be_less() -> None:
     """Of the least integer it is the least one again, which `-x` puts first and the order of x last."""
     assert verdict(lambda x: best(x, 3)[1], lambda x: by_sorting(x, 3), INTEGERS) is not Verdict.PROVED
