@@ -46,7 +46,7 @@ def _constant(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
-    """The element of a constant at its position."""
+    """The element of a constant at its position: `[8]` and `[8, 1]` of the same numbers are one tensor."""
     require_arithmetic(dtype)
     if array.size == 0:
         return number(0)
@@ -59,7 +59,9 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         values = tuple(int(v) for v in array.flat)
         if all(abs(v) < TABLE_BOUND for v in values):
             return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))
-    data = np.ascontiguousarray(array)
+    places = [e for e, size in zip(positions(shape), shape, strict=True) if size > 1]
+    shape = tuple(size for size in shape if size > 1)
+    data = np.ascontiguousarray(array).reshape(shape)
     key = (dtype, shape, data.tobytes())
     known = _constants()
     found = known.get(key)
@@ -67,7 +69,7 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         skey = mix("constant", dtype, zlib.crc32(key[2]))
         found = Tensor("constant", f"constant{len(known)}", dtype, shape, next_uid(), skey, values=data)
         known[key] = found
-    return algebra.read(found, positions(shape))
+    return algebra.read(found, places)
 
 
 def _with_symbols(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:

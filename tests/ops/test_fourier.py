@@ -86,3 +86,21 @@ def test_what_is_transformed_in_turn_in_numbers() -> None:
     expected = np.fft.fftn(x, axes=(1, 2))
     for first, second in ((1, 2), (2, 1)):
         np.testing.assert_allclose(np.fft.fft(np.fft.fft(x, axis=first), axis=second), expected)
+
+
+WAVES = np.fft.fftfreq(8, 1 / 8).astype(np.float32)
+
+
+def derivative(x: jax.Array, waves: np.ndarray) -> jax.Array:
+    """By wave numbers along the columns."""
+    return ifft(1j * waves[:, None] * fft(x, axis=0), axis=0)
+
+
+@pytest.mark.parametrize(("waves", "found"), [(WAVES, True), (np.abs(WAVES), False), (WAVES[::-1].copy(), False)])
+def test_wave_numbers_along_another_dimension(waves: np.ndarray, found: bool) -> None:
+    """The same numbers in a column and in a row."""
+
+    def local(x: jax.Array) -> jax.Array:
+        return handed(ifft(fft(handed(x, 1, 0).T) * (1j * waves)).T, 0, 1)
+
+    assert (verdict(lambda x: derivative(x, WAVES), local, (8, 8)) is Verdict.PROVED) is found
