@@ -43,6 +43,7 @@ from hlo_verify.terms.functions import (
     Function,
     typed,
 )
+from hlo_verify.terms.half_lines import soft_threshold
 from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
@@ -58,7 +59,7 @@ def product(a: Poly, b: Poly, dtype: str) -> Poly:
     """
     if dtype.startswith("complex") and (a.doubt | b.doubt):
         return apply(typed("multiply", (dtype, dtype), dtype), (a, b))
-    part = _positive_part(a, b) if is_float(dtype) else None
+    part = (_positive_part(a, b) or soft_threshold(a, b)) if is_float(dtype) else None
     if part is not None:
         return part
     is_square = a is b and is_float(dtype) and not is_one_product(a)  # not negative, which is seen while it is one

@@ -1,6 +1,7 @@
 """What a term is where it is positive: products of it with its sign and with its positive part.
 
 [h > 0] * h**2  =  maximum(0, h)**2        maximum(0, h) * [h > 0]  =  maximum(0, h)
+sign(h) * maximum(0, |h| - t)  =  maximum(0, h - t) - maximum(0, -h - t)
 """
 
 from __future__ import annotations
@@ -41,6 +42,57 @@ def joined(powers: dict[Atom, Number], halves: list[Apply]) -> None:
     parts = [atom for atom in halves if atom.function == MAXIMUM and atom in powers]
     if parts and any(atom.function == POSITIVE and atom in powers for atom in halves):
         _join_with_signs(powers, parts)
+
+
+def soft_threshold(a: Poly, b: Poly) -> Poly | None:
+    """`sign(v) * maximum(0, |v| - t)` as `maximum(0, v - t) - maximum(0, -v - t)`, for a number t that is not negative;
+    None of other products."""
+    from hlo_verify.terms.algebra import add, scale
+    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.term import ZERO, number
+
+    for (signed, c), (part, d) in ((_one(a), _one(b)), (_one(b), _one(a))):
+        sign, size = _argument("sign", signed), _above(part)
+        if sign is None or size is None:
+            continue
+        (v, k), t = size
+        for side in (1, -1):
+            if scale(v, side) is sign:
+                used("a soft threshold")
+                above, below = (apply(MAXIMUM, (ZERO, add(scale(v, side * k * way), number(-t)))) for way in (1, -1))
+                return scale(add(above, scale(below, -1)), c * d)
+    return None
+
+
+def _one(p: Poly) -> tuple[Atom | None, Number]:
+    """The one atom of which a term is a multiple, and by what."""
+    if len(p.items) != 1 or len(p.items[0][0]) != 1 or p.items[0][0][0][1] != 1:
+        return None, 1
+    (((atom, _),), c) = p.items[0]
+    return atom, c
+
+
+def _argument(name: str, atom: Atom | None) -> Poly | None:
+    """What an atom is that function of, if it is one of a real number."""
+    from hlo_verify.terms.term import Apply
+
+    is_it = isinstance(atom, Apply) and atom.function.name == name and atom.function.is_real
+    return atom.args[0] if isinstance(atom, Apply) and is_it else None
+
+
+def _above(atom: Atom | None) -> tuple[tuple[Poly, Number], Number] | None:
+    """Of `maximum(0, k*|v| - t)`, for positive k and t: (v, k) and t."""
+    from hlo_verify.terms.term import Apply, make_poly
+
+    if not isinstance(atom, Apply) or atom.function != MAXIMUM:
+        return None
+    p = side_of(atom.function, atom.args)
+    t = -dict(p.items).get((), 0) if p is not None else 0
+    if p is None or len(p.items) != 2 or t <= 0:
+        return None
+    size, k = _one(make_poly(tuple(item for item in p.items if item[0])))
+    v = _argument("abs", size)
+    return None if v is None or k <= 0 else ((v, k), t)
 
 
 def _join_with_signs(powers: dict[Atom, Number], parts: list[Apply]) -> None:

@@ -162,6 +162,13 @@ REWRITINGS = (
     Rewriting("square of an absolute value", "abs(f)**2", "f**2", "powers.squared_roots"),
     Rewriting("what its sign selects", "[f > 0] f", "maximum(f, 0)", "half_lines._join"),
     Rewriting(
+        "a soft threshold",
+        "sign(f) maximum(0, abs(f) - 1)",
+        "maximum(0, f - 1) - maximum(0, -f - 1)",
+        "half_lines.soft_threshold",
+        "1 is a number that is positive",
+    ),
+    Rewriting(
         "logarithm of two exponentials",
         "maximum(f, g) - abs(f - g) + log(1 + exp(abs(f - g)))",
         "log(exp(f) + exp(g))",

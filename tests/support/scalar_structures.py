@@ -12,9 +12,10 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.comparing import chosen
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, POSITIVE, SQRT, real
+from hlo_verify.terms.half_lines import soft_threshold
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, Poly, number
+from hlo_verify.terms.term import ONE, ZERO, Poly, number
 from tests.support.expressions import Array
 from tests.support.structural_laws import Case, at, bound, instance, is_positive, logarithm
 
@@ -85,6 +86,19 @@ def _positive_part(case: Case) -> tuple[Poly, Array]:
     n = case.random.randrange(1, 4)
     found = algebra.multiply(apply(POSITIVE, (x,)), algebra.power(x, n))
     return found, case.each(lambda i, j: max(value, 0) ** n)
+
+
+@instance("a soft threshold")
+def _soft_threshold(case: Case) -> tuple[Poly, Array]:
+    x, value = some(case, -3, 0, 1, 4)
+    t, k = case.random.choice((-1, 1, 2)), case.random.choice((-2, 1, 3))
+    size = algebra.add(algebra.scale(apply(real("abs"), (x,)), abs(k)), number(-t))
+    sign = apply(real("sign"), (algebra.scale(x, k),))
+    factors = [sign, apply(MAXIMUM, (ZERO, size))]
+    case.random.shuffle(factors)
+    found = soft_threshold(*factors)
+    wanted = np.sign(k * value) * max(abs(k * value) - t, 0)
+    return algebra.multiply(*factors) if found is None else found, case.each(lambda i, j: wanted)
 
 
 @instance("choice by comparison")

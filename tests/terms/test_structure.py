@@ -122,6 +122,7 @@ WITHOUT = {
 
 
 TRUE_ANYWAY = {
+    "a soft threshold": "the greater of 0 and of an absolute value with something added is the latter",
     "factor of a named term": "its instances are exactly those where the term is such a product",
     "sign of a numerator": "what is not positive may be 0, or its opposite is inverted, but for preconditions",
     "rotation": "where c and n have a divisor in common, only a digit of v is turned, and not all of it",
