@@ -28,7 +28,7 @@ from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
-from hlo_verify.terms.term import ONE, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.used import used
 
 Item = tuple[Atom, Number]
@@ -185,11 +185,13 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
         outside = [(a, n) for a, n in _common(numbers) if a.free.intersection(bound) < inside]
         if numbers.items and (not outside or _are_selected([a for a, _ in outside], body)):
             continue
-        parts = numbers
+        parts, zeros = numbers, algebra.difference(body, numbers)
         if numbers.items:
             rest = algebra.build({tuple(i for i in mono if i not in outside): c for mono, c in numbers.items})
+            if not any(a.doubt for a, _ in outside):  # 0 * t is so many times as much
+                rest, zeros = algebra.add(rest, zeros), ZERO
             parts = algebra.expanded(_product(outside), rest if len(rest.items) == 1 else named(rest))
-        parts = algebra.add(parts, algebra.difference(body, numbers))
+        parts = algebra.add(parts, zeros)
         used("factor of a named term")
         return algebra.product_with(tuple(items), {atom: parts}.get)
     return None

@@ -17,6 +17,7 @@ import z3
 
 import hlo_verify.terms
 import tests.support.count_laws
+import tests.support.named_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.shared_operand_laws

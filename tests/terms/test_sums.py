@@ -13,6 +13,9 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
+from hlo_verify.terms.functions import LOG
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.term import Poly, tensor
 from tests.support.expressions import (
     Array,
@@ -276,6 +279,20 @@ def test_a_name_of_what_is_zero_at_the_places_read() -> None:
     zero = algebra.substitute(name, dict.fromkeys((i, j), expr.of_var(summed)))
     product = algebra.multiply(zero, algebra.read(y, (expr.of_var(summed),)))
     assert sums.reduce_sum([summed], product) is algebra.ZERO
+
+
+def test_a_factor_of_a_name_leaves_what_may_be_no_number_in_it() -> None:
+    """So a sum stays one sum, whether the factor is known to be a number or not: a loop adds up parts of one."""
+    x, y, z = (tensor("argument", name, "f32", (4,)) for name in "xyz")
+    here, v = expr.of_var(expr.var("x", 0, 4)), expr.fresh("y", 4)
+    at = {source: algebra.read(source, (expr.of_var(v),)) for source in (x, y, z)}
+    zero = zero_times(apply(LOG, (algebra.read(z, (here,)),)))
+    scale = algebra.read(z, (here,))
+    name = named(algebra.add(algebra.multiply(scale, algebra.add(at[x], at[y])), zero))
+    found = sums.reduce_sum([v], algebra.multiply(name, at[z]))
+    assert len(found.items) == 1
+    assert scale.atom in [atom for atom, _ in found.items[0][0]]
+    assert found.doubt
 
 
 def test_a_name_that_is_read_at_one_point_stays_one() -> None:
