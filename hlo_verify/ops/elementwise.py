@@ -32,7 +32,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
-from hlo_verify.terms.comparing import chosen, chosen_integer
+from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     IS_FINITE,
@@ -276,7 +276,7 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
         clamped = chosen_integer(condition.term, as_index(a), as_index(b))
         if clamped is not None:
             return result(op, algebra.of_index(clamped))
-    extremum = chosen(condition.term, a.term, b.term) if is_float(dtype) else None
+    extremum = _chosen_number(condition.term, a.term, b.term) if is_float(dtype) else None
     if extremum is not None:
         return result(op, extremum)
     c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
@@ -286,6 +286,15 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     if context.compilers_device is not None:
         chosen_one = in_line(chosen_one, context.compilers_device)  # before it gets a name
     return result(op, wrapped(chosen_one) if is_integer(dtype) else chosen_one)
+
+
+def _chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """A choice of real numbers as an extremum; None where it is none."""
+    for law in (chosen, chosen_count, chosen_total):
+        found = law(condition, a, b)
+        if found is not None:
+            return found
+    return None
 
 
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:

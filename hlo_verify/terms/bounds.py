@@ -12,6 +12,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, ranges
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import EXTREMA, MAXIMUM, wrap
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, of_atom
@@ -39,9 +40,9 @@ def types() -> Collection[tuple[int, int]]:
 def bounds(p: Poly, sums: bool = False) -> tuple[int, int] | None:
     """An interval that the integers which p evaluates to surely lie in, with nothing wrapped.
 
-    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in. A definition
-    of a sum has bounds where `sums` are asked for alone, as what is decided by them makes parts of a sum other terms
-    than the whole.
+    Of a choice among terms (`c*a + (1-c)*b` for a truth value c) the one that the bounds of each lie in. A count
+    of what holds is no more than what is counted. Any other definition of a sum has bounds where `sums` are asked for
+    alone, as what is decided by them makes parts of a sum other terms than the whole.
     """
     truths = list(dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if atom.boolean))
     if len(p.items) == 1 or not truths or not allows("bound_choices", len(truths)):
@@ -109,6 +110,8 @@ def _atom_bounds(atom: Atom, sums: bool) -> tuple[int, int] | None:
         if sums and atom.tensor.kind in ("sum", "term"):
             bound, (body,) = unfold(atom)
             return _times(bounds(body, sums), prod(v.size for v in bound))
+        if atom.tensor.kind == "sum":
+            return range_of_count(atom)
         return None if atom.tensor.kind in ("sum", "product", "term") else ranges.of_elements(atom.tensor)
     if isinstance(atom, Apply):
         if atom.function in EXTREMA.values():

@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.terms import signs
-from hlo_verify.terms.addition import difference, scale
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import counts, signs
+from hlo_verify.terms.addition import difference, of_index, scale
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, POSITIVE
+from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.patterns import leading
-from hlo_verify.terms.term import ONE, Apply, Guard, Number, Poly, number
+from hlo_verify.terms.products import mapped, multiply, product_with
+from hlo_verify.terms.substitution import substitute
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Number, Poly, Read, make_poly, number
+from hlo_verify.terms.truths import what_is_counted
 from hlo_verify.terms.used import used
 
 
@@ -84,14 +91,85 @@ def chosen_integer(condition: Poly, a: Index, b: Index) -> Index | None:
     `e <= t ? n : e` is `max(e, n)` where t <= n <= t + 1, and `e <= t ? n : clamp(e, lo, hi)` is the greater of the two
     where n lies between the clamps of t and t + 1.
     """
-    guard = condition.atom
-    if not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
+    asked = _asked(condition)
+    if asked is None or (asked[1] is None) == (asked[2] is None):
         return None
-    form, lo, hi = guard.form, guard.lo, guard.hi
+    form, lo, hi = asked
     found = _chosen(form, lo, hi, a, b)
     if found is not None:
         return found
     return _chosen(expr.scale(form, -1), None if hi is None else -hi, None if lo is None else -lo, a, b)
+
+
+def _asked(condition: Poly) -> tuple[Index, int | None, int | None] | None:
+    """The integer that a condition asks of, and its bounds; of whether anything holds, the count of what does."""
+    guard = condition.atom
+    if isinstance(guard, Guard):
+        return guard.form, guard.lo, guard.hi
+    for p, lo, hi in ((condition, 1, None), (difference(ONE, condition), None, 0)):
+        asked = counts.any_of(p.atom) if p.atom is not None else None
+        if asked is not None:
+            return as_index(asked, *INTEGER_RANGES["i64"]), lo, hi
+    return None
+
+
+def chosen_count(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """`condition ? a : b` of real numbers that are counts and integers, likewise."""
+    if counts.integers_of(a) is None or counts.integers_of(b) is None:
+        return None
+    lo, hi = INTEGER_RANGES["i64"]
+    if not all(within(p, lo, hi) for p in (a, b)):
+        return None
+    found = chosen_integer(condition, as_index(a, lo, hi), as_index(b, lo, hi))
+    return None if found is None else of_index(found)
+
+
+def chosen_total(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """`condition ? a : b` of a total over what is counted, which is 0 where nothing is, as that total.
+
+    `[n > 0] s / n` is `s / maximum(n, 1)` for `n = sum v. p(v)` and `s = sum v. p(v) f(v)`.
+    """
+    if b is not ZERO:
+        condition, a, b = difference(ONE, condition), b, a
+    asked = _asked(condition) if b is ZERO and a.items else None
+    if asked is None or asked[1:] != (1, None) or asked[0].lo < 0:
+        return None
+    n = of_index(asked[0])
+    counted = [what_is_counted(mono[0][0]) if c == 1 and len(mono) == 1 else None for mono, c in n.items]
+    over = [each for each in counted if each is not None]
+    if len(over) < len(counted):
+        return None
+    found = _with_one(a, n)
+    if found.doubt or not all(any(k > 0 and _is_over(atom, over) for atom, k in mono) for mono, _ in found.items):
+        return None
+    used("total of what may be nothing")
+    return found
+
+
+def _with_one(p: Poly, n: Poly) -> Poly:
+    """A term with 1 in the place of a count that is 0, where it divides by that."""
+    from hlo_verify.terms.laws import apply
+
+    def image(atom: Atom) -> Poly | None:
+        divides = isinstance(atom, Apply) and atom.function == INVERSE and atom.args[0] is n
+        return apply(INVERSE, (apply(MAXIMUM, (n, ONE)),)) if divides else None
+
+    return mapped(p, lambda mono: product_with(mono, image))
+
+
+def _is_over(atom: Atom, conditions: Sequence[tuple[tuple[Var, ...], Poly]]) -> bool:
+    """Whether a sum is over those values of variables alone for which one of some conditions holds."""
+    from hlo_verify.terms.definitions import unfold  # made of laws, as what is chosen is
+
+    if not isinstance(atom, Read) or atom.tensor.kind != "sum":
+        return False
+    own, (body,) = unfold(atom)
+    held = []
+    for bound, p in conditions:
+        if [v.size for v in own] == [v.size for v in bound]:
+            held.append(substitute(p, {v: expr.of_var(w) for v, w in zip(bound, own, strict=True)}))
+    parts = [make_poly((item,)) for item in body.items]
+    return all(any(multiply(p, part) is part for p in held) for part in parts)
 
 
 def _chosen(form: Index, lo: int | None, hi: int | None, a: Index, b: Index) -> Index | None:

@@ -18,7 +18,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import IS_ZERO, Function
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.term import ONE, Atom, Guard, Ix, Poly, Read, of_atom, value_of
-from hlo_verify.terms.truths import what_is_counted
+from hlo_verify.terms.truths import what_is_asked, what_is_counted
 from hlo_verify.terms.used import used
 
 
@@ -30,6 +30,15 @@ def range_of_count(atom: Atom) -> tuple[int, int] | None:
         return None
     bound, p = counted
     return int(any(holds_at(p, v) for v in bound)), _most(bound, p)
+
+
+@once_a_session
+def any_of(atom: Atom) -> Poly | None:
+    """The count of truth values of which a term asks whether any holds, as `max v. p(v)` does; None of others."""
+    from hlo_verify.terms.sums import reduce_sum  # which asks for counts
+
+    asked = what_is_asked(atom)
+    return None if asked is None else reduce_sum(*asked)
 
 
 def _most(bound: Sequence[Var], p: Poly) -> int:

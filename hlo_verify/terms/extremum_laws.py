@@ -5,13 +5,16 @@ Associative, commutative, idempotent; constants fold, and bound integers; what n
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import assumed_bounds, doubts, signs
-from hlo_verify.terms.addition import of_index, scale
+from hlo_verify.terms.addition import content, of_index, plain, scale
 from hlo_verify.terms.assumed_bounds import are_never_above
+from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
@@ -145,25 +148,34 @@ def _ordered(function: Function, values: Values, other: Values) -> tuple[Values,
 
 
 def _bounded(function: Function, p: Poly, k: Number) -> Poly | None:
-    """The extremum of an integer term and a constant; None where p is another term."""
-    e = _integer(p)
-    if e is None or not isinstance(k, int):
+    """The extremum of a multiple of an integer term and a constant that is a multiple by the same; None of others."""
+    e, by = _multiple(p)
+    bound = plain(Fraction(k) / Fraction(by))
+    if e is None or not isinstance(bound, int):
         return None
-    return of_index(expr.clamp(e, k, max(k, e.hi)) if function == MAXIMUM else expr.clamp(e, min(k, e.lo), k))
+    ends = (bound, max(bound, e.hi)) if function == MAXIMUM else (min(bound, e.lo), bound)
+    return scale(of_index(expr.clamp(e, *ends)), by)
 
 
 def _unbounded(function: Function, p: Poly) -> tuple[Poly, Poly] | None:
     """What `_bounded` made p of: the constant, and the integer term. Not of a value that may have wrapped: outside of
     an index expression it is a polynomial, which equals it modulo 2^n alone."""
-    atom = e.items[0][0] if (e := _integer(p)) is not None and len(e.items) == 1 else None
+    e, by = _multiple(p)
+    atom = e.items[0][0] if e is not None and len(e.items) == 1 else None
     if e is None or not isinstance(atom, Opaque) or atom.operator != "clamp" or e is not expr.of_atom(atom):
         return None
     (inner,), (lo, hi) = atom.exprs, atom.args
     if not all(_is_whole(each) for each in _values(inner)):
         return None
-    if function == MAXIMUM:
-        return (number(lo), of_index(inner)) if hi == inner.hi else None
-    return (number(hi), of_index(inner)) if lo == inner.lo else None
+    if (hi != inner.hi) if function == MAXIMUM else (lo != inner.lo):
+        return None
+    return number(plain((lo if function == MAXIMUM else hi) * by)), scale(of_index(inner), by)
+
+
+def _multiple(p: Poly) -> tuple[Index | None, Number]:
+    """A term as a multiple of an integer, which is written as an index expression, and by what."""
+    by = 1 if not p.items or all(isinstance(c, int) for _, c in p.items) else content(p)
+    return _integer(scale(p, plain(1 / Fraction(by)))), by
 
 
 def _values(e: Index) -> list[Atom | None]:
@@ -174,7 +186,9 @@ def _values(e: Index) -> list[Atom | None]:
 def _integer(p: Poly) -> Index | None:
     """A term that is made of whole numbers, as an index expression."""
     plain_ones = all(
-        isinstance(c, int) and all(n == 1 and _is_whole(a) for a, n in mono) and not mono[1:] for mono, c in p.items
+        isinstance(c, int)
+        and (all(a.boolean for a, _ in mono) or (len(mono) == 1 and mono[0][1] == 1 and _is_whole(mono[0][0])))
+        for mono, c in p.items
     )
     return as_index(p, -expr.UNBOUNDED, expr.UNBOUNDED) if plain_ones else None
 
@@ -183,5 +197,5 @@ def _is_whole(atom: Atom | None) -> bool:
     """Whether it is an integer of known range."""
     if isinstance(atom, Read):
         is_plain = not atom.tensor.bodies or atom.tensor.kind in ("argmax", "argmin")
-        return atom.tensor.dtype in INTEGER_RANGES and is_plain
+        return (atom.tensor.dtype in INTEGER_RANGES and is_plain) or range_of_count(atom) is not None
     return isinstance(atom, Ix)

@@ -182,6 +182,13 @@ REWRITINGS = (
         "comparing.chosen_integer",
         "a <= b <= a + 1",
     ),
+    Rewriting(
+        "total of what may be nothing",
+        "[sum v. p(v) > 0] * (sum v. p(v) f(v)) / (sum v. p(v))",
+        "(sum v. p(v) f(v)) / maximum(sum v. p(v), 1)",
+        "comparing.chosen_total",
+        "p is 1 or 0, and f a number",
+    ),
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
     Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),
     Rewriting("idle clamp", "[a <= e <= b] f(clamp(e, a, b))", "[a <= e <= b] f(e)", "products.simplify_under_guards"),

@@ -74,13 +74,29 @@ def sign_of(p: Poly) -> Poly | None:
 @once_a_session
 def what_is_counted(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
     """What a sum counts: variables, which are always the same for a sum, and conditions on them."""
-    return _counts(atom)
+    return _of_truths(atom, "sum")
 
 
-def _counts(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
+@once_a_session
+def what_is_asked(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
+    """Of what conditions a maximum says whether any holds, or the sign of one, and the variables that these hang on."""
+    from hlo_verify.terms.definitions import unfold  # which is built on guards
+    from hlo_verify.terms.laws import apply
+
+    greatest = atom.args[0].atom if isinstance(atom, Apply) and atom.function == POSITIVE else None
+    if not isinstance(greatest, Read):
+        return _of_truths(atom, "max")
+    if greatest.tensor.kind != "max" or greatest.tensor.seal is not None or greatest.doubt:
+        return None
+    bound, (body,) = unfold(greatest)
+    held = apply(POSITIVE, (body,))
+    return (bound, held) if _is_product(held) else None
+
+
+def _of_truths(atom: Atom, kind: str) -> tuple[tuple[Var, ...], Poly] | None:
     from hlo_verify.terms.definitions import unfold  # which is built on guards
 
-    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
+    if not isinstance(atom, Read) or atom.tensor.kind != kind or atom.tensor.seal is not None:
         return None
     if not _is_product(atom.tensor.bodies[0]):
         return None

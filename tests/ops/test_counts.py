@@ -138,3 +138,68 @@ def test_a_count_and_what_may_be_a_fraction_may_be_one(name: str) -> None:
     """Only beside integers a count is never one half."""
     found = verdict(lambda x: jnp.array(False), lambda x: count(x, "float32") + BESIDE[name](x) == 0.5)
     assert found is (Verdict.PROVED if name == "an integer" else Verdict.UNKNOWN)
+
+
+# Counts as integers, as real numbers, and what is divided by them
+
+
+def integers(x: jax.Array) -> jax.Array:
+    return jnp.sum(x > 0)
+
+
+def mean(x: jax.Array) -> jax.Array:
+    return jnp.sum(jnp.where(x > 0, x, 0.0)) / jnp.maximum(integers(x), 1)
+
+
+def total(x: jax.Array) -> jax.Array:
+    return lax.psum(jnp.sum(x * (x > 0)), "x")
+
+
+def real(x: jax.Array) -> jax.Array:
+    return count(x, "float32")
+
+
+def narrow(x: jax.Array) -> jax.Array:
+    return lax.psum(jnp.sum(x > 0, dtype="int8"), "x").astype("float32")
+
+
+def masked(x: jax.Array) -> jax.Array:
+    return jnp.sum(jnp.where(x != 3, x, 0.0)) / jnp.maximum(jnp.sum(x != 3), 1)
+
+
+def others(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return lax.psum(jnp.sum(x * (x != 3).astype("float32")), "x"), lax.psum(jnp.sum((x != 3).astype("float32")), "x")
+
+
+DIVIDED: dict[str, tuple[Body, Body]] = {
+    "a mean of truth values": (lambda x: jnp.mean(x > 0), lambda x: count(x) / COUNT),
+    "at least one": (mean, lambda x: total(x) / jnp.maximum(real(x), 1.0)),
+    "one if none, of integers": (mean, lambda x: total(x) / jnp.where(count(x) == 0, 1, count(x))),
+    "one if none, of numbers": (mean, lambda x: total(x) / jnp.where(real(x) > 0, real(x), 1.0)),
+    "nothing if none": (mean, lambda x: jnp.where(real(x) > 0, total(x) / real(x), 0.0)),
+    "nothing if none, of integers": (mean, lambda x: jnp.where(count(x) == 0, 0.0, total(x) / count(x))),
+    "what is not 3": (masked, lambda x: jnp.where(others(x)[1] > 0, others(x)[0] / others(x)[1], 0.0)),
+    "no more than some": (lambda x: jnp.minimum(integers(x) / 4, 1.0), lambda x: jnp.minimum(real(x), 4.0) * 0.25),
+}
+
+DIVIDED_WRONG: dict[str, tuple[Body, Body]] = {
+    "a mean of a device's": (lambda x: jnp.mean(x > 0), lambda x: count(x) / LOCAL),
+    "at least two": (mean, lambda x: total(x) / jnp.maximum(real(x), 2.0)),
+    "two if none or one": (mean, lambda x: total(x) / jnp.where(real(x) > 1, real(x), 2.0)),
+    "nothing if one": (mean, lambda x: jnp.where(real(x) > 1, total(x) / real(x), 0.0)),
+    "of all": (mean, lambda x: jnp.where(real(x) > 0, lax.psum(x.sum(), "x") / real(x), 0.0)),
+    "one if none": (integers, lambda x: jnp.where(count(x) > 0, count(x), 1)),
+    "as many as fit": (lambda x: jnp.mean(x > 0), lambda x: narrow(x) / x.size / 4),
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_counts_divide(name: str) -> None:
+    integers = jax.ShapeDtypeStruct((COUNT,), jnp.int32)
+    assert verdict(*DIVIDED[name], argument=integers if name == "what is not 3" else FLOATS) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", DIVIDED_WRONG)
+def test_other_counts_do_not(name: str) -> None:
+    many = jax.ShapeDtypeStruct((512,), jnp.float32) if name == "as many as fit" else FLOATS
+    assert verdict(*DIVIDED_WRONG[name], argument=many) is not Verdict.PROVED

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra, extrema, guards
-from hlo_verify.terms.functions import IS_ZERO, LOG, POSITIVE, truncate
+from hlo_verify.terms import algebra, comparing, extrema, guards
+from hlo_verify.terms.functions import INVERSE, IS_ZERO, LOG, POSITIVE, truncate
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Poly, Tensor, number
+from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number
 from tests.support.expressions import Array
 from tests.support.structural_laws import Case, at, bound, instance
 from tests.support.truth_laws import truths
@@ -110,3 +110,34 @@ def _truncated_to_what_the_type_has(case: Case) -> tuple[Poly, Array]:
     p = algebra.scale(total, case.random.choice((-100, 100, 1)))
     by = next(c for _, c in p.items) if p.items else 0
     return apply(truncate("i8"), (p,)), case.each(lambda i, j: max(-128, min(127, int(by * totals[i]))))
+
+
+@instance("total of what may be nothing")
+def _mean(case: Case) -> tuple[Poly, Array]:
+    """What holds is divided by how much does, or by more; with a number beside it where nothing may hold."""
+    (y, ys), v = case.make(6, 3), bound(3)
+    (x, xs), most = case.make(6, 3), case.random.choice((-9, 0, 0))
+    case.known.tensors[x] = xs = xs + most
+    which = case.random.choice(((1,), (1, -1)))
+    p = algebra.add(*(apply(POSITIVE, (algebra.scale(at(x, case.i, v), by),)) for by in which))
+    ps = sum((by * xs > 0).astype(int) for by in which)
+    n, more, least = reduce_sum([v], p), case.random.choice((0, 0, 1)), case.random.choice((1, 1, 1, 2))
+    masked = p if case.random.random() < 0.5 else ONE
+    total = reduce_sum([v], algebra.multiply(masked, at(y, case.i, v)))
+    condition = apply(POSITIVE, (algebra.subtract(n, number(least - 1)),))
+    divided = algebra.multiply(total, apply(INVERSE, (algebra.add(n, number(more)),)))
+    found = comparing.chosen_total(condition, divided, ZERO)
+    totals, counts = (ys * (ps if masked is p else 1)).sum(1), ps.sum(1)
+    wanted = case.each(lambda i, j: Fraction(totals[i]) / int(counts[i] + more) if counts[i] >= least else 0)
+    return algebra.select(condition, divided, ZERO) if found is None else found, wanted
+
+
+@instance("choice between an integer and a bound")
+def _of_a_count(case: Case) -> tuple[Poly, Array]:
+    """A count, or a number where nothing is counted, or where little is."""
+    total, totals = count(case)
+    least, by = case.random.choice((1, 1, 2)), case.random.choice((0, 1, 1, 2))
+    condition = apply(POSITIVE, (algebra.subtract(total, number(least - 1)),))
+    found = comparing.chosen_count(condition, total, number(by))
+    wanted = case.each(lambda i, j: totals[i] if totals[i] >= least else by)
+    return algebra.select(condition, total, number(by)) if found is None else found, wanted

@@ -104,6 +104,9 @@ WITHOUT = {
     "choice between an integer and a bound": Without(
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
     ),
+    "total of what may be nothing": Without(
+        "multiply(p, part) is part for p in held", "True for p in held", "comparing._is_over"
+    ),
     "implied condition": Without("if above and (", "if above or ("),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
     "pieces beside a gap": Without("any(needless([b, gap]) is False for b in held)", "True"),
