@@ -357,7 +357,7 @@ def exact_integer(value: Value) -> Poly:
     """A polynomial whose value is the machine value itself, not merely equal to it modulo 2^n."""
     dtype = value.type.dtype
     lo, hi = integer_range(dtype)
-    if within(value.term, lo, hi):
+    if within(value.term, lo, hi, sums=True):
         return value.term
     known = known_integer(value)
     if known is not None:

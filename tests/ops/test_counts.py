@@ -179,6 +179,10 @@ DIVIDED: dict[str, tuple[Body, Body]] = {
     "nothing if none": (mean, lambda x: jnp.where(real(x) > 0, total(x) / real(x), 0.0)),
     "nothing if none, of integers": (mean, lambda x: jnp.where(count(x) == 0, 0.0, total(x) / count(x))),
     "what is not 3": (masked, lambda x: jnp.where(others(x)[1] > 0, others(x)[0] / others(x)[1], 0.0)),
+    "small numbers": (
+        lambda x: jnp.sum(jnp.argmax(jnp.stack([x, -x, 2 * x]), 0)) / 2,
+        lambda x: lax.psum(jnp.argmax(jnp.stack([x, -x, 2 * x]), 0).astype("float32").sum(), "x") * 0.5,
+    ),
     "no more than some": (lambda x: jnp.minimum(integers(x) / 4, 1.0), lambda x: jnp.minimum(real(x), 4.0) * 0.25),
 }
 
@@ -190,6 +194,10 @@ DIVIDED_WRONG: dict[str, tuple[Body, Body]] = {
     "of all": (mean, lambda x: jnp.where(real(x) > 0, lax.psum(x.sum(), "x") / real(x), 0.0)),
     "one if none": (integers, lambda x: jnp.where(count(x) > 0, count(x), 1)),
     "as many as fit": (lambda x: jnp.mean(x > 0), lambda x: narrow(x) / x.size / 4),
+    "as much as fits": (
+        lambda x: jnp.sum(jnp.argmax(jnp.stack([x, -x, 2 * x]), 0)) / 2,
+        lambda x: lax.psum(jnp.argmax(jnp.stack([x, -x, 2 * x]), 0).astype("int8").sum(dtype="int8"), "x") * 0.5,
+    ),
 }
 
 
@@ -201,5 +209,5 @@ def test_counts_divide(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIVIDED_WRONG)
 def test_other_counts_do_not(name: str) -> None:
-    many = jax.ShapeDtypeStruct((512,), jnp.float32) if name == "as many as fit" else FLOATS
+    many = jax.ShapeDtypeStruct((512,), jnp.float32) if "fit" in name else FLOATS
     assert verdict(*DIVIDED_WRONG[name], argument=many) is not Verdict.PROVED
