@@ -10,7 +10,7 @@ from math import prod
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import algebra, ranges
+from hlo_verify.terms import algebra, ranges, whole
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
@@ -117,9 +117,11 @@ def _atom_bounds(atom: Atom, sums: bool) -> tuple[int, int] | None:
         if atom.function in EXTREMA.values():
             parts = [bounds(arg, sums) for arg in atom.args]
             if any(part is None for part in parts):
-                return None
+                return whole.range_of(of_atom(atom))
             pick = max if atom.function == MAXIMUM else min
             return pick(part[0] for part in parts if part), pick(part[1] for part in parts if part)
+        if atom.function in whole.ROUNDING:
+            return whole.range_of(of_atom(atom))
         return INTEGER_RANGES.get(atom.function.gives)
     return 0, 1
 

@@ -8,6 +8,7 @@ law, and each condition, of random numbers.
 from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import whole
 from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
     by_cases,
@@ -77,7 +78,7 @@ from hlo_verify.terms.root_laws import (
     root_of_number,
     root_of_product,
 )
-from hlo_verify.terms.rounding_laws import ROUNDED, is_coarse, rounded_number
+from hlo_verify.terms.rounding_laws import ROUNDED, is_coarse, rounded_extremum, rounded_number
 from hlo_verify.terms.sign_laws import (
     POSITIVE_COMMON,
     POSITIVE_MAXIMUM,
@@ -130,7 +131,7 @@ def apply(function: Function, args: Arguments) -> Poly:
         counted = asked_of_counts(function, args) if counted is None else counted
         if counted is not None:
             return counted
-    return truncated(function, args) or of_atom(make_apply(function, args))
+    return truncated(function, args) or whole.truncated(function, args) or of_atom(make_apply(function, args))
 
 
 def _where(args: Arguments, n: int, piece: Piece) -> Arguments:
@@ -251,6 +252,20 @@ TABLE = (
     Law("odd function of 0", "f(0)", "0", functions=REAL_ODD),
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
     Law("rounding of a number", "f(k)", "f(k)", "is_coarse(k)", functions=ROUNDING, by=rounded_number),
+    Law(
+        "rounding of a maximum",
+        "f(maximum(a, b))",
+        "maximum(f(a), f(b))",
+        functions=ROUNDING,
+        by=rounded_extremum,
+    ),
+    Law(
+        "rounding of a minimum",
+        "f(minimum(a, b))",
+        "minimum(f(a), f(b))",
+        functions=ROUNDING,
+        by=rounded_extremum,
+    ),
     Law("even power", "power(-a, n)", "power(a, n)", "n % 2 == 0"),
     Law("odd power", "power(-a, n)", "-power(a, n)", "n % 2 == 1"),
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Number, Poly, number
+from hlo_verify.terms.addition import scale
+from hlo_verify.terms.functions import EXTREMA, Function
+from hlo_verify.terms.term import Apply, Number, Poly, number
 
 FINEST = 256
 """The greatest denominator of a number that is rounded."""
@@ -42,3 +43,17 @@ def rounded_number(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     """The whole number that a number is rounded to."""
     k: Number | None = args[0].constant
     return None if k is None else number(ROUNDED[function.name](Fraction(k)))
+
+
+def rounded_extremum(function: Function, args: tuple[Poly, ...]) -> Poly | None:
+    """A rounded maximum or minimum as that of what is rounded, as long as the numbers among this can be."""
+    from hlo_verify.terms.laws import apply  # the table that this is a law of
+
+    ((mono, c),) = args[0].items if len(args[0].items) == 1 else (((), 0),)
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c > 0 else None
+    if not isinstance(atom, Apply) or atom.function not in EXTREMA.values():
+        return None
+    parts = [scale(arg, c) for arg in atom.args]
+    if not all(arg.constant is None or is_coarse(arg) for arg in parts):
+        return None
+    return apply(atom.function, tuple(apply(function, (arg,)) for arg in parts))

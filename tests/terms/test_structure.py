@@ -21,7 +21,8 @@ import tests.support.named_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.shared_operand_laws
-import tests.support.truth_laws  # noqa: F401 (registers instances)
+import tests.support.truth_laws
+import tests.support.whole_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
 from hlo_verify.terms.laws import TABLE
 from hlo_verify.terms.structure import REWRITINGS
@@ -106,6 +107,9 @@ WITHOUT = {
     ),
     "total of what may be nothing": Without(
         "multiply(p, part) is part for p in held", "True for p in held", "comparing._is_over"
+    ),
+    "integer of what is rounded": Without(
+        "if found is None or found[0] < lo or found[1] > hi:", "if not is_whole(args[0]):", "whole.truncated"
     ),
     "implied condition": Without("if above and (", "if above or ("),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),

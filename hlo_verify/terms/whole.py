@@ -1,0 +1,190 @@
+"""Numbers that are whole and lie between bounds: what is rounded of what is no greater than a maximum.
+
+    -127 <= round(127 * x[i] / max v. |x[v]|) <= 127          clip(round(t), 0, 255)
+
+So a quantised number is the same as an integer of 8 bits and as a float. What divides by 0 has no value; otherwise
+nothing here may be no number, of which an integer could be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil, floor
+
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.memory import once_a_session
+from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import signs
+from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.counts import range_of_count, solved
+from hlo_verify.terms.functions import ABS, INVERSE, MAXIMUM, MINIMUM, Function, real
+from hlo_verify.terms.rounding_laws import ROUNDED
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, Read, of_atom
+from hlo_verify.terms.used import used
+
+Ends = tuple[Fraction | None, Fraction | None]
+"""The least and the greatest of some numbers; None where there may be none."""
+
+ROUNDING = {real(name): rule for name, rule in ROUNDED.items()}
+WITHIN_ONE = frozenset(map(real, ("tanh", "erf", "sine", "cosine")))
+"""Functions whose values lie between -1 and 1."""
+
+
+def range_of(p: Poly) -> tuple[int, int] | None:
+    """The least and the greatest whole number that a term may be; None where it may be none, or others."""
+    least, greatest = ends(p) if is_whole(p) else (None, None)
+    if least is None or greatest is None:
+        return None
+    return ceil(least), floor(greatest)
+
+
+@once_a_session
+def is_whole(p: Poly) -> bool:
+    """Whether a term is a whole number where it is one at all, and is none at most where it divides by 0."""
+    return all(
+        isinstance(c, int) and all(isinstance(n, int) and n > 0 and _is_whole(atom) for atom, n in mono)
+        for mono, c in p.items
+    )
+
+
+def _is_whole(atom: Atom) -> bool:
+    if atom.boolean or isinstance(atom, Ix):
+        return not atom.doubt
+    if isinstance(atom, Apply):
+        if atom.function in ROUNDING:
+            return _only_divides(atom.args[0])
+        if atom.function in (MAXIMUM, MINIMUM):
+            return all(map(is_whole, atom.args))
+        return atom.function.name == "truncate"
+    return range_of_count(atom) is not None
+
+
+@once_a_session
+def _only_divides(p: Poly) -> bool:
+    """Whether a term is a number but where it divides by 0, or by what does."""
+    return all(not atom.doubt or _is_quotient(atom) for mono, _ in p.items for atom, _ in mono)
+
+
+def _is_quotient(atom: Atom) -> bool:
+    if not isinstance(atom, Apply):
+        return False
+    return atom.function in {INVERSE, MAXIMUM, MINIMUM} | ROUNDING.keys() and all(map(_only_divides, atom.args))
+
+
+@once_a_session
+def ends(p: Poly) -> Ends:
+    """Bounds of a term where it is a number."""
+    return _added(tuple(_scaled(_of_product(mono), Fraction(c)) for mono, c in p.items))
+
+
+def _added(parts: Iterable[Ends]) -> Ends:
+    low: Fraction | None = Fraction(0)
+    high: Fraction | None = Fraction(0)
+    for least, greatest in parts:
+        low = None if low is None or least is None else low + least
+        high = None if high is None or greatest is None else high + greatest
+    return low, high
+
+
+def _scaled(found: Ends, c: Fraction) -> Ends:
+    low, high = (None if end is None else c * end for end in found)
+    return (low, high) if c > 0 else (high, low)
+
+
+def _of_product(mono: Monomial) -> Ends:
+    numbers = numbers_of(mono)
+    found = _of_numbers(numbers)
+    if len(numbers) == len(mono):
+        return found
+    low, high = found  # times a truth value
+    return None if low is None else min(low, Fraction(0)), None if high is None else max(high, Fraction(0))
+
+
+def _of_numbers(numbers: Monomial) -> Ends:
+    if not numbers:
+        return Fraction(1), Fraction(1)
+    if len(numbers) == 1 and numbers[0][1] == 1:
+        return _of_atom(numbers[0][0])
+    if len(numbers) == 2 and all(n == 1 for _, n in numbers):
+        for (part, _), (other, _) in (numbers, numbers[::-1]):
+            if isinstance(other, Apply) and other.function == INVERSE and is_no_greater(part, other.args[0]):
+                return Fraction(0 if not signs.of_atom(part) & signs.NEGATIVE else -1), Fraction(1)
+    return None, None
+
+
+@once_a_session
+def _of_atom(atom: Atom) -> Ends:
+    if isinstance(atom, Ix):
+        return Fraction(atom.index.lo), Fraction(atom.index.hi)
+    if not isinstance(atom, Apply):
+        count = range_of_count(atom)
+        return (None, None) if count is None else (Fraction(count[0]), Fraction(count[1]))
+    parts = [ends(arg) for arg in atom.args]
+    if atom.function in ROUNDING:
+        low, high = (None if end is None else Fraction(ROUNDING[atom.function](end)) for end in parts[0])
+        return low, high
+    if atom.function in (MAXIMUM, MINIMUM):
+        return _of_extremum(atom.function, parts)
+    if atom.function in WITHIN_ONE:
+        return Fraction(-1), Fraction(1)
+    if atom.function.name == "truncate":
+        least, greatest = INTEGER_RANGES[atom.function.gives]
+        return Fraction(least), Fraction(greatest)
+    return None, None
+
+
+def _of_extremum(function: Function, parts: list[Ends]) -> Ends:
+    pick = max if function == MAXIMUM else min
+    known = [[end for end in each if end is not None] for each in zip(*parts, strict=True)]
+    one = 0 if function == MAXIMUM else 1  # the end for which one part is enough
+    return tuple(  # type: ignore[return-value]
+        pick(each) if each and (n == one or len(each) == len(parts)) else None for n, each in enumerate(known)
+    )
+
+
+def is_no_greater(part: Atom, most: Poly) -> bool:
+    """Whether the absolute value of an atom is no greater than a term, as one of those that it is the greatest of."""
+    from hlo_verify.terms.laws import apply  # whose laws ask for bounds
+
+    return not part.doubt and _is_among(apply(ABS, (of_atom(part),)), most)
+
+
+def _is_among(element: Poly, most: Poly) -> bool:
+    if len(most.items) != 1 or most.doubt:
+        return False
+    ((mono, c),) = most.items
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c >= 1 else None
+    if isinstance(atom, Apply) and atom.function == MAXIMUM:
+        return any(arg is element or _is_among(element, arg) for arg in atom.args)
+    return isinstance(atom, Read) and atom.tensor.kind == "max" and _is_read_of(element, atom)
+
+
+def _is_read_of(element: Poly, greatest: Read) -> bool:
+    """Whether an element is one of those that a maximum is over, as what it is at some values of the variables."""
+    from hlo_verify.terms.definitions import define, unfold  # made of laws
+    from hlo_verify.terms.substitution import substitute
+
+    bound, (body,) = unfold(greatest)
+    one, other = define("term", (), (body,)).atom, define("term", (), (element,)).atom
+    if not isinstance(one, Read) or not isinstance(other, Read) or one.tensor is not other.tensor:
+        return False
+    at: dict[Var, Index] = {}
+    for e, fixed in zip(one.indices, other.indices, strict=True):
+        for v in bound:
+            found = solved(e, fixed, v) if v in e.free and v not in at else None
+            if found is not None:
+                at[v] = found
+    inside = len(at) == len(bound) and all(e.lo >= 0 and e.hi < v.size for v, e in at.items())
+    return inside and substitute(body, at) is element
+
+
+def truncated(function: Function, args: tuple[Poly, ...]) -> Poly | None:
+    """The integer that a number is converted to, where it is one that the type has."""
+    if function.name != "truncate":
+        return None
+    found, (lo, hi) = range_of(args[0]), INTEGER_RANGES[function.gives]
+    if found is None or found[0] < lo or found[1] > hi:
+        return None
+    used("integer of what is rounded")
+    return args[0]

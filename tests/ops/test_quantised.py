@@ -1,0 +1,116 @@
+"""What is rounded to an integer of few bits, against what stays a float."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+
+Body = Callable[[jax.Array], jax.Array]
+FLOATS = jax.ShapeDtypeStruct((8, 6), jnp.float32)
+
+
+def greatest(x: jax.Array) -> jax.Array:
+    return lax.pmax(jnp.max(jnp.abs(x)), "x")
+
+
+def bits(x: jax.Array, dtype: str = "int8") -> jax.Array:
+    return jnp.round(x).astype(dtype).astype("float32")
+
+
+def whole(x: jax.Array) -> jax.Array:
+    return bits(x / (jnp.max(jnp.abs(x)) / 127)).sum()
+
+
+def clipped(x: jax.Array) -> jax.Array:
+    return jnp.clip(jnp.round(x * 10), -127, 127).sum()
+
+
+def rows(x: jax.Array) -> jax.Array:
+    scales = jnp.max(jnp.abs(x), 1, keepdims=True) / 127
+    return (bits(x / scales) * scales).sum()
+
+
+def integers(x: jax.Array) -> jax.Array:
+    return jnp.round(x).astype("int8").astype("int32").sum()
+
+
+RIGHT: dict[str, tuple[Body, Body]] = {
+    "floats": (whole, lambda x: lax.psum(jnp.round(x / (greatest(x) / 127)).sum(), "x")),
+    "integers": (whole, lambda x: lax.psum(integers(127 * x / greatest(x)), "x").astype("float32")),
+    "clipped first": (clipped, lambda x: lax.psum(bits(jnp.clip(x * 10, -127, 127)).sum(), "x")),
+    "clipped after": (
+        clipped,
+        lambda x: lax.psum(jnp.clip(jnp.round(x * 10), -127, 127).astype("int8").astype("int32").sum(), "x") * 1.0,
+    ),
+    "a scale for each row": (
+        rows,
+        lambda x: (
+            lax.psum(
+                (jnp.round(x * (127 / jnp.max(jnp.abs(x), 1, keepdims=True))).T * jnp.max(jnp.abs(x), 1)).sum(), "x"
+            )
+            / 127
+        ),
+    ),
+    "no less than a number": (
+        lambda x: bits(x / (jnp.maximum(jnp.max(jnp.abs(x)), 1e-6) / 127)).sum(),
+        lambda x: lax.psum(jnp.round(x / (jnp.maximum(greatest(x), 1e-6) / 127)).sum(), "x"),
+    ),
+    "unsigned": (
+        lambda x: jnp.floor(255 * jnp.clip(x, 0, 1)).sum(),
+        lambda x: lax.psum(jnp.floor(255 * jnp.clip(x, 0, 1)).astype("uint8").astype("float32").sum(), "x"),
+    ),
+}
+
+WRONG: dict[str, tuple[Body, Body]] = {
+    "a scale for each device": (whole, lambda x: lax.psum(bits(x / (jnp.max(jnp.abs(x)) / 127)).sum(), "x")),
+    "more than the type has": (
+        lambda x: jnp.round(x / (jnp.max(jnp.abs(x)) / 129)).sum(),
+        lambda x: lax.psum(bits(x / (greatest(x) / 129)).sum(), "x"),
+    ),
+    "sums that wrap": (whole, lambda x: lax.psum(bits(x / (greatest(x) / 127)).astype("int8"), "x").sum() * 1.0),
+    "the greatest of other numbers": (
+        lambda x: jnp.round(x / (jnp.max(jnp.abs(x - 1)) / 127)).sum(),
+        lambda x: lax.psum(bits(x / (greatest(x - 1) / 127)).sum(), "x"),
+    ),
+    "no absolute values": (
+        lambda x: jnp.round(x / (jnp.max(x) / 127)).sum(),
+        lambda x: lax.psum(bits(x / (lax.pmax(jnp.max(x), "x") / 127)).sum(), "x"),
+    ),
+    "not rounded": (
+        clipped,
+        lambda x: lax.psum(jnp.clip(x * 10, -127, 127).astype("int8").astype("float32").sum(), "x"),
+    ),
+    "a fraction is left": (
+        lambda x: jnp.clip(jnp.round(x * 10), -12.5, 12.5).sum(),
+        lambda x: lax.psum(jnp.clip(jnp.round(x * 10), -12.5, 12.5).astype("int8").astype("float32").sum(), "x"),
+    ),
+    "no number": (
+        lambda x: jnp.clip(jnp.floor(jnp.log(x)), -9, 9).sum(),
+        lambda x: lax.psum(jnp.clip(jnp.floor(jnp.log(x)), -9, 9).astype("int8").astype("float32").sum(), "x"),
+    ),
+}
+
+
+def verdict(reference: Body, distributed: Body) -> Verdict:
+    mesh = AbstractMesh((4,), ("x",))
+    split = jax.shard_map(distributed, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)
+    return hlo_verify.check(reference, split, FLOATS).verdict
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_quantised(name: str) -> None:
+    assert verdict(*RIGHT[name]) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_other_quantised(name: str) -> None:
+    assert verdict(*WRONG[name]) is not Verdict.PROVED
