@@ -11,9 +11,17 @@ from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms.functions import SQRT
+from hlo_verify.terms.functions import INVERSE, SQRT, Function
 
 INTEGERS = frozenset(INTEGER_RANGES) - {"i1"}
+
+ROUNDED = {
+    "floor": "(and (<= {0} {1}) (< (- {1} {0}) 1.0))",
+    "ceil": "(and (>= {0} {1}) (< (- {0} {1}) 1.0))",
+    "round_nearest_even": "(and (<= (- {0} {1}) 0.5) (<= (- {1} {0}) 0.5))",
+    "round_nearest_afz": "(and (<= (- {0} {1}) 0.5) (<= (- {1} {0}) 0.5))",
+}
+"""How far a whole number {0} is from the number {1} that it is rounded from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class _Writer:
         for m, found in exponents.items():
             self.measures[m] = common_measure(found)
         self.inverted = {m for m, found in exponents.items() if min(found) < 0}
+        called = [graph.nodes[n][1] for n in live if graph.nodes[n][0] == "call"]
+        self.is_cut_to_integers = any(isinstance(f, Function) and f.name == "truncate" for f in called)
 
     def _live(self) -> set[Node]:
         found: set[Node] = set()
@@ -105,7 +115,10 @@ class _Writer:
             return self._define(n, f"(+ {' '.join(parts)})" if len(parts) > 1 else parts[0], "Real")
         if operator == "product":
             factors = [self.done[m] for m, k in node[1] for _ in range(k)]
-            return self._define(n, f"(* {' '.join(factors)})", "Real")
+            text = self._define(n, f"(* {' '.join(factors)})", "Real")
+            if self.is_cut_to_integers and len(factors) == 2:
+                self._quotient(text, node[1])
+            return text
         if operator == "choose":
             c, a, b = (self.done[m] for m in node[1:])
             return self._define(n, f"(ite (= {c} 1.0) {a} {b})", "Real")
@@ -127,8 +140,29 @@ class _Writer:
                 )
             if self.graph.is_boolean(n):
                 self.axioms.append(f"(assert (or (= {text} 0.0) (= {text} 1.0)))")
+            if self.is_cut_to_integers and isinstance(node[1], Function):
+                self._whole_number(node[1], text, args)
             return text
         return self._integral(n, node)
+
+    def _quotient(self, text: str, factors: Sequence[tuple[Node, int]]) -> None:
+        """That `a * inverse(b)` is no greater than 1 where a is no greater than b, which are both positive, say."""
+        for (m, _), (other, _) in zip(factors, factors[::-1], strict=True):
+            node = self.graph.nodes[other]
+            if node[0] == "call" and node[1] == INVERSE:
+                a, b = self.done[m], self.done[node[2][0]]
+                inside = f"(and (<= (- 1.0) {text}) (<= {text} 1.0))"
+                self.axioms.append(f"(assert (or (> {a} {b}) (< {a} (- {b})) {inside}))")
+
+    def _whole_number(self, function: Function, text: str, args: Sequence[str]) -> None:
+        """That what is rounded is a whole number near to it, and of one that a type has the integer is that."""
+        if function.is_real and function.name in ROUNDED:
+            self.axioms.append(f"(assert (is_int {text}))")
+            self.axioms.append(f"(assert {ROUNDED[function.name].format(text, args[0])})")
+        elif function.name == "truncate":
+            low, high = map(whole, INTEGER_RANGES[function.gives])
+            fits = f"(and (is_int {args[0]}) (<= {low} {args[0]}) (<= {args[0]} {high}))"
+            self.axioms.append(f"(assert (or (not {fits}) (= {text} {args[0]})))")
 
     def _integral(self, n: Node, node: tuple[Any, ...]) -> str:
         operator = node[0]

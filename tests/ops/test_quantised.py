@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.terms import whole
 
 Body = Callable[[jax.Array], jax.Array]
 FLOATS = jax.ShapeDtypeStruct((8, 6), jnp.float32)
@@ -26,7 +27,7 @@ def bits(x: jax.Array, dtype: str = "int8") -> jax.Array:
     return jnp.round(x).astype(dtype).astype("float32")
 
 
-def whole(x: jax.Array) -> jax.Array:
+def of_all(x: jax.Array) -> jax.Array:
     return bits(x / (jnp.max(jnp.abs(x)) / 127)).sum()
 
 
@@ -44,8 +45,8 @@ def integers(x: jax.Array) -> jax.Array:
 
 
 RIGHT: dict[str, tuple[Body, Body]] = {
-    "floats": (whole, lambda x: lax.psum(jnp.round(x / (greatest(x) / 127)).sum(), "x")),
-    "integers": (whole, lambda x: lax.psum(integers(127 * x / greatest(x)), "x").astype("float32")),
+    "floats": (of_all, lambda x: lax.psum(jnp.round(x / (greatest(x) / 127)).sum(), "x")),
+    "integers": (of_all, lambda x: lax.psum(integers(127 * x / greatest(x)), "x").astype("float32")),
     "clipped first": (clipped, lambda x: lax.psum(bits(jnp.clip(x * 10, -127, 127)).sum(), "x")),
     "clipped after": (
         clipped,
@@ -71,12 +72,12 @@ RIGHT: dict[str, tuple[Body, Body]] = {
 }
 
 WRONG: dict[str, tuple[Body, Body]] = {
-    "a scale for each device": (whole, lambda x: lax.psum(bits(x / (jnp.max(jnp.abs(x)) / 127)).sum(), "x")),
+    "a scale for each device": (of_all, lambda x: lax.psum(bits(x / (jnp.max(jnp.abs(x)) / 127)).sum(), "x")),
     "more than the type has": (
         lambda x: jnp.round(x / (jnp.max(jnp.abs(x)) / 129)).sum(),
         lambda x: lax.psum(bits(x / (greatest(x) / 129)).sum(), "x"),
     ),
-    "sums that wrap": (whole, lambda x: lax.psum(bits(x / (greatest(x) / 127)).astype("int8"), "x").sum() * 1.0),
+    "sums that wrap": (of_all, lambda x: lax.psum(bits(x / (greatest(x) / 127)).astype("int8"), "x").sum() * 1.0),
     "the greatest of other numbers": (
         lambda x: jnp.round(x / (jnp.max(jnp.abs(x - 1)) / 127)).sum(),
         lambda x: lax.psum(bits(x / (greatest(x - 1) / 127)).sum(), "x"),
@@ -100,10 +101,14 @@ WRONG: dict[str, tuple[Body, Body]] = {
 }
 
 
-def verdict(reference: Body, distributed: Body) -> Verdict:
+def checked(reference: Body, distributed: Body, recheck: bool = False) -> hlo_verify.Report:
     mesh = AbstractMesh((4,), ("x",))
     split = jax.shard_map(distributed, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)
-    return hlo_verify.check(reference, split, FLOATS).verdict
+    return hlo_verify.check(reference, split, FLOATS, recheck=recheck)
+
+
+def verdict(reference: Body, distributed: Body) -> Verdict:
+    return checked(reference, distributed).verdict
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -114,3 +119,16 @@ def test_quantised(name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_other_quantised(name: str) -> None:
     assert verdict(*WRONG[name]) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", ["integers", "clipped after"])
+def test_a_second_check_agrees(name: str) -> None:
+    found = checked(*RIGHT[name], recheck=True)
+    assert found.verdict is Verdict.PROVED
+    assert found.recheck is not None and not found.recheck.disagreements
+
+
+def test_a_second_check_disagrees_where_bounds_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "range_of", lambda p: (-127, 127))
+    found = checked(*WRONG["a fraction is left"], recheck=True)
+    assert found.recheck is not None and found.recheck.disagreements
