@@ -317,7 +317,7 @@ def _places_added(bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
             rest = _less_one(mono, atom)
             parts = [(make_ix(expr.of_atom(part)), c) for part, c in atom.index.items]
             each = [(algebra.multiply_monomials(rest, ((part, 1),)), c) for part, c in parts]
-            return [(bound, make_poly(((product, c),))) for product, c in each if product is not None]
+            return [(bound, make_poly(((found[0], c * found[1]),))) for found, c in each if found is not None]
     return None
 
 

@@ -9,10 +9,11 @@ inverses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import ABS, INVERSE, SQRT, Function
@@ -41,56 +42,105 @@ def base_of(function: Function, args: tuple[Poly, ...]) -> tuple[Poly, Fraction]
     return base, exponent
 
 
-def joined(powers: dict[Atom, Number], rooted: list[Apply]) -> None:
-    """Make the powers of each base in a product one."""
+def joined(powers: dict[Atom, Number], rooted: list[Apply]) -> Number:
+    """Make the powers of each base in a product one; the number that it is multiplied by then.
+
+    Bases are alike up to a positive multiple: `inverse(2*x)` is written as `inverse(x)/2`, `sqrt(2*x)` as it stands, so
+    that `inverse(x) * sqrt(2*x)` is `2 * inverse(sqrt(2*x))`.
+    """
     by_base: dict[Poly, list[Apply]] = {}
     for atom in rooted:
         if atom.power is not None:
-            by_base.setdefault(atom.power[0], []).append(atom)
+            by_base.setdefault(_plain(atom.power[0]), []).append(atom)
+    factor: Number = 1
     for base, atoms in by_base.items():
-        own = base.atom
-        found: list[tuple[Atom, Fraction]] = [(a, a.power[1] * Fraction(powers[a])) for a in atoms if a.power]
-        if own is not None and own in powers:
-            found.append((own, Fraction(powers[own])))
-        if len(found) > 1 or (own is not None and found[0][1] >= 1) or found[0][1] < -HALF:
-            _join(powers, base, found)
+        rooted_at = {a.power[0] for a in atoms if a.power is not None and a.power[1] != -1}
+        for each in rooted_at if len(rooted_at) > 1 else ():
+            factor *= _made_one(powers, each, [a for a in atoms if a.power is not None and a.power[0] is each])
+        if len(rooted_at) <= 1:
+            factor *= _made_one(powers, next(iter(rooted_at), base), atoms)
+    return factor
 
 
-def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fraction]]) -> None:
+@once_a_session
+def _plain(base: Poly) -> Poly:
+    """What a base is a positive multiple of, as the law of inverses writes it."""
+    from hlo_verify.terms.addition import scale
+    from hlo_verify.terms.patterns import leading
+
+    k = 1 if base.constant is not None else leading(base)
+    return base if k <= 0 or k == 1 else scale(base, 1 / Fraction(k))
+
+
+def _made_one(powers: dict[Atom, Number], base: Poly, atoms: list[Apply]) -> Number:
+    """Make the powers of a base one; the number that the product is multiplied by then."""
+    own = _plain(base).atom
+    found: list[tuple[Atom, Fraction]] = [(a, a.power[1] * Fraction(powers[a])) for a in atoms if a.power]
+    if own is not None and own in powers:
+        found.append((own, Fraction(powers[own])))
+    if len(found) > 1 or (own is not None and found[0][1] >= 1) or found[0][1] < -HALF:
+        return _join(powers, base, found)
+    return 1
+
+
+def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fraction]]) -> Number:
+    from hlo_verify.terms.addition import plain
+
     above = sum((e for _, e in found if e > 0), Fraction(0))
     below = sum((e for _, e in found if e < 0), Fraction(0))
     cancels = bool(above and below)
     groups = [above, below] if cancels and signs.of(base) != signs.POSITIVE else [above + below]
     new: dict[Atom, Number] = {}
+    factor = Fraction(1)
     for exponent in groups:
         for atom, n in _written(base, exponent):
             new[atom] = n
+        if exponent < 0 and base.constant:
+            factor /= Fraction(base.constant) ** int(-exponent)
     if all(powers.get(atom) == n for atom, n in new.items()) and len(new) == len(found):
-        return
+        return 1
     if cancels and len(groups) == 1:
         used("powers of a positive base")
     else:
         used("powers of one base")
-    for atom, _ in found:
-        del powers[atom]
+    before = {atom: powers.pop(atom) for atom, _ in found}
     powers.update(new)
+    return plain(factor * _times(base, before) / _times(base, new))
+
+
+def _times(base: Poly, powers: Mapping[Atom, Number]) -> Fraction:
+    """What powers of a base are a multiple of, as a power of it alone."""
+    from hlo_verify.terms.patterns import leading
+
+    whole = _plain(base)
+    k = Fraction(leading(base)) if whole is not base else Fraction(1)
+    exponents = (
+        n if atom is whole.atom else -n for atom, n in powers.items() if atom is whole.atom or _is_inverse(atom)
+    )
+    return k ** -int(sum(exponents))
+
+
+def _is_inverse(atom: Atom) -> bool:
+    power = getattr(atom, "power", None)
+    return power is not None and power[1] == -1
 
 
 def _written(base: Poly, exponent: Fraction) -> Sequence[tuple[Atom, int]]:
-    """The factors that a power is written as; the square of a root stays one where the base is no atom."""
+    """The factors that a power is written as, but for numbers; the square of a root stays one where the base is no
+    multiple of an atom."""
     from hlo_verify.terms.term import make_apply, of_atom
 
     if not exponent:
         return []
-    root = make_apply(SQRT, (base,))
+    root, own = make_apply(SQRT, (base,)), _plain(base)
     if exponent > 0:
-        if base.atom is None:
+        if own.atom is None:
             return [(root, int(2 * exponent))]
         whole, rest = divmod(exponent, 1)
-        return [(base.atom, int(whole))] * bool(whole) + [(root, 1)] * bool(rest)
+        return [(own.atom, int(whole))] * bool(whole) + [(root, 1)] * bool(rest)
     whole, rest = divmod(-exponent, 1)
-    inverse = make_apply(INVERSE, (base,))
-    return [(inverse, int(whole))] * bool(whole) + [(make_apply(INVERSE, (of_atom(root),)), 1)] * bool(rest)
+    wholes = [] if own.constant else [(make_apply(INVERSE, (own,)), int(whole))] * bool(whole)
+    return wholes + [(make_apply(INVERSE, (of_atom(root),)), 1)] * bool(rest)
 
 
 def multiple(p: Poly, base: Poly) -> Poly | None:

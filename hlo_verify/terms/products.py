@@ -137,16 +137,17 @@ def expanded(a: Poly, b: Poly) -> Poly:
     terms: dict[Monomial, Number] = {}
     for ma, ca in a.items:
         for mb, cb in b.items:
-            product = multiply_monomials(ma, mb)
-            if product is None:
+            found = multiply_monomials(ma, mb)
+            if found is None:
                 continue
+            product, factor = found
             squared = powers_of.squared_roots(product)
             if squared is None:
-                terms[product] = terms.get(product, 0) + ca * cb
+                terms[product] = terms.get(product, 0) + ca * cb * factor
                 continue
             rest, base, n = squared
             for mono, c in expanded(make_poly(((rest, 1),)), power_of(base, n)).items:
-                terms[mono] = terms.get(mono, 0) + ca * cb * c
+                terms[mono] = terms.get(mono, 0) + ca * cb * c * factor
     return build(terms)
 
 
@@ -224,10 +225,10 @@ def power(p: Poly, n: int) -> Poly:
     return result
 
 
-def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
-    """The product of two normalised monomials; None if it is 0."""
+def multiply_monomials(a: Monomial, b: Monomial) -> tuple[Monomial, Number] | None:
+    """The product of two normalised monomials, and the number that it is multiplied by; None if it is 0."""
     if not a or not b:
-        return a or b
+        return a or b, 1
     powers: dict[Atom, Number] = dict(a)
     pending: list[Guard] = []
     for atom, p in b:
@@ -242,11 +243,12 @@ def multiply_monomials(a: Monomial, b: Monomial) -> Monomial | None:
     if pending and not _add_guards(powers, pending):
         return None
     related = [a for a in powers if a.__class__ is Apply and (a.power is not None or a.half is not None)]
+    factor: Number = 1
     if related:
-        powers_of.joined(powers, related)
+        factor = powers_of.joined(powers, related)
         half_lines.joined(powers, related)
-    mono = tuple(sorted(powers.items(), key=lambda item: item[0].uid))
-    return simplify_under_guards(mono)
+    mono = simplify_under_guards(tuple(sorted(powers.items(), key=lambda item: item[0].uid)))
+    return None if mono is None else (mono, factor)
 
 
 def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
@@ -275,7 +277,8 @@ def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:
 def _times_guard(mono: Monomial, guard: Guard | bool) -> Monomial | None:
     if isinstance(guard, bool):
         return simplify_under_guards(mono) if guard else None
-    return multiply_monomials(mono, ((guard, 1),))
+    found = multiply_monomials(mono, ((guard, 1),))
+    return None if found is None else found[0]  # no power is joined with a condition
 
 
 def simplify_under_guards(mono: Monomial) -> Monomial | None:
@@ -304,8 +307,10 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             # Building a function anew may order its arguments otherwise, and so for ever: the guards must matter.
             if is_new and freed is not power_of(_uncut_atom(atom, {}), p):
                 rest = tuple(item for item in mono if item[0] is not atom)
-                used("idle clamp")
-                return multiply_monomials(rest, freed.items[0][0])
+                found = multiply_monomials(rest, freed.items[0][0])
+                if found is None or found[1] == 1:
+                    used("idle clamp")
+                    return None if found is None else found[0]
         elif isinstance(atom, Guard) and is_limited(atom.form) and len(forms) > 1:
             form = unlimited(atom.form, {f: g for f, g in forms.items() if g is not atom})
             if form is not atom.form and form is not unlimited(atom.form, {}):  # likewise: the other guards must matter

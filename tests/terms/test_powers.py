@@ -1,0 +1,64 @@
+"""Powers of one base, and of its multiples, have one form, in whatever order they are multiplied and wherever they are
+read: the law of inverses writes `inverse(2*x + 1)` as `inverse(x + 1/2)/2`, and so do products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from itertools import permutations
+
+import pytest
+
+from hlo_verify.index import expr
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import INVERSE, SQRT
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import Poly, number, tensor
+
+SCALES = [1, 3, Fraction(1, 7168), Fraction(1, 4096), Fraction(2, 3)]
+
+
+def powers(scale: Fraction) -> dict[str, Poly]:
+    """Powers of the mean of squares and a small number: a root, its inverse, the inverse of the whole."""
+    x = algebra.read(tensor("argument", "x", "f32", (4,), skey=1), (expr.of_var(expr.var("i", "", 4)),))
+    base = algebra.add(number(Fraction(1, 10**6)), algebra.scale(algebra.multiply(x, x), scale))
+    root = apply(SQRT, (base,))
+    return {"s": root, "q": apply(INVERSE, (root,)), "v": apply(INVERSE, (base,))}
+
+
+def products(factors: Sequence[Poly]) -> set[Poly]:
+    return {reduce(algebra.multiply, order) for order in permutations(factors)}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("qq", "v"), ("qqs", "q"), ("vs", "q"), ("vsq", "v"), ("qqqq", "vv"), ("qqqss", "q"), ("vvs", "vq")],
+)
+def test_powers_of_one_base_have_one_form(scale: Fraction, text: str, same: str) -> None:
+    with Session().on():
+        known = powers(scale)
+        (found,) = products([known[c] for c in text]) | products([known[c] for c in same])
+        here, other = expr.var("i", "", 4), expr.var("j", "", 4)
+        there = algebra.substitute(found, {here: expr.of_var(other)})
+        assert algebra.substitute(there, {other: expr.of_var(here)}) is found
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("text", "other"), [("qq", "q"), ("vs", "s"), ("qqq", "v"), ("vq", "vv")])
+def test_other_powers_are_others(scale: Fraction, text: str, other: str) -> None:
+    with Session().on():
+        known = powers(scale)
+        assert products([known[c] for c in text]).isdisjoint(products([known[c] for c in other]))
+
+
+def test_roots_of_multiples_stay_apart() -> None:
+    """`sqrt(2*b) * sqrt(3*b)` is a multiple of b that is no rational one."""
+    with Session().on():
+        root = powers(Fraction(1))["s"]
+        base = algebra.multiply(root, root)
+        two, three = (apply(SQRT, (algebra.scale(base, k),)) for k in (2, 3))
+        assert len(products([two, three])) == 1
+        assert algebra.multiply(two, two) is algebra.scale(base, 2)
