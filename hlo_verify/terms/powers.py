@@ -109,20 +109,23 @@ def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fracti
 
 
 def _times(base: Poly, powers: Mapping[Atom, Number]) -> Fraction:
-    """What powers of a base are a multiple of, as a power of it alone."""
+    """What powers of a base, and inverses of its multiples, are a multiple of, as a power of the base alone."""
+    whole, k = _plain(base), _multiple(base)
+    times = Fraction(1)
+    for atom, n in powers.items():
+        power = getattr(atom, "power", None)
+        if atom is whole.atom:
+            times /= k ** int(n)
+        elif power is not None and power[1] == -1:
+            times *= (k / _multiple(power[0])) ** int(n)
+    return times
+
+
+def _multiple(base: Poly) -> Fraction:
+    """What multiple a base is of the one that stands for all of them."""
     from hlo_verify.terms.patterns import leading
 
-    whole = _plain(base)
-    k = Fraction(leading(base)) if whole is not base else Fraction(1)
-    exponents = (
-        n if atom is whole.atom else -n for atom, n in powers.items() if atom is whole.atom or _is_inverse(atom)
-    )
-    return k ** -int(sum(exponents))
-
-
-def _is_inverse(atom: Atom) -> bool:
-    power = getattr(atom, "power", None)
-    return power is not None and power[1] == -1
+    return Fraction(1) if _plain(base) is base else Fraction(leading(base))
 
 
 def _written(base: Poly, exponent: Fraction) -> Sequence[tuple[Atom, int]]:
