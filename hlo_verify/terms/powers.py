@@ -48,6 +48,8 @@ def joined(powers: dict[Atom, Number], rooted: list[Apply]) -> Number:
     Bases are alike up to a positive multiple: `inverse(2*x)` is written as `inverse(x)/2`, `sqrt(2*x)` as it stands, so
     that `inverse(x) * sqrt(2*x)` is `2 * inverse(sqrt(2*x))`.
     """
+    if len(rooted) == 1 and powers[rooted[0]] == 1 and (not rooted[0].power or len(rooted[0].power[0].items) > 1):
+        return 1  # nothing else is a power of a sum
     by_base: dict[Poly, list[Apply]] = {}
     for atom in rooted:
         if atom.power is not None:
