@@ -20,7 +20,7 @@ from hlo_verify.terms.term import Apply, Atom, Guard, Poly, Read, make_poly
 
 def shifted(p: Poly, known: dict[Atom, Poly | None]) -> Poly:
     """The term with such sums shifted, those that it is made of too; what is `known` of atoms is kept there."""
-    return algebra.mapped(p, lambda mono: algebra.product_with(mono, lambda atom: _anew(atom, known)))
+    return algebra.with_atoms(p, lambda atom: _anew(atom, known))
 
 
 def _anew(atom: Atom, known: dict[Atom, Poly | None]) -> Poly | None:

@@ -57,7 +57,7 @@ class TurnsBefore:
         """The term with what turns made in the place of names."""
         if not self.are_in(p):
             return p
-        return algebra.mapped(p, lambda mono: algebra.product_with(mono, self._anew))
+        return algebra.with_atoms(p, self._anew)
 
     def _anew(self, atom: Atom) -> Poly | None:
         if atom not in self._made:
