@@ -50,6 +50,37 @@ HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Allowed:
+    """What the comparisons of all results together may still take."""
+
+    effort: Effort
+    network: Steps
+    written: Steps
+    ranged: Steps
+    """Those of comparisons with the ranges of places in definitions."""
+    vain: Steps
+    """How many definitions may still be made for these in vain."""
+    by_element: Steps
+
+    @property
+    def session(self) -> Session:
+        return self.effort.session
+
+    @classmethod
+    def of(cls, session: Session) -> Allowed:
+        """What the session's limits allow."""
+        limits = session.limits
+        return cls(
+            effort=Effort(limits.comparison_steps, session=session),
+            network=Steps(limits.network_steps),
+            written=Steps(limits.written_out_elements),
+            ranged=Steps(limits.network_steps),
+            vain=Steps(limits.definitions_in_ranges // VAIN),
+            by_element=Steps(limits.written_out_elements),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class EachDevice:
     """Both modules' results on every device."""
 
@@ -59,14 +90,7 @@ class EachDevice:
     wanted: list[Values]
     found: list[Values]
     placed: list[Sharding]
-    effort: Effort
-    network: Steps
-    written: Steps
-    ranged: Steps
-    """Those of comparisons with the ranges of places in definitions."""
-    vain: Steps
-    """How many definitions may still be made for these in vain."""
-    by_element: Steps
+    allowed: Allowed
     is_by_hand: bool
 
     def proves(self, n: int) -> bool:
@@ -92,16 +116,16 @@ class EachDevice:
 
     def _are_equal_by_element(self, pairs: Sequence[tuple[Value, Poly, Poly]]) -> bool:
         """Whether terms are equal element by element, along what conditions cut of dimensions that are split."""
-        left = self.by_element.left
+        left = self.allowed.by_element.left
         if not self.is_by_hand or left <= 0:
             return False
         sides = [
             (algebra.expanded(inside, value.term), algebra.expanded(inside, expected))
             for value, expected, inside in pairs
         ]
-        is_same = same_by_element(sides, self.effort.session, self.by_element)
+        is_same = same_by_element(sides, self.allowed.session, self.allowed.by_element)
         if is_same:
-            self.by_element.left = left
+            self.allowed.by_element.left = left
         return is_same
 
     def _agree(self, wanted: Values) -> bool:
@@ -127,32 +151,32 @@ class EachDevice:
         found, expected = at_constants(found), at_constants(expected)
         if found is expected or without_names(found) is without_names(expected):
             return True
-        left, made = self.effort.left, made_in_ranges()
-        ways = (False, True) if self.vain.left > 0 else ()
-        if same_turn_by_turn(found, expected, inside, self.effort) or any(
+        left, made = self.allowed.effort.left, made_in_ranges()
+        ways = (False, True) if self.allowed.vain.left > 0 else ()
+        if same_turn_by_turn(found, expected, inside, self.allowed.effort) or any(
             self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in ways
         ):
-            self.effort.left = left  # what is equal takes few steps, on each of many devices
+            self.allowed.effort.left = left  # what is equal takes few steps, on each of many devices
             return True
-        self.vain.left -= made_in_ranges() - made
-        if cases.equal(found, expected, inside, self.effort):
-            self.effort.left = left
+        self.allowed.vain.left -= made_in_ranges() - made
+        if cases.equal(found, expected, inside, self.allowed.effort):
+            self.allowed.effort.left = left
             return True
-        left = self.network.left
-        if left > 0 and same_network(found, expected, self.effort.session, inside, self.network):
-            self.network.left = left
+        left = self.allowed.network.left
+        if left > 0 and same_network(found, expected, self.allowed.session, inside, self.allowed.network):
+            self.allowed.network.left = left
             return True
         return self._are_equal_written_out(found, expected, inside)
 
     def _are_equal_written_out(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two terms are equal at each of few elements, where all is written out that these are made of."""
         places = sorted({*found.free, *expected.free, *inside.free}, key=lambda v: v.uid)
-        if self.written.left <= 0 or prod(v.size for v in places) > self.effort.session.limits.elements_apart:
+        if self.allowed.written.left <= 0 or prod(v.size for v in places) > self.allowed.session.limits.elements_apart:
             return False
         for each in product(*(range(v.size) for v in places)):
             here = dict(zip(places, map(expr.constant, each), strict=True))
             own, other, where = (algebra.substitute(p, here) for p in (found, expected, inside))
-            if not same_written_out(own, other, where, self.effort.session, self.written):
+            if not same_written_out(own, other, where, self.allowed.session, self.allowed.written):
                 return False
         return True
 
@@ -167,22 +191,22 @@ class EachDevice:
         if len(cells) > 1:
             there = ([algebra.substitute(p, cell) for p in (found, expected, inside)] for cell in cells)
             return all(p[2] is ZERO or self._are_equal_in_ranges(*p, deeply=deeply) for p in there)
-        left = self.ranged.left
+        left = self.allowed.ranged.left
         if not deeply or left <= 0 or not self._are_sums_of_equal_products(found, expected, inside):
             return False
-        self.ranged.left = left
+        self.allowed.ranged.left = left
         return True
 
     def _are_sums_of_equal_products(self, found: Poly, expected: Poly, inside: Poly) -> bool:
-        session, steps = self.effort.session, self.ranged
+        session, steps = self.allowed.session, self.allowed.ranged
         beside = same_beside_truths(found, expected, inside, session, steps)
         return beside or same_network(found, expected, session, inside, steps)
 
     def _cells(self, own: Sequence[Var], *terms: Poly) -> Iterator[dict[Var, Index]]:
         """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
         ranges = [_ranges(v, terms, len(self.found[0])) for v in own]
-        if prod(map(len, ranges)) > self.effort.session.limits.blocks_by_device:
-            self.effort.session.reached("blocks_by_device")
+        if prod(map(len, ranges)) > self.allowed.session.limits.blocks_by_device:
+            self.allowed.session.reached("blocks_by_device")
             ranges = [[(0, v.size)] for v in own]
         for chosen in product(*ranges):
             mapping: dict[Var, Index] = {}
@@ -257,13 +281,8 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
         return None
     if may_hang(both.unsupported) is not None:
         return None
-    effort = Effort(session.limits.comparison_steps, session=session)
-    network = Steps(session.limits.network_steps)
-    written = Steps(session.limits.written_out_elements)
-    ranged, by_element = Steps(session.limits.network_steps), Steps(session.limits.written_out_elements)
-    vain = Steps(session.limits.definitions_in_ranges // VAIN)
-    steps = effort, network, written, ranged, vain, by_element
-    return EachDevice(both.device, both.wholes, wanted, found, placed, *steps, is_by_hand(partitioned))
+    allowed = Allowed.of(session)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, allowed, is_by_hand(partitioned))
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:
