@@ -270,7 +270,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
     try:
         if ordered:
             serialized = proto_edits.name_device_orders(serialized)
-        serialized = bitcasts.write_reshapes(serialized)
+        serialized = bitcasts.mark(serialized)
         serialized = fields.carry_over(kernel_layouts.demand_layouts(all_to_all_groups.write_out(serialized)))
         try:
             source = _converted(serialized)
@@ -289,8 +289,9 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
         ) from error
     if shardy_calls.NAME in given:
         shardy_calls.write_out(source.module)
-    if bitcasts.BITCAST in given and bitcasts.is_plain(conversion.proto_to_text(given) if text is None else text):
-        bitcasts.write_out(source.module)
+    if bitcasts.BITCAST in given:
+        plain = bitcasts.is_plain(conversion.proto_to_text(given) if text is None else text)
+        bitcasts.write_out(source.module, plain=plain)
     return source
 
 

@@ -3,9 +3,9 @@
 XLA's `layout-assignment` gives every tensor an order of dimensions in memory, minor to major, and later passes make
 transposes and reshapes that move nothing into bitcasts. The conversion to StableHLO forgets layouts, but those of a
 bitcast's operand and result it leaves as attributes, as permutations. They are all that counts, unless some layout has
-tiles, packed elements or another part that the conversion drops. So before it, those bitcasts become reshapes whose
-operand and result lie alike, tiles and all, but for dimensions of size one; others in such a module stay as they are,
-and mean nothing.
+tiles, packed elements or another part that the conversion drops. So before it, those bitcasts are marked whose operand
+and result have the same tiles of the same dimensions in memory, but for dimensions of size one: an element is where it
+would be without tiles. Others in such a module stay as they are, and mean nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hlo_verify.passes.read.expand import operations
 from hlo_verify.passes.read.proto_edits import (
     DIMENSIONS,
     ELEMENT_TYPE,
+    FRONTEND_ATTRIBUTES,
     IS_DYNAMIC,
     LAYOUT,
     LAYOUT_TILES,
@@ -36,18 +37,19 @@ from hlo_verify.passes.read.proto_edits import (
 BITCAST = b"\x12\x07bitcast"
 """The opcode in a serialized instruction."""
 
-_RESHAPE = proto_edits.field_bytes(OPCODE, b"reshape")
+_ALIKE = "hlo_verify.lies_alike"
+_MARK = proto_edits.field_bytes(1, _ALIKE.encode()) + proto_edits.field_bytes(2, b"true")
 
 _MORE_THAN_AN_ORDER = re.compile(r"\{[\d,]*:(?!S\(\d+\)\})")
 """A layout in HLO text with more to it than an order of dimensions and a memory space."""
 
 
-def write_reshapes(module: bytes) -> bytes:
-    """The serialized HloModuleProto with reshapes in the place of the bitcasts whose operand and result lie alike."""
-    return proto_edits.edit_computations(module, _write_reshapes) if BITCAST in module else module
+def mark(module: bytes) -> bytes:
+    """The serialized HloModuleProto whose bitcasts say where operand and result lie alike."""
+    return proto_edits.edit_computations(module, _mark) if BITCAST in module else module
 
 
-def _write_reshapes(computation: bytes) -> bytes:
+def _mark(computation: bytes) -> bytes:
     if BITCAST not in computation:
         return computation
     lying: dict[int, _Lying | None] = {}
@@ -61,10 +63,10 @@ def _write_reshapes(computation: bytes) -> bytes:
             return instruction
         (operand,) = proto_edits.integers(instruction, OPERANDS)
         own = lying[proto_edits.id_of(instruction)]
-        if own is None or own != lying[operand]:
-            return instruction
         fields = proto_edits.fields_of(instruction)
-        return b"".join(_RESHAPE if number == OPCODE else raw for number, _, _, raw in fields)
+        said = b"".join(raw for number, _, _, raw in fields if number != FRONTEND_ATTRIBUTES)
+        marks = proto_edits.field_bytes(FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, _MARK))
+        return said if own is None or own != lying[operand] else said + marks
 
     proto_edits.edit_computation(computation, note)
     return proto_edits.edit_computation(computation, edit)
@@ -74,9 +76,8 @@ class _Lying(NamedTuple):
     """How a tensor's elements lie in memory, whatever its dimensions of size one; in whichever memory."""
 
     element_type: int
-    shape: tuple[int, ...]
-    order: tuple[int, ...]
-    """The dimensions of `shape`, major to minor."""
+    sizes: tuple[int, ...]
+    """Of the dimensions in memory, major to minor."""
     tiles: tuple[tuple[int, ...], ...]
     other: frozenset[bytes]
     """What else the layout says."""
@@ -100,7 +101,7 @@ def _lying(shape: bytes) -> _Lying | None:
     said = (MINOR_TO_MAJOR, LAYOUT_TILES, MEMORY_SPACE)
     other = frozenset(raw for number, _, _, raw in proto_edits.fields_of(layout) if number not in said)
     if math.prod(sizes) == 1:
-        return _Lying(element_type, (), (), (), other)
+        return _Lying(element_type, (), (), other)
     tiles = [proto_edits.integers(tile, TILE_DIMENSIONS) for tile in proto_edits.payloads(layout, LAYOUT_TILES)]
     covered = order[max(0, len(order) - len(tiles[0])) :] if tiles else []
     thin = set[int]()
@@ -108,14 +109,8 @@ def _lying(shape: bytes) -> _Lying | None:
         thin = {k for k, n in zip(covered, tiles[0], strict=True) if sizes[k] == n == 1}
         tile = [n for k, n in zip(covered, tiles[0], strict=True) if k not in thin]
         tiles = [tile[next((k for k, n in enumerate(tile) if n != 1), len(tile)) :]]
-    kept = [k for k, n in enumerate(sizes) if n != 1 or (k in covered and k not in thin)]
-    return _Lying(
-        element_type,
-        tuple(sizes[k] for k in kept),
-        tuple(kept.index(k) for k in order if k in kept),
-        tuple(tuple(tile) for tile in tiles if tile),
-        other,
-    )
+    kept = (sizes[k] for k in order if sizes[k] != 1 or (k in covered and k not in thin))
+    return _Lying(element_type, tuple(kept), tuple(tuple(tile) for tile in tiles if tile), other)
 
 
 def is_plain(text: str) -> bool:
@@ -123,11 +118,17 @@ def is_plain(text: str) -> bool:
     return _MORE_THAN_AN_ORDER.search(text) is None
 
 
-def write_out(module: Any) -> None:
-    """Put transposes and reshapes in the place of the bitcasts of an MLIR module whose layouts are plain."""
+def write_out(module: Any, *, plain: bool) -> None:
+    """Put transposes and reshapes in the place of the bitcasts of an MLIR module: of those that are marked, and of all
+    where its layouts are plain."""
     for operation in list(operations(module.operation)):
-        if operation.name == "mhlo.bitcast":
+        if operation.name == "mhlo.bitcast" and (plain or _is_marked(operation)):
             _write_out(operation)
+
+
+def _is_marked(operation: Any) -> bool:
+    attributes = operation.attributes
+    return "mhlo.frontend_attributes" in attributes and _ALIKE in attributes["mhlo.frontend_attributes"]
 
 
 def _write_out(operation: Any) -> None:
