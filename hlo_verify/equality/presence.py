@@ -9,6 +9,7 @@ numbers times m(v).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
@@ -22,7 +23,7 @@ from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.bounds import that_fits
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import IS_ZERO, MAXIMUM, POSITIVE
+from hlo_verify.terms.functions import INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, atoms, make_poly, of_atom, value_of
@@ -86,6 +87,8 @@ def _element(atom: Atom | None) -> Read | None:
 def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) -> bool:
     """Whether two terms are the same where some of the truth values hold that they ask for, and where none does.
 
+    Where none does, the logical one, `expected`, may divide by 0: nothing is asked of such inputs.
+
     Each time that they are told apart is a step of `effort`.
     """
     if effort.left <= 0:
@@ -96,10 +99,34 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) ->
         return False
     effort.left -= 1
     for some in (True, False):
+        if not some and _divides_by_none(expected, presence):
+            continue  # there, the logical module has stepped outside of a domain
         one, other = (_where(p, presence, some) for p in (found, expected))
         if one is not other and not same(one, other) and not same_by_presence(one, other, same, effort):
             return False
     return True
+
+
+def _divides_by_none(p: Poly, presence: Presence) -> bool:
+    """Whether a term divides by a sum of what has one of the truth values as a factor, where none of them holds."""
+    left = {atom: ZERO for atom in atoms(p) if atom.boolean and presence.has(atom)}
+    products = [mono for mono, _ in rebuilt(p, left, {}).items]
+    numbers = Counter(map(numbers_of, products))
+    return any(
+        numbers[mono] == 1 and any(_is_divided(atom, presence) for atom, _ in mono) for mono in products
+    )  # what conditions select may not be computed: `numbers` of it has no conditions
+
+
+def _is_divided(atom: Atom, presence: Presence) -> bool:
+    if not isinstance(atom, Apply):
+        return False
+    if atom.function == ZERO_TIMES:
+        return any(_is_divided(each, presence) for mono, _ in atom.args[0].items for each, _ in mono)
+    by = atom.args[0].atom if atom.function == INVERSE else None
+    if not isinstance(by, Read) or by.tensor.kind != "sum" or by.tensor.seal is not None:
+        return False
+    bound, (body,) = unfold(by)
+    return bool(body.items) and presence.is_in(bound, [mono for mono, _ in body.items])
 
 
 def _of_counts(p: Poly) -> Poly:

@@ -66,6 +66,26 @@ def test_a_wrong_mean_over_a_mask(reference: str, name: str) -> None:
     assert verdict(WHOLE[reference], WRONG[name], (P("i"), P("i")), P()) is not Verdict.PROVED
 
 
+@pytest.mark.parametrize("name", [*PARTS, "unguarded", "one_for_none", "unmasked_for_none"])
+def test_a_mean_that_the_reference_divides_by_none(name: str) -> None:
+    """Where the mask is empty, the logical module divides by 0."""
+    local = PARTS.get(name) or WRONG[name]
+    assert verdict(lambda x, m: (x * m).sum() / m.sum(), local, (P("i"), P("i")), P()) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", sorted(WRONG.keys() - {"unguarded", "one_for_none", "unmasked_for_none"}))
+def test_a_wrong_mean_that_the_reference_divides_by_none(name: str) -> None:
+    found = verdict(lambda x, m: (x * m).sum() / m.sum(), WRONG[name], (P("i"), P("i")), P())
+    assert found is not Verdict.PROVED
+
+
+def test_what_the_reference_divides_by_where_it_is_selected() -> None:
+    """Where the first column is masked, it divides by nothing, whatever else is masked."""
+    whole = lambda x, m: jnp.where(m[0, 0], (x * m).sum() / m.sum(), 1)  # noqa: E731
+    other = lambda x, m: jnp.where(total(m) > 0, jnp.where(m[0, 0], total(x * m) / total(m), 1), 0)  # noqa: E731
+    assert verdict(whole, other, (P(None, "i"), P(None, "i")), P()) is not Verdict.PROVED
+
+
 def shares(z: jax.Array, m: jax.Array) -> jax.Array:
     e = jnp.where(m, jnp.exp(z), 0)
     return e / jnp.where((e.sum(1) == 0)[:, None], 1, e.sum(1, keepdims=True))
