@@ -216,6 +216,8 @@ CUSTOM_CALLS: dict[str, Rule] = {
     "ragged_all_to_all": _exchange,
     **dict.fromkeys(("X64Combine", "X64SplitLow", "X64SplitHigh"), deterministic(0)),  # 64-bit numbers by their halves
     **dict.fromkeys(("TopK", "mhlo.topk"), _top_k),
+    # of XLA's own expansion of triangular solves for TPUs: the inverse of each matrix
+    **dict.fromkeys(("InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular"), deterministic(2)),
 }
 """Meanings of the compiler's own custom calls, by target."""
 

@@ -270,6 +270,8 @@ TARGETS: Mapping[str, Row] = {
     "annotate_device_placement": Row("opaque", "manual", "movement", Family.IDENTITY),
     "xla.sdy.FuncResultSharding": Row("opaque", "manual", "movement", Family.IDENTITY),
     "xla.sdy.PropagationBarrier": Row("opaque", "manual", "movement", Family.IDENTITY),
+    "InvertDiagBlocksLowerTriangular": Row("opaque", NONE, NONE),
+    "InvertDiagBlocksUpperTriangular": Row("opaque", NONE, NONE),
     "X64Combine": Row("opaque", NONE, NONE),
     "X64SplitLow": Row("opaque", NONE, NONE),
     "X64SplitHigh": Row("opaque", NONE, NONE),

@@ -146,6 +146,28 @@ def test_halves_of_wide_numbers_are_put_together_element_by_element() -> None:
     assert report(combined(8, "%x, %n"), combined(2, "%n, %x")).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize("triangle", ["Lower", "Upper"])
+def test_triangular_matrices_are_inverted_one_by_one(triangle: str) -> None:
+    """What XLA for TPUs makes of a triangular solve: an inverse of each matrix of a batch, and nothing across them."""
+
+    def inverted(batch: int, size: int, split: str, order: str = "0, 1, 2") -> str:
+        kind = f"tensor<{batch}x{size}x{size}xf32>"
+        place = f' {{mhlo.sharding = "{split}"}}' if batch * size == 64 else ""
+        return (
+            "module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+            f"func.func public @main(%x: {kind}{place}) -> ({kind}{place}) {{\n"
+            f"%t = stablehlo.transpose %x, dims = [{order}] : ({kind}) -> {kind}\n"
+            f"%y = stablehlo.custom_call @InvertDiagBlocks{triangle}Triangular(%t) : ({kind}) -> {kind}\n"
+            f"return %y : {kind}\n}}\n}}\n"
+        )
+
+    split = "{devices=[4,1,1]<=[4]}"
+    assert report(inverted(8, 8, split), inverted(2, 8, split)).verdict is Verdict.PROVED
+    assert report(inverted(8, 8, split), inverted(2, 8, split, "0, 2, 1")).verdict is Verdict.UNKNOWN
+    across = report(inverted(8, 8, "{devices=[1,4,1]<=[4]}"), inverted(8, 2, "").replace("8x2x2", "8x2x8"))
+    assert across.verdict is Verdict.UNKNOWN
+
+
 OF_X = """
 %zero = stablehlo.constant dense<0.0> : tensor<8x6xf32>
 %n = stablehlo.negate %x : tensor<8x6xf32>
