@@ -111,17 +111,28 @@ class Placed(Keys):
 def split(e: Index, bound: Collection[Var]) -> tuple[list[tuple[expr.Atom, int]], list[tuple[expr.Atom, int]]]:
     """The part of an index expression that a parameter stands for, and the other atoms: bound, or opaque.
 
-    A rotation is a place to read at, like any other, if it is free of bound variables.
+    A rotation is a place to read at, like any other, if it is free of bound variables; so is a quotient of digits and
+    rotations.
     """
     free: list[tuple[expr.Atom, int]] = []
     other: list[tuple[expr.Atom, int]] = []
     for atom, c in e.items:
         if isinstance(atom, Opaque):
-            is_free = atom.operator == "mod" and atom.free.isdisjoint(bound)
+            is_free = (atom.operator == "mod" or _is_quotient(atom)) and atom.free.isdisjoint(bound)
         else:
             is_free = atom.var not in bound
         (free if is_free else other).append((atom, c))
     return free, other
+
+
+def _is_quotient(atom: Opaque) -> bool:
+    """Whether an opaque integer is a quotient of digits and rotations, as a digit is one of a variable."""
+    inner = [a for e in atom.exprs for a, _ in e.items if isinstance(a, Opaque)]
+    return atom.operator == "div" and all(a.operator == "mod" and _is_of_digits(a.exprs[0]) for a in inner)
+
+
+def _is_of_digits(e: Index) -> bool:
+    return not any(isinstance(a, Opaque) for a, _ in e.items)
 
 
 def oriented(a: Guard) -> tuple[Index, int | None, int | None]:

@@ -123,3 +123,20 @@ def test_a_product_that_laws_write_otherwise_has_one_name() -> None:
         first, second = names
         assert isinstance(first, Read) and isinstance(second, Read)
         assert first is second
+
+
+@pytest.mark.parametrize("size", [11, 12])
+def test_a_name_at_a_quotient_is_the_one_at_a_digit(size: int) -> None:
+    """What is read at p div 6, p mod 6 and p has one name where p is a variable, and where it is a part of a ring's."""
+    d, whole, part = (expr.of_var(expr.var(name, "", n)) for name, n in (("d", 4), ("p", size), ("r", 3)))
+    x, y = (tensor("argument", name, "f32", shape) for name, shape in (("x", (2, 6)), ("y", (12,))))
+
+    def value(e: Index) -> Poly:
+        high, low = expr.floor_divmod(e, 6)
+        return algebra.add(algebra.read(x, [high, low]), algebra.read(y, [e]))
+
+    turned = expr.add(expr.scale(expr.modulo(expr.shift(d, 1), 4), 3), part)
+    found = [named(value(e)).atom for e in (whole, turned)]
+    assert len({atom.tensor for atom in found if isinstance(atom, Read)}) == 1
+    there = [unfold(atom)[1][0] for atom in found if isinstance(atom, Read)]
+    assert there == [value(whole), value(turned)]
