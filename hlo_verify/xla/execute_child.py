@@ -57,6 +57,7 @@ class Runner:
     """Compiles for all devices of this process, and runs."""
 
     def __init__(self, devices: int) -> None:
+        jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # or 64 bits are placed as 32
         self.devices = jax.devices()[:devices]
         self.compiled: dict[tuple[int, bytes], Compiled] = {}
 

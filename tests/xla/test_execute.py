@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hlo_verify.passes.load.load import load
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.xla.execute import ExecutionError, Executor, Failure
 
 DEVICES = 8
@@ -218,6 +219,17 @@ def test_arguments_that_do_not_fit(one: Executor, arguments: list[np.ndarray], m
     with pytest.raises(ExecutionError, match=message) as error:
         one.run(SHARDED, arguments)
     assert error.value.failure is Failure.REJECTED
+
+
+@pytest.mark.parametrize("dtype", ["f64", "i64", "ui64", "complex<f64>", "f32", "i8", "i1", "bf16", "f8E4M3FN"])
+def test_elements_of_every_width(one: Executor, dtype: str) -> None:
+    """Elements of 64 bits stay such, whatever JAX makes of them."""
+    text = f"func.func @main(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{\n return %x : tensor<3x{dtype}>\n}}\n"
+    given = np.array([[1, 0, 1]]).astype(DTYPES[dtype])
+    if dtype in ("f64", "i64", "ui64"):
+        given[0, 1] = (1 << 40) + 1
+    (got,) = one.run(text, [given])
+    assert got.dtype == given.dtype and got.tolist() == given.tolist()
 
 
 def test_a_module_that_cannot_be_read(one: Executor) -> None:
