@@ -143,8 +143,18 @@ def _are_all(rows: Groups, devices: int) -> bool:
 def with_addends(sharding: Sharding, addends: npt.NDArray[np.int64]) -> Sharding:
     """A sharding by which device `d` holds the addend `addends[d]`, in the same shards."""
     rows = np.concatenate((sharding.coordinates, addends[:, None]), axis=1)
-    before = [int(np.count_nonzero((rows[:d] == rows[d]).all(axis=1))) for d in range(len(rows))]
-    return Sharding(sharding.tiles, sharding.coordinates, np.array(before, np.int64), addends)
+    _, which = np.unique(rows, axis=0, return_inverse=True)
+    return Sharding(sharding.tiles, sharding.coordinates, _copies(which.reshape(-1)), addends)
+
+
+def _copies(which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many devices before each one are like it, for what each of them is like."""
+    order = np.argsort(which, kind="stable")
+    alike = which[order]
+    starts = np.flatnonzero(np.diff(alike, prepend=-1))
+    before = np.empty(len(which), np.int64)
+    before[order] = np.arange(len(which)) - np.repeat(starts, np.diff(starts, append=len(which)))
+    return before
 
 
 def groups_of(partitioned: Module) -> list[Groups]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hlo_verify.passes.place.placements import lies, paddings, placed, placements, sums
-from hlo_verify.program.sharding import unreduced
+from hlo_verify.passes.place.placements import lies, paddings, placed, placements, sums, with_addends
+from hlo_verify.program.sharding import Sharding, replicated, unreduced
 
 
 @pytest.mark.parametrize(
@@ -99,3 +99,15 @@ def test_zeros_beside_shards(
     whole: tuple[int, ...], part: tuple[int, ...], devices: int, holders: list[list[int]]
 ) -> None:
     assert [each.holders for each in paddings(whole, part, devices)] == holders
+
+
+def test_copies_of_addends_are_numbered_in_one_go() -> None:
+    """On 100,000 devices, each compared with all before it, this had no end."""
+    generator = np.random.default_rng(3)
+    for devices in (1, 2, 7, 40):
+        coordinates, addends = generator.integers(0, 3, (devices, 1)), generator.integers(0, 2, devices)
+        rows = np.concatenate((coordinates, addends[:, None]), axis=1)
+        found = with_addends(Sharding((3,), coordinates, np.zeros(devices, np.int64)), addends).others
+        assert found.tolist() == [sum((rows[:d] == rows[d]).all(axis=1)) for d in range(devices)]
+    many = with_addends(replicated(1, 100_000), np.arange(100_000) % 7)
+    assert many.others.tolist()[-7:] == [n // 7 for n in range(100_000 - 7, 100_000)]
