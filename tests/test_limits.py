@@ -73,6 +73,7 @@ NO_LIMITS = {
     "by_element.LONG": "what one step counts for",
     "in_line.FEWEST": "any two places are in line",
     "neighbours.IDLE": "how often in a row what is put together may become no shorter",
+    "of_functions.MOST": "which functions are compared by what they are of",
     "opening.READS": "which names are made anew",
     "quotients.MOST": "which names are made anew",
     "plainer.OPERATIONS": "how often inputs are made plainer",

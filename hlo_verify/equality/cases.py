@@ -18,7 +18,7 @@ from itertools import islice, pairwise, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from hlo_verify.equality import known_numbers, multisets, settling
+from hlo_verify.equality import known_numbers, multisets, of_functions, settling
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
@@ -118,7 +118,8 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
         return True
     from hlo_verify.equality.scalars import is_zero  # imports Z3, which few proofs ask
 
-    return is_zero(p, effort)
+    fewer = of_functions.with_one_for_two(p, lambda rest: vanishes(rest, effort, depth - 1))
+    return is_zero(p, effort) if fewer is None else vanishes(fewer, effort, depth - 1)
 
 
 def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
