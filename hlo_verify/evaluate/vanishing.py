@@ -23,7 +23,6 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_complex, is_float, is_integer
 from hlo_verify.evaluate.reductions import monoid
 from hlo_verify.evaluate.state import Literals
-from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.ir import VANISHED, Function, Name, Op, TensorType
 from hlo_verify.program.op_families import communicates_itself, is_identity
 
@@ -156,7 +155,8 @@ class _Walk:
             array, (type_,) = np.asarray(op.attributes["value"]), op.types
             if array.size == 1 and is_integer(type_.dtype):
                 self.numbers[op.results[0]] = int(array.reshape(-1)[0])
-            array = elements_once(array)
+            if not any(array.strides):
+                array = array.reshape(-1)[:1]
             kept = (
                 _between(array.astype(float), array.astype(float)) if is_float(type_.dtype) else _between(array, array)
             )
