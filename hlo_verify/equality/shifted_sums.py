@@ -2,15 +2,17 @@
 
     sum t<71. [0 <= t - d < 8] * x[t - d]   =   sum n<8. x[n]       for a d of 0 to 63
 
-Turns of a loop are such a span where a device works in some of them alone.
+Turns of a loop are such a span where a device works in some of them alone. Where conditions hold places between bounds,
+a sum is taken apart first where these are reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import at_places
 from hlo_verify.terms.laws import apply
@@ -36,21 +38,42 @@ def _made(atom: Atom, known: dict[Atom, Poly | None]) -> Poly | None:
         return None
     bound, there = at_places(atom.tensor, atom.indices)
     body = shifted(there.poly(atom.tensor.bodies[0]), known)
-    return algebra.add(*(_summed(bound, make_poly((item,))) for item in body.items)) if bound else body
+    return algebra.add(*(_summed(bound, make_poly((item,)), known) for item in body.items)) if bound else body
 
 
-def _summed(bound: Sequence[Var], p: Poly) -> Poly:
-    """The sum of a product, shifted where it is over a span."""
+def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly:
+    """The sum of a product, shifted where it is over a span: what is read then is read at other places."""
     for v in bound:
+        ends = sorted({0, v.size} | {end for end in _ends(p, v) if 0 < end < v.size})
+        if len(ends) > 2:
+            parts = []
+            for first, end in pairwise(ends):
+                n = expr.fresh("f", end - first)
+                there = shifted(algebra.substitute(p, {v: expr.shift(expr.of_var(n), first)}), known)
+                mine = [n if w is v else w for w in bound]
+                parts += [_summed(mine, make_poly((item,)), known) for item in there.items]
+            return algebra.add(*parts)
         for guard in (a for mono, _ in p.items for a in guards.guards_of(mono)):
             start = _start(guard, v)
             if start is not None:
                 assert guard.lo is not None
                 assert guard.hi is not None
                 n = expr.fresh("f", guard.hi - guard.lo + 1)
-                there = algebra.substitute(p, {v: expr.add(start, expr.of_var(n))})
-                return _summed([n if w is v else w for w in bound], there)
+                there = shifted(algebra.substitute(p, {v: expr.add(start, expr.of_var(n))}), known)
+                mine = [n if w is v else w for w in bound]
+                return algebra.add(*(_summed(mine, make_poly((item,)), known) for item in there.items))
     return reduce_sum(bound, p)
+
+
+def _ends(p: Poly, v: Var) -> Iterator[int]:
+    """Where a place that is held between bounds, and is one more than a variable or less, reaches one of them."""
+    for form in (a.form for mono, _ in p.items for a in guards.guards_of(mono)):
+        for atom, _ in form.items:
+            if isinstance(atom, Opaque) and atom.operator == "clamp":
+                lo, hi = atom.args
+                apart = expr.subtract(atom.exprs[0], expr.of_var(v))
+                if not apart.items:
+                    yield from (lo - apart.const, hi + 1 - apart.const)
 
 
 def _start(guard: Guard, v: Var) -> Index | None:

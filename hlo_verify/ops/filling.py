@@ -67,6 +67,26 @@ def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, 
 
     The guards of the windows of all turns add up to one condition: no two windows meet.
     """
+    found = parts_written(t, before, now, after, effort)
+    if found is None or found[1] is ZERO:
+        return None
+    window, new = found
+    return algebra.add(_summed(t, new), algebra.multiply(algebra.logical_not(_summed(t, window)), initial))
+
+
+def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
+    """What is written to in part as it is before iteration t; of what is written over by 0 as well."""
+    found = parts_written(t, before, now, after, effort)
+    if found is None:
+        return None
+    s = expr.fresh("f", t.size)
+    is_before = guards.interval(expr.subtract(expr.of_var(t), expr.of_var(s)), 1, None)
+    window, new = (_summed(s, algebra.multiply(is_before, algebra.substitute(p, {t: expr.of_var(s)}))) for p in found)
+    return algebra.add(new, algebra.multiply(algebra.logical_not(window), initial)) if is_condition(window) else None
+
+
+def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -> tuple[Poly, Poly] | None:
+    """Where iteration t writes, and what, in that form; no place is written to twice."""
     own = now.atom
     kept: list[tuple[Monomial, Number]] = []
     written: list[tuple[Monomial, Number]] = []
@@ -79,19 +99,19 @@ def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, 
         if n not in (0, 1):
             return None
     left, new = (algebra.add(*(make_poly((item,)) for item in items)) for items in (kept, written))
-    if not kept or not written or before in left.free or before in new.free or not is_condition(left):
+    if not kept or before in left.free or before in new.free or not is_condition(left):
         return None
-    forms = {guard.form for mono, _ in kept for guard in guards.guards_of(mono)}
-    common = set.intersection(*(set(guards.guards_of(mono)) for mono, _ in written))
-    window = ONE
-    for guard in sorted((guard for guard in common if guard.form in forms), key=guards.order):
-        window = algebra.multiply(window, of_atom(guard))
-    ever = _summed(t, window)
-    if not _is_one_condition(window) or not _is_one_condition(ever):
+    if written:
+        forms = {guard.form for mono, _ in kept for guard in guards.guards_of(mono)}
+        common = set.intersection(*(set(guards.guards_of(mono)) for mono, _ in written))
+        window = ONE
+        for guard in sorted((guard for guard in common if guard.form in forms), key=guards.order):
+            window = algebra.multiply(window, of_atom(guard))
+    else:
+        window = algebra.logical_not(left)
+    if not _is_one_condition(window) or not _is_one_condition(_summed(t, window)):
         return None
-    if not cases.equal(left, algebra.logical_not(window), total=effort):
-        return None
-    return algebra.add(_summed(t, new), algebra.multiply(algebra.logical_not(ever), initial))
+    return (window, new) if cases.equal(left, algebra.logical_not(window), total=effort) else None
 
 
 def _is_one_condition(p: Poly) -> bool:

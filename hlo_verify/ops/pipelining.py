@@ -81,9 +81,26 @@ class _Pipeline:
     line: Line
     passed: Sequence[Passed]
     t: Var = field(init=False)
+    written: dict[int, Value] = field(default_factory=dict)
+    """What is written to in part as it is before turn t, in gradients: what each turn reads of it, it clears."""
 
     def __post_init__(self) -> None:
         self.t = expr.fresh("t", self.shape.trips)
+        if any(self.args[each.component].term is ZERO for each in self.passed) and book_of(self.context).piped:
+            self.written = self._written()
+
+    def _written(self) -> dict[int, Value]:
+        turn = expr.of_var(self.t)
+        known = {k: Value(self.op.types[k], self.args[k].term) for k in self.shape.invariant}
+        known |= {k: counter_at(self.shape, k, turn, self.op.types[k]) for k in self.shape.counters}
+        pure = replace(self.context, observe=None, unsupported={})
+
+        def iterated(values: list[Value]) -> list[Value]:
+            return iterate(self.op, values, pure, turn)
+
+        effort = book_of(self.context).effort
+        found = Closing(self.t, self.line.device, self.args, known, iterated, effort=effort).written_before()
+        return {} if pure.unsupported else found
 
     def results(self) -> list[Value] | None:
         """What the loop leaves, if the guesses of what it hands on hold for some."""
@@ -132,6 +149,9 @@ class _Pipeline:
                 continue
             if k in self.shape.counters:
                 state.append(counter_at(self.shape, k, now, type_))
+                continue
+            if k in self.written and k not in guesses:
+                state.append(self.written[k])
                 continue
             unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=self.op.location)
             unknown.doubt = 0 if k in numbers else None
@@ -285,12 +305,17 @@ class _Pipeline:
                 state.append(counter_at(self.shape, k, turn, type_))
             elif k in received and self._is_received(k):
                 state.append(received[k])
+            elif k in self.written and k not in received:
+                state.append(local(self._at_turn(self.written[k], turn)))
             else:
                 state.append(self._anything(type_))
         around = {v: local(self.context.environment[v]) for v in captured(self.op)}
         pure = replace(self.context, observe=None, instead=seen, unsupported={}, environment=around, kept=None)
         iterate(self.op, state, pure, turn)
         return {each.component: around[each.made] for each in self.passed if each.component in received}
+
+    def _at_turn(self, value: Value, turn: Index) -> Value:
+        return Value(value.type, algebra.substitute(value.term, {self.t: turn}))
 
     def _name(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> None:
         """Note the names of what a device makes on the way, where it makes several logical turns at once."""
@@ -326,16 +351,20 @@ class _Pipeline:
                 made = pure.environment[each.made]
                 known = self._known(guesses[each.component], self.line.place, turn, made.term, made.shape)
                 book.named[kind_of_numbers(made.type), made.term] = known
-        kept = {*guesses, *self.shape.invariant, *self.shape.counters}
+        kept = {*guesses, *self.shape.invariant, *self.shape.counters, *self.written}
         known_values = {k: value for k, value in enumerate(state) if k in kept}
         late = next(iter(guesses.values())).batches
 
         def iterated(values: list[Value]) -> list[Value]:
             return iterate(self.op, values, pure, turn)
 
-        ends = Closing(
-            self.t, self.line.device, self.args, known_values, iterated, effort=book.effort, late=late
-        ).closed()
+        def closed(known: Mapping[int, Value]) -> dict[int, Value]:
+            closing = Closing(self.t, self.line.device, self.args, known, iterated, effort=book.effort, late=late)
+            return closing.closed()
+
+        ends = closed(known_values)
+        if self.written:
+            ends = closed({k: value for k, value in known_values.items() if k not in self.written}) | ends
         handed = {each.component for each in self.passed}
         if pure.unsupported or not set(range(len(self.args))) <= {*known_values, *ends, *handed}:
             return None

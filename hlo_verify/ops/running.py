@@ -24,7 +24,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.filling import filled, filled_late, written_in_part
+from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
@@ -131,6 +131,20 @@ class Closing:
         then = algebra.substitute(added, {self.t: expr.of_var(s)})
         total = algebra.add(self.initial[k].term, sums.reduce_sum([s], algebra.multiply(is_before, then)))
         return Value(type_, algebra.difference(total, added) if up_to_now else lighten(total, type_.dtype))
+
+    def written_before(self) -> dict[int, Value]:
+        """The components that are written to in part, and no place twice, as they are before iteration t."""
+        assert self.effort is not None
+        state = [self.known.get(k) or self._arbitrary(k, value.type) for k, value in enumerate(self.initial)]
+        after = self.iterate(state)
+        found = {}
+        for k in self._open:
+            now, then, first = state[k].term, opening.opened(after[k].term), self.initial[k].term
+            if state[k].type.dtype != "i1":
+                term = written_before(self.t, self._unknown(k), now, then, first, self.effort)
+                if term is not None:
+                    found[k] = Value(state[k].type, term)
+        return found
 
     @property
     def _open(self) -> list[int]:

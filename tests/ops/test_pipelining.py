@@ -90,10 +90,14 @@ class Pipeline:
             out = all_[turns - m - (self.wrong == "sliced") :][:m]
         if self.form != "slots":
             out = jnp.where(me == last + (self.wrong == "stage"), out, 0)
+        out = out[::-1] if self.wrong == "reversed" else out
         return (out if self.wrong == "no_sum" else lax.psum(out, "s")).reshape(x.shape)
 
     def slope(self, function: Function) -> Function:
-        return jax.grad(lambda ws, x: jnp.mean(function(ws, x) ** 2), self.gradient)
+        def loss(ws: Array, x: Array) -> Array:
+            return jnp.mean(function(ws, x) ** 2 * jnp.arange(x.size).reshape(x.shape))
+
+        return jax.grad(loss, self.gradient)
 
     def verdict(self, recheck: bool = False) -> Verdict:
         axes = {"s": self.stages} if self.copies == 1 else {"s": self.stages, "r": self.copies}
@@ -138,6 +142,7 @@ RIGHT_SLOPES = {
     "256": replace(SLOPE, stages=256),
     "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
     "few_stages": replace(SLOPE, stages=5),
+    **{name: replace(RIGHT[name], gradient=(0,)) for name in ("slots", "few_batches", "backwards", "copies")},
 }
 
 
@@ -149,7 +154,11 @@ def test_gradients_of_pipelines(name: str) -> None:
 
 WRONG_SLOPES = [
     replace(SLOPE, wrong=wrong)
-    for wrong in "rotation turned late first sliced stage short no_sum stopped undefined".split()
+    for wrong in "rotation turned late first sliced stage short no_sum stopped undefined reversed".split()
+]
+WRONG_SLOPES += [
+    replace(SLOPE, form="slots", wrong=wrong)
+    for wrong in "rotation turned late first slot any short no_sum stopped undefined reversed".split()
 ]
 
 
