@@ -121,7 +121,7 @@ def _examine(
                 return Examination(report, {})
             lost = _in_lost_layer(logical, partitioned, layered, differing, session)
         is_first = is_long(partitioned, session) or is_long(logical, session)
-        found = as_loops(logical, partitioned, session) if is_first and lost is None else None
+        found = as_loops(logical, partitioned, session, decide=True) if is_first and lost is None else None
         if found is not None:
             return Examination(replace(found, seconds=time.perf_counter() - started), {})
         walked = _walked(logical, partitioned, progress, lost, session)
@@ -134,7 +134,7 @@ def _examine(
         left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
         if not left:
             return Examination(report, {})
-        found = None if is_first else as_loops(logical, partitioned, session)
+        found = None if is_first else as_loops(logical, partitioned, session, decide=False)
         if found is not None:
             return Examination(replace(found, seconds=time.perf_counter() - started), {})
         terms = made()

@@ -30,21 +30,22 @@ def in_loops(logical: Module, partitioned: Module) -> tuple[Module, Module] | No
     return None if loops == (None, None) else (loops[0] or logical, loops[1] or partitioned)
 
 
-def as_loops(logical: Module, partitioned: Module, session: Session) -> Report | None:
+def as_loops(logical: Module, partitioned: Module, session: Session, decide: bool) -> Report | None:
     """The proof of what a person distributed where what is written out turn by turn is a loop, in either module; None
-    where nothing is, or that does not prove it all. Terms of the two modules with loops are not kept."""
+    where nothing is, or that does not prove it all; with `decide`, values are compared case by case too, which takes long
+    where they differ. Terms of the two modules with loops are not kept."""
     pair = in_loops(logical, partitioned)
     if pair is None:
         return None
     with Memory().on():
         try:
             with session.at_most(session.limits.small_terms_apart, made), session.interruptible():
-                return _proof(*pair, session)
+                return _proof(*pair, session, decide)
         except EnoughError:
             return None
 
 
-def _proof(logical: Module, partitioned: Module, session: Session) -> Report | None:
+def _proof(logical: Module, partitioned: Module, session: Session, decide: bool) -> Report | None:
     report, outcome = by_walking(logical, partitioned, None, session)
     if report.verdict is Verdict.PROVED:
         return report
@@ -56,8 +57,8 @@ def _proof(logical: Module, partitioned: Module, session: Session) -> Report | N
     for result in report.results:
         n, name = result.index, result.name
         if result.verdict is not Verdict.PROVED:
-            is_open = open_obligations(n, name, outcome, placed[n], decide=True)
-            if is_open and not readings.prove(n):
+            is_open = open_obligations(n, name, outcome, placed[n], decide=decide)
+            if is_open and not readings.prove(n, decide):
                 return None
         results.append(Result(n, name, Verdict.PROVED))
     return replace(report, results=tuple(results))
