@@ -32,8 +32,8 @@ def in_loops(logical: Module, partitioned: Module) -> tuple[Module, Module] | No
 
 def as_loops(logical: Module, partitioned: Module, session: Session, decide: bool) -> Report | None:
     """The proof of what a person distributed where what is written out turn by turn is a loop, in either module; None
-    where nothing is, or that does not prove it all; with `decide`, values are compared case by case too, which takes long
-    where they differ. Terms of the two modules with loops are not kept."""
+    where nothing is, or that does not prove it all; with `decide`, values are compared case by case too, which takes
+    long where they differ. Terms of the two modules with loops are not kept."""
     pair = in_loops(logical, partitioned)
     if pair is None:
         return None

@@ -275,10 +275,24 @@ class Graph(Nodes):
             factors += [self._node(("call", INVERSE, (m,))) for m, k in mono for _ in range(k)]
         else:
             c = rest[min(rest)]
-            factors.append(
-                self._node(("call", INVERSE, (self.of_monomials({m: Fraction(k) / c for m, k in rest.items()}),)))
-            )
+            rest = {m: Fraction(k) / c for m, k in rest.items()}
+            grows = self._grows(rest)
+            if grows is None:
+                factors.append(self._node(("call", INVERSE, (self.of_monomials(rest),))))
+            else:  # 1/(1 + exp(-a)) = exp(a) * 1/(1 + exp(a))
+                factors += [grows, self._node(("call", INVERSE, (self.add([(self.one, 1), (grows, 1)]),)))]
         return self.multiply([self.number(Fraction(1) / c), *factors])
+
+    def _grows(self, p: Polynomial) -> Node | None:
+        """`exp(a)` of `1 + exp(-a)`; None of anything else."""
+        falling = [mono for mono in p if mono]
+        if len(p) != 2 or len(falling) != 1 or set(p.values()) != {Fraction(1)}:
+            return None
+        (mono,) = falling
+        exponentials = [self.nodes[n] for n, k in mono if k == 1]
+        if len(exponentials) < len(mono) or any(node[0] != "exp" for node in exponentials) or exponentials[0][2] > 0:
+            return None
+        return self.multiply([self._node(("exp", node[1], -node[2])) for node in exponentials])
 
     def _common(self, p: Polynomial) -> list[Node]:
         """Exponentials that divide every monomial."""
@@ -307,6 +321,13 @@ def _logistic(graph: Graph, x: Node) -> Node:
     return graph.call(INVERSE, [graph.add([(graph.one, 1), (opposite, 1)])])
 
 
+def _hyperbolic_tangent(graph: Graph, x: Node) -> Node:
+    p = graph.expand(x)
+    if p and p[min(p)] < 0:
+        return graph._scaled(_hyperbolic_tangent(graph, graph._scaled(x, -1)), -1)
+    return graph.add([(_logistic(graph, graph._scaled(x, 2)), 2), (graph.one, -1)])
+
+
 def _complement(graph: Graph, x: Node) -> Node:
     return graph.add([(graph.one, 1), (graph.call(real("erf"), [x]), -1)])
 
@@ -317,6 +338,7 @@ MADE_OF_OTHERS: dict[str, Callable[[Graph, Node], Node]] = {
     "log_plus_one": lambda graph, x: graph.call(LOG, [graph.add([(graph.one, 1), (x, 1)])]),
     "exponential_minus_one": lambda graph, x: graph.add([(graph.call(EXPONENTIAL, [x]), 1), (graph.one, -1)]),
     "logistic": _logistic,
+    "tanh": _hyperbolic_tangent,
     "erfc": _complement,
 }
 """Functions of a real number by what they are made of."""

@@ -65,6 +65,30 @@ def test_laws_of_functions() -> None:
     assert isinstance(ask(graph, (graph.multiply([a, inverse(a)]), graph.one)), Different)  # 0/0 never cancels
 
 
+def test_sigmoids_and_hyperbolic_tangents() -> None:
+    graph = Graph()
+    a, b = symbols(graph, 2)
+
+    def call(name: str, n: Node, by: Fraction | int = 1) -> Node:
+        return graph.call(real(name), [graph.add([(n, by)])])
+
+    def written(n: Node, sign: int) -> Node:
+        return graph.call(
+            INVERSE, [graph.add([(graph.one, 1), (graph.call(EXPONENTIAL, [graph.add([(n, sign)])]), 1)])]
+        )
+
+    half = Fraction(1, 2)
+    by_tangent = graph.add([(call("tanh", a, half), half), (graph.one, half)])
+    assert by_tangent == call("logistic", a) == written(a, -1)
+    assert graph.multiply([graph.call(EXPONENTIAL, [a]), written(a, 1)]) == written(a, -1)
+    both = graph.add([(a, -1), (b, 2)])
+    assert call("tanh", both, -1) == graph.add([(call("tanh", both), -1)])
+    others = [call("logistic", a, -1), call("logistic", a, 2), call("tanh", a), by_tangent]
+    guess = Guess(graph)
+    assert all(guess.differ(x, y) for k, x in enumerate(others) for y in others[:k])
+    assert isinstance(ask(graph, (by_tangent, call("tanh", a))), Different)
+
+
 def test_extrema_and_choices_mean_what_they_say() -> None:
     graph = Graph()
     a, b, c = symbols(graph, 3)
