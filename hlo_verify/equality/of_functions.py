@@ -2,7 +2,8 @@
 
     tanh(sum k. (1/2 + 1/2*tanh(x[k]/2)) * w[k])   =   tanh(sum k. w[k]/(1 + exp(-x[k])))
 
-Of exponentials the powers take part: `exp(a)**2` is `exp(b)` where `2*a = b`.
+Of exponentials the powers take part: `exp(a)**2` is `exp(b)` where `2*a = b`. A function of what may be no number, or
+may be infinite, stands for no other: which of the two is undefined where is not seen in their difference.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def _pairs(p: Poly) -> Iterator[tuple[Item, Item]]:
 def _are_alike(one: Apply, other: Apply) -> bool:
     """Whether two functions may be equal: of as many terms, at the same places, about the same tensors."""
     if one is other or len(one.args) != len(other.args) or one.free != other.free:
+        return False
+    if any(arg.doubt for arg in (*one.args, *other.args)):
         return False
     return all(arguments(a) == arguments(b) for a, b in zip(one.args, other.args, strict=True))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.ops.chosen_integers import chosen
+from hlo_verify.index.expr import Digit
+from hlo_verify.limits import allows
 from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.values import (
     Context,
@@ -22,6 +24,7 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EQUAL,
@@ -35,7 +38,8 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
-from hlo_verify.terms.term import ONE, ZERO, Apply, Number, Poly
+from hlo_verify.terms.steps import steps
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
 
 
 def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -116,17 +120,50 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
         p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
         both = product(p, q, "i1")
         return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
-    pieces = [] if a.type.dtype == "i1" else chosen(a.term)
+    pieces = _pieces(a)
+    if pieces and not ordered and _is_one_element(pieces, b):
+        return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
-        first = (algebra.multiply(on, _compare_integers(Value(a.type, here), b, ordered)) for on, here in pieces)
-        return algebra.add(*first)
-    pieces = [] if b.type.dtype == "i1" else chosen(b.term)
+        return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
+    pieces = _pieces(b)
+    if pieces and not ordered and _is_one_element(pieces, a):
+        return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
-        second = (algebra.multiply(on, _compare_integers(a, Value(b.type, here), ordered)) for on, here in pieces)
-        return algebra.add(*second)
+        return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
     together = None if ordered else zero_together(algebra.subtract(a.term, b.term), *integer_range(a.type.dtype))
     difference = expr.subtract(as_index(a), as_index(b)) if together is None else together
     return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
+
+
+def _is_one_element(pieces: Sequence[tuple[Poly, Value]], place: Value) -> bool:
+    """Whether an integer that a tensor holds is compared with a position, and its values are one but for numbers, as of
+    `where(i < 0, i + n, i)`: the condition is then that under which a scatter lands there."""
+    first = pieces[0][1]
+    apart = (algebra.subtract(here.term, first.term) for _, here in pieces)
+    return _counts(place) and not _counts(first) and all(p.constant is not None for p in apart)
+
+
+def _counts(value: Value) -> bool:
+    """Whether an integer is made of positions alone."""
+    items = as_index(value).items
+    return bool(items) and all(isinstance(atom, Digit) for atom, _ in items)
+
+
+def _pieces(value: Value) -> list[tuple[Poly, Value]]:
+    """An integer as a step function: where each of its values is; and one that a truth value chooses, by that."""
+    forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
+    if value.type.dtype == "i1" or not allows("compared_forms", len(forms)):
+        return []
+    if forms:
+        return [(on, Value(value.type, piece)) for on, piece in steps(value.term)]
+    choosing = {c for mono, _ in value.term.items for c, _ in mono if c.boolean and numbers_of(mono)}
+    if not choosing or not allows("compared_forms", len(choosing)):
+        return []
+    chooses = min(choosing, key=lambda c: c.uid)
+    without = make_poly(tuple(item for item in value.term.items if all(a is not chooses for a, _ in item[0])))
+    inside = algebra.with_atoms(value.term, {chooses: ONE}.get)
+    on = of_atom(chooses)
+    return [(on, Value(value.type, inside)), (algebra.logical_not(on), Value(value.type, without))]
 
 
 RULES: dict[str, Rule] = {"compare": _compare}

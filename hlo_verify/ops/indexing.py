@@ -11,7 +11,6 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.ops.at_best import at_best
-from hlo_verify.ops.chosen_integers import chosen
 from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, integer_range, lighten, position
@@ -121,12 +120,8 @@ def equals(term: Poly, dtype: str, target: Index) -> Poly:
     """`[machine value of term = target]` for a target inside the type's range.
 
     A term `t + e` with an affine part e may wrap; it equals the target exactly where t equals
-    `target - e` modulo 2^n, and if that lies inside the type's range, the machine value of t is it. Of a term that
-    conditions choose (`where(i < 0, i + n, i)`), each of its values is compared.
+    `target - e` modulo 2^n, and if that lies inside the type's range, the machine value of t is it.
     """
-    pieces = chosen(term)
-    if pieces:
-        return algebra.add(*(algebra.multiply(on, equals(here, dtype, target)) for on, here in pieces))
     lo, hi = integer_range(dtype)
     whole = algebra.as_index(term, lo, hi)
     if len(whole.items) == 1 and isinstance(whole.items[0][0], Opaque) and whole.items[0][0].term is term:

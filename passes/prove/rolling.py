@@ -21,6 +21,7 @@ import numpy as np
 
 from hlo_verify.passes.prove.written_out import is_written_out, plain
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, captured, fresh_in, value_types
+from hlo_verify.program.op_families import RUNS_REGIONS
 
 LEAST = 4
 """Turns that are worth a loop."""
@@ -77,7 +78,7 @@ def _without_idle(function: Function, types: Types) -> Function:
 
 def _key(op: Op) -> Hashable:
     """What operations of all turns have in common; None where one is in no turn."""
-    if op.name in ("while", "case", "if", "sdy.manual_computation", "custom_call") or captured(op):
+    if op.name in RUNS_REGIONS or op.name == "custom_call" or captured(op):
         return None
     left = dict(op.attributes)
     if _is_integer(op):

@@ -52,6 +52,7 @@ WRONG: dict[str, tuple[Body, Body]] = {
         lambda x, w: jnp.tanh(jax.nn.sigmoid(x) @ w) * jnp.sin(jax.nn.silu(x) @ w),
         lambda x, w: jnp.tanh(silu(x) @ w) * jnp.sin(logistic(x) @ w),
     ),
+    "0 times a logarithm": (lambda x, w: jnp.tanh(x @ w), lambda x, w: jnp.tanh((x + 0 * jnp.log(x)) @ w)),
     "moved": (
         lambda x, w: jnp.tanh(jax.nn.sigmoid(x) @ w),
         lambda x, w: lax.ppermute(jnp.tanh(logistic(x) @ w), "x", [(0, 1), (1, 0)]),
