@@ -146,7 +146,6 @@ APART = {
     "evaluate.vanishing": "what is sure of results, which is said there alone",
     "evaluate.zeros": "a guess of what to try, which is made there alone",
     "passes.prove.stages.ENDS": "what saves time there alone",
-    "passes.read.mixed_precision": "instructions of HLO, by their opcodes",
     "ops.elementwise.UNINTERPRETED": "a table of rules",
     "passes.recheck.meanings.elementwise.FUNCTIONS": "a table of meanings",
     "passes.recheck.meanings.ordering": "a meaning, of comparators",
