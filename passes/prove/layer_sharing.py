@@ -20,7 +20,9 @@ recognise X2.
 
 Of a module that is wrong in one layer, what follows is no shard of anything, and would reach back to that layer from
 every later one. What lies between the devices' own layers and is made of more than one logical layer is lost: it
-becomes a leaf of its own, which equals nothing of the logical module, so that what follows is shared all the same.
+becomes a leaf of its own, which equals nothing of the logical module, so that what follows is shared all the same. Not
+so what the logical module computes as well, though not between its layers, as both modules need not have the same ones:
+a norm over all parameters adds to what its layers add up.
 
 Not every tensor that a value is about is one of its leaves: the others are *rigid*, the same wherever the form
 occurs. An operation where one tensor comes in as both, or that makes a tensor of its own, is not shared.
@@ -74,6 +76,10 @@ class Sharing:
     stages: list[Stage] = field(default_factory=list)
     """The partitioned module's values that are shards of logical ones, in order."""
     _known: set[Tensor] = field(default_factory=set)
+    _sums: list[Value] = field(default_factory=list)
+    """Values of the logical module that are no reads of a definition."""
+    _sums_by_key: dict[int, list[Value]] | None = None
+    """The same, by structural keys, once that is asked for."""
     _notation: Notation = field(default_factory=lambda: Notation(()))
     _stage_of: dict[Key, str] = field(default_factory=dict)
     _makes: dict[Tensor, set[Tensor]] = field(default_factory=dict)
@@ -201,6 +207,8 @@ class Sharing:
         """Learn what the logical module computes, and note where the partitioned one computes a shard of it."""
         for value in values:
             atom = value.term.atom
+            if atom is None and context.side == "logical":
+                self._sums.append(value)
             if not isinstance(atom, Read) or not (atom.tensor.bodies or atom.tensor in self._origin):
                 continue
             if context.side == "logical":
@@ -343,7 +351,19 @@ class Sharing:
             return False
         if self._own.isdisjoint(merged) and self._are_of_one_layer(merged):
             return False
-        return name in self.between
+        return name in self.between and not self._is_known(value)
+
+    def _is_known(self, value: Value) -> bool:
+        """Whether a device's value is a shard of one that the logical module computes."""
+        read = definition(value)
+        if read is None or read.tensor in self._known:
+            return read is not None
+        if self._sums_by_key is None:
+            self._sums_by_key = {}
+            for known in self._sums:
+                self._sums_by_key.setdefault(known.term.skey, []).append(known)
+        alike = map(definition, self._sums_by_key.get(value.term.skey, ()))
+        return any(other is not None and other.tensor is read.tensor for other in alike)
 
     def _are_of_one_layer(self, leaves: Collection[Tensor]) -> bool:
         """Whether something between two logical layers is made of all of those leaves."""
