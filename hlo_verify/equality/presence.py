@@ -22,6 +22,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.bounds import that_fits
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
@@ -179,8 +180,11 @@ def _at_least_one(atom: Atom) -> Read | None:
         if isinstance(part, Opaque) and part.operator == "clamp" and part.lo == c == 1:
             (e,) = part.exprs
             inner = e.items[0][0] if len(e.items) == 1 and e.items[0][1] == 1 and not e.const else None
-            if isinstance(inner, Opaque) and inner.operator == "value" and 0 <= inner.lo <= inner.hi <= part.hi:
+            if isinstance(inner, Opaque) and inner.operator == "value" and inner.hi <= part.hi:
                 counted = value_of(inner).atom
+                most = None if counted is None else range_of_count(counted)
+                if most is None or not inner.lo <= most[0] <= most[1] <= inner.hi:
+                    return None  # it may wrap
     return counted if isinstance(counted, Read) and what_is_counted(counted) is not None else None
 
 

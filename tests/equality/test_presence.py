@@ -79,6 +79,22 @@ def test_a_wrong_mean_that_the_reference_divides_by_none(name: str) -> None:
     assert found is not Verdict.PROVED
 
 
+@pytest.mark.parametrize(("dtype", "size"), [("uint8", 255), ("uint8", 256), ("int8", 127), ("int8", 128)])
+def test_a_count_in_a_narrow_type(dtype: str, size: int) -> None:
+    """256 of what holds are none in eight bits, of which the greater of it and 1 is 1."""
+    count = lambda m: jnp.maximum(jnp.sum(m, dtype=dtype), 1).astype(jnp.float32)  # noqa: E731
+    mean = lambda m: m.sum() / count(m)  # noqa: E731
+    masks = jax.ShapeDtypeStruct((size,), jnp.bool_)
+    for narrow, wide in (
+        (count, lambda m: jnp.maximum(m.astype(jnp.float32).sum(), 1)),
+        (mean, lambda m: jnp.where(m.any(), m.sum() / m.astype(jnp.float32).sum(), 0)),
+    ):
+        pairs = [jax.jit(f).trace(masks) for f in (narrow, wide)]
+        for pair in (pairs, pairs[::-1]):
+            proved = hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED
+            assert proved is (size % 2 == 1), (narrow, pair is pairs)
+
+
 def test_what_the_reference_divides_by_where_it_is_selected() -> None:
     """Where the first column is masked, it divides by nothing, whatever else is masked."""
     whole = lambda x, m: jnp.where(m[0, 0], (x * m).sum() / m.sum(), 1)  # noqa: E731
