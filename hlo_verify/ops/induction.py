@@ -282,13 +282,13 @@ def _shared(place: int, results: list[Value], context: Context) -> list[Value]:
     """The results of the loop noted at that place, or of an earlier one that computes the same."""
     loop = book_of(context).loops[place]
     for earlier in book_of(context).loops[:place]:
-        if _is_same(loop, earlier):
+        if _is_same(loop, earlier, context):
             del book_of(context).loops[place]
             return list(earlier.final)
     return results
 
 
-def _is_same(loop: Loop, earlier: Loop) -> bool:
+def _is_same(loop: Loop, earlier: Loop, context: Context) -> bool:
     """Whether a loop computes what an earlier one does, by induction: equal values become equal ones in each iteration.
 
     Programs call one function several times, and XLA computes it once.
@@ -307,7 +307,27 @@ def _is_same(loop: Loop, earlier: Loop) -> bool:
     def there(p: Poly) -> Poly:
         return renaming.poly(algebra.substitute(p, {loop.t: expr.of_var(earlier.t)}))
 
-    pairs = zip((*loop.state, *loop.after), (*earlier.state, *earlier.after), strict=True)
     if loop.test is not None and there(loop.test) is not earlier.test:
         return False
-    return all(mine.type == other.type and there(mine.term) is other.term for mine, other in pairs)
+    pairs = list(zip(loop.state, earlier.state, strict=True))
+    if not all(mine.type == other.type and there(mine.term) is other.term for mine, other in pairs):
+        return False
+    if all(there(mine.term) is other.term for mine, other in zip(loop.after, earlier.after, strict=True)):
+        return True
+    return _steps(loop.op) == _steps(earlier.op) and _leaves_the_same(loop, earlier, context)
+
+
+def _steps(op: Op) -> list[tuple[str, tuple[TensorType, ...]]]:
+    """What a turn consists of."""
+    return [(inner.name, tuple(inner.types)) for inner in operations(op.regions[1])]
+
+
+def _leaves_the_same(loop: Loop, earlier: Loop, context: Context) -> bool:
+    """Whether a turn of a loop, of what an earlier one carries, leaves what that leaves. Definitions of the one,
+    renamed, may differ from those of the other in the order of what they depend on, which names have a part in."""
+    if _is_around(loop.op):
+        return False
+    around = {name: context.environment[name] for name in captured(loop.op)}
+    pure = replace(context, observe=None, unsupported={}, environment=around, kept=None)
+    after = iterate(loop.op, list(earlier.state), pure, expr.of_var(earlier.t))
+    return not pure.unsupported and [v.term for v in after] == [v.term for v in earlier.after]
