@@ -9,7 +9,7 @@ about only then.
 from __future__ import annotations
 
 from hlo_verify.passes.read import proto_edits
-from hlo_verify.passes.read.proto_edits import ELEMENT_TYPE, ID, METADATA, NAME, OPCODE, OPERANDS, SHAPE
+from hlo_verify.passes.read.proto_edits import ELEMENT_TYPE, ID, METADATA, NAME, OPCODE, OPERANDS, SHAPE, SHARDING
 
 _F32, _BF16 = 11, 16  # PrimitiveType
 _NARROW = proto_edits.varint(ELEMENT_TYPE << 3) + proto_edits.varint(_BF16)
@@ -56,14 +56,14 @@ def _write_out(computation: bytes) -> bytes:
         for operand in operands:
             if types[operand] == [_BF16]:
                 converted = fresh()
-                before.append(_conversion(instruction, converted, operand, _widened(shapes[operand])))
+                before.append(_conversion(instruction, (METADATA,), converted, operand, _widened(shapes[operand])))
                 operand = converted
             wide.append(operand)
         if not is_alike or types[number] != [_BF16]:
             return [*before, _with(instruction, number, wide, shapes[number])]
         computed = fresh()
         itself = _with(instruction, computed, wide, _widened(shapes[number]))
-        return [*before, itself, _conversion(instruction, number, computed, shapes[number])]
+        return [*before, itself, _conversion(instruction, (METADATA, SHARDING), number, computed, shapes[number])]
 
     return proto_edits.replace_instructions(computation, edit)
 
@@ -79,11 +79,11 @@ def _with(instruction: bytes, number: int, operands: list[int], shape: bytes) ->
     return kept + _numbered(number, operands, shape)
 
 
-def _conversion(instruction: bytes, number: int, operand: int, shape: bytes) -> bytes:
-    """A conversion from the same place in the user's program."""
-    metadata = b"".join(raw for n, _, _, raw in proto_edits.fields_of(instruction) if n == METADATA)
+def _conversion(instruction: bytes, fields: tuple[int, ...], number: int, operand: int, shape: bytes) -> bytes:
+    """A conversion of which some fields are an instruction's: where in the user's program it comes from, say."""
+    kept = b"".join(raw for n, _, _, raw in proto_edits.fields_of(instruction) if n in fields)
     name = proto_edits.field_bytes(NAME, b"convert.of.%d" % number)
-    return name + proto_edits.field_bytes(OPCODE, b"convert") + metadata + _numbered(number, [operand], shape)
+    return name + proto_edits.field_bytes(OPCODE, b"convert") + kept + _numbered(number, [operand], shape)
 
 
 def _numbered(number: int, operands: list[int], shape: bytes) -> bytes:

@@ -29,7 +29,7 @@ _SHARDING = b"xla.sdy.sharding"
 """The frontend attribute by which Shardy places an argument."""
 
 # HloInstructionProto
-NAME, OPCODE, SHAPE, METADATA, ID, OPERANDS = 1, 2, 3, 7, 35, 36
+NAME, OPCODE, SHAPE, METADATA, ID, OPERANDS, SHARDING = 1, 2, 3, 7, 35, 36, 40
 CONSTRAIN_LAYOUT, OPERAND_SHAPES_WITH_LAYOUT = 56, 57
 FRONTEND_ATTRIBUTES = 68
 GROUPS, MESH_GROUPS = 49, 93

@@ -58,6 +58,20 @@ def test_the_type_that_it_gives_stays() -> None:
     assert (narrowed.name, narrowed.types[0].dtype) == ("convert", "bf16")
 
 
+def test_the_result_lies_where_it_lay() -> None:
+    placed = "sharding={devices=[2]<=[2]}"
+    text = f"""HloModule m, num_partitions=2
+
+ENTRY %main (x: f32[4]) -> bf16[4] {{
+  %x = f32[4] parameter(0), {placed}
+  ROOT %y = bf16[4] add(%x, %x), {placed}
+}}
+"""
+    (found,) = load(text).result_shardings
+    (given,) = load(text).argument_shardings
+    assert found is not None and given is not None and found.tiles == given.tiles == (2,)
+
+
 @pytest.mark.parametrize("mixed", ["f32[4] atan2(%p, %y)", "bf16[4] clamp(%x, %y, %p)"])
 def test_all_operands_are_widened(mixed: str) -> None:
     dtypes = {op.name: op.types[0].dtype for op in load(module(mixed)).main.ops}
