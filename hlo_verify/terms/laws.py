@@ -78,7 +78,7 @@ from hlo_verify.terms.root_laws import (
     root_of_number,
     root_of_product,
 )
-from hlo_verify.terms.rounding_laws import ROUNDED, is_coarse, rounded_extremum, rounded_number
+from hlo_verify.terms.rounding_laws import OF_MAXIMUM, OF_MINIMUM, ROUNDED, is_coarse, rounded_extremum, rounded_number
 from hlo_verify.terms.sign_laws import (
     POSITIVE_COMMON,
     POSITIVE_MAXIMUM,
@@ -253,14 +253,14 @@ TABLE = (
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
     Law("rounding of a number", "f(k)", "f(k)", "is_coarse(k)", functions=ROUNDING, by=rounded_number),
     Law(
-        "rounding of a maximum",
+        OF_MAXIMUM,
         "f(maximum(a, b))",
         "maximum(f(a), f(b))",
         functions=ROUNDING,
         by=rounded_extremum,
     ),
     Law(
-        "rounding of a minimum",
+        OF_MINIMUM,
         "f(minimum(a, b))",
         "minimum(f(a), f(b))",
         functions=ROUNDING,

@@ -11,8 +11,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from hlo_verify.terms.addition import scale
-from hlo_verify.terms.functions import EXTREMA, Function
+from hlo_verify.terms.functions import EXTREMA, MAXIMUM, Function
 from hlo_verify.terms.term import Apply, Number, Poly, number
+from hlo_verify.terms.used import used
+
+OF_MAXIMUM, OF_MINIMUM = "rounding of a maximum", "rounding of a minimum"
+"""Names of laws of the table."""
 
 FINEST = 256
 """The greatest denominator of a number that is rounded."""
@@ -56,4 +60,5 @@ def rounded_extremum(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     parts = [scale(arg, c) for arg in atom.args]
     if not all(arg.constant is None or is_coarse(arg) for arg in parts):
         return None
+    used(OF_MAXIMUM if atom.function == MAXIMUM else OF_MINIMUM)
     return apply(atom.function, tuple(apply(function, (arg,)) for arg in parts))
