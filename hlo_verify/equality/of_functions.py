@@ -65,5 +65,5 @@ def _compared(one: Item, other: Item) -> list[tuple[Poly, Poly]]:
 def _instead(mono: Monomial, c: Number, old: Item, new: Item) -> Poly:
     if old not in mono:
         return make_poly(((mono, c),))
-    rest = make_poly(((tuple(item for item in mono if item is not old and item != old), c),))
+    rest = make_poly(((tuple(item for item in mono if item != old), c),))
     return algebra.expanded(rest, make_poly((((new,), 1),)))

@@ -17,7 +17,7 @@ from hlo_verify.terms.bounds import within
 from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.patterns import leading
-from hlo_verify.terms.products import mapped, multiply, product_with
+from hlo_verify.terms.products import multiply, with_atoms
 from hlo_verify.terms.substitution import substitute
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Number, Poly, Read, make_poly, number
 from hlo_verify.terms.truths import what_is_counted
@@ -154,7 +154,7 @@ def _with_one(p: Poly, n: Poly) -> Poly:
         divides = isinstance(atom, Apply) and atom.function == INVERSE and atom.args[0] is n
         return apply(INVERSE, (apply(MAXIMUM, (n, ONE)),)) if divides else None
 
-    return mapped(p, lambda mono: product_with(mono, image))
+    return with_atoms(p, image)
 
 
 def _is_over(atom: Atom, conditions: Sequence[tuple[tuple[Var, ...], Poly]]) -> bool:

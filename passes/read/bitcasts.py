@@ -30,7 +30,6 @@ from hlo_verify.passes.read.proto_edits import (
     MINOR_TO_MAJOR,
     OPCODE,
     OPERANDS,
-    SHAPE,
     TILE_DIMENSIONS,
 )
 
@@ -52,23 +51,18 @@ def mark(module: bytes) -> bytes:
 def _mark(computation: bytes) -> bytes:
     if BITCAST not in computation:
         return computation
-    lying: dict[int, _Lying | None] = {}
-
-    def note(instruction: bytes) -> bytes:
-        lying[proto_edits.id_of(instruction)] = _lying(b"".join(proto_edits.payloads(instruction, SHAPE)))
-        return instruction
+    shapes = proto_edits.shapes_of(computation)
 
     def edit(instruction: bytes) -> bytes:
         if proto_edits.payloads(instruction, OPCODE) != [b"bitcast"]:
             return instruction
         (operand,) = proto_edits.integers(instruction, OPERANDS)
-        own = lying[proto_edits.id_of(instruction)]
+        own = _lying(shapes[proto_edits.id_of(instruction)])
         fields = proto_edits.fields_of(instruction)
         said = b"".join(raw for number, _, _, raw in fields if number != FRONTEND_ATTRIBUTES)
         marks = proto_edits.field_bytes(FRONTEND_ATTRIBUTES, proto_edits.field_bytes(1, _MARK))
-        return said if own is None or own != lying[operand] else said + marks
+        return said if own is None or own != _lying(shapes[operand]) else said + marks
 
-    proto_edits.edit_computation(computation, note)
     return proto_edits.edit_computation(computation, edit)
 
 

@@ -37,11 +37,7 @@ def demand_layouts(module: bytes) -> bytes:
 def _demand_layouts(computation: bytes) -> bytes:
     if _CALL not in computation:
         return computation
-    shapes: dict[int, bytes] = {}
-
-    def note(instruction: bytes) -> bytes:
-        shapes[proto_edits.id_of(instruction)] = b"".join(proto_edits.payloads(instruction, SHAPE))
-        return instruction
+    shapes = proto_edits.shapes_of(computation)
 
     def demand(instruction: bytes) -> bytes:
         if _CALL not in instruction or proto_edits.payloads(instruction, OPCODE) != [_CALL]:
@@ -61,7 +57,6 @@ def _demand_layouts(computation: bytes) -> bytes:
             (instruction, demands, *(proto_edits.field_bytes(OPERAND_SHAPES_WITH_LAYOUT, shape) for shape in operands))
         )
 
-    proto_edits.edit_computation(computation, note)
     return proto_edits.edit_computation(computation, demand)
 
 

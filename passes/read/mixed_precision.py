@@ -29,15 +29,8 @@ def write_out(module: bytes) -> bytes:
 
 
 def _write_out(computation: bytes) -> bytes:
-    types: dict[int, list[int]] = {}
-    shapes: dict[int, bytes] = {}
-
-    def note(instruction: bytes) -> bytes:
-        (shape,), number = proto_edits.payloads(instruction, SHAPE), proto_edits.id_of(instruction)
-        shapes[number], types[number] = shape, proto_edits.numbers_of(shape).get(ELEMENT_TYPE, [])
-        return instruction
-
-    proto_edits.edit_computation(computation, note)
+    shapes = proto_edits.shapes_of(computation)
+    types = {number: proto_edits.numbers_of(shape).get(ELEMENT_TYPE, []) for number, shape in shapes.items()}
     last = max(shapes, default=0)
 
     def fresh() -> int:

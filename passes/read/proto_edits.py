@@ -165,6 +165,12 @@ def id_of(instruction: bytes) -> int:
     return numbers_of(instruction).get(ID, [0])[0]
 
 
+def shapes_of(computation: bytes) -> dict[int, bytes]:
+    """The shape of each instruction of a computation, by its number."""
+    instructions = payloads(computation, _COMPUTATION_INSTRUCTIONS)
+    return {id_of(each): b"".join(payloads(each, SHAPE)) for each in instructions}
+
+
 def edit_instructions(module: bytes, edit: Callable[[bytes], bytes]) -> bytes:
     return edit_computations(module, lambda computation: edit_computation(computation, edit))
 
