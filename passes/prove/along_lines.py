@@ -18,9 +18,11 @@ from hlo_verify.terms.term import Poly
 
 def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort) -> bool:
     """Whether two terms are equal on every device, where an element exists. Of a whole tensor, a dimension may be what
-    devices have blocks of."""
+    devices have blocks of; or it is what one device makes, as gradients by what only the first one reads."""
     if not any(map(before.are_in, sides)):
         return False
+    if _are_one(before, sides):
+        return True
     places = [expr.constant(0), expr.constant(line.count - 1)]
     if line.count > 2:
         places.append(expr.shift(expr.of_var(expr.fresh("f", line.count - 2)), 1))
@@ -43,8 +45,13 @@ def _there(line: Line, v: Var, place: Index) -> dict[Var, Index]:
 def _equal_at(
     there: dict[Var, Index], before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort
 ) -> bool:
-    found, expected = (before.replaced(algebra.substitute(p, there)) for p in sides)
-    plain = [shifted(without_names(at_constants(p)), {}) for p in (found, expected)]
-    if plain[0] is plain[1]:
+    found, expected = (algebra.substitute(p, there) for p in sides)
+    if _are_one(before, (found, expected)):
         return True
-    return cases.equal(found, expected, algebra.substitute(inside, there), effort)
+    return cases.equal(before.replaced(found), before.replaced(expected), algebra.substitute(inside, there), effort)
+
+
+def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
+    """Whether two terms are one, with what turns made in the place of names."""
+    found, expected = (shifted(without_names(at_constants(before.replaced(p))), {}) for p in sides)
+    return found is expected

@@ -143,6 +143,11 @@ RIGHT_SLOPES = {
     "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
     "few_stages": replace(SLOPE, stages=5),
     **{name: replace(RIGHT[name], gradient=(0,)) for name in ("slots", "few_batches", "backwards", "copies")},
+    "by_inputs": replace(SLOPE, gradient=(1,)),
+    "by_both": replace(SLOPE, form="slots", gradient=(0, 1)),
+    "by_inputs_backwards": replace(RIGHT["backwards"], gradient=(1,)),
+    "by_inputs_copies": replace(RIGHT["inner_copies"], gradient=(1,)),
+    "by_inputs_as_many": replace(SLOPE, batches=64, gradient=(1,)),
 }
 
 
@@ -153,17 +158,19 @@ def test_gradients_of_pipelines(name: str) -> None:
 
 
 WRONG_SLOPES = [
-    replace(SLOPE, wrong=wrong)
+    replace(SLOPE, wrong=wrong, gradient=(by,))
     for wrong in "rotation turned late first sliced stage short no_sum stopped undefined reversed".split()
+    for by in (0, 1)
 ]
 WRONG_SLOPES += [
-    replace(SLOPE, form="slots", wrong=wrong)
+    replace(SLOPE, form="slots", wrong=wrong, gradient=(by,))
     for wrong in "rotation turned late first slot any short no_sum stopped undefined reversed".split()
+    for by in (0, 1)
 ]
 
 
 @pytest.mark.drawn(4)
-@pytest.mark.parametrize("pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}")
+@pytest.mark.parametrize("pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}_{each.gradient[0]}")
 @pytest.mark.parametrize("stages", [4, 64])
 def test_wrong_gradients_of_pipelines(pipeline: Pipeline, stages: int) -> None:
     assert replace(pipeline, stages=stages).verdict() is Verdict.UNKNOWN
