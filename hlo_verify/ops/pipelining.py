@@ -43,7 +43,9 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
     if context.automatic is not None and len(set(context.automatic.tolist())) > 1:
         return None
     passed = list(handed_on(op, context))
-    for loop in book_of(context).loops if passed else ():
+    known = {id(each.loop) for each in book_of(context).piped}
+    loops = sorted(book_of(context).loops, key=lambda loop: id(loop) in known)  # a gradient's is another than that
+    for loop in loops if passed else ():
         if loop.test is not None or _depends_on(device, loop):
             continue
         for at_once in range(1, limit_of("turns_at_once") + 1):
@@ -236,7 +238,7 @@ class _Pipeline:
         return [
             k
             for k, guess in guesses.items()
-            if not self._is(made[k], guess.microbatch(whole[guess.component], batch, made[k].shape))
+            if not self._is(made[k], guess.microbatch(whole[guess.component], batch, made[k].shape), guesses)
         ]
 
     def _not_zero(self, place: Index, batches: int, guesses: Mapping[int, Guess]) -> list[int]:
@@ -254,7 +256,8 @@ class _Pipeline:
         idle = ONE
         if batches:
             idle = algebra.logical_not(guards.interval(expr.subtract(turn, place), 0, batches - 1))
-        return [k for k in some if not self._is(Value(made[k].type, algebra.multiply(idle, made[k].term)), ZERO)]
+        found = {k: Value(made[k].type, algebra.multiply(idle, made[k].term)) for k in some}
+        return [k for k in some if not self._is(found[k], ZERO, guesses)]
 
     def _left(self, place: Index, n: int) -> list[Value]:
         """What the logical loop's turns for a place leave, after so many others of them."""
@@ -266,16 +269,19 @@ class _Pipeline:
     def _at(self, value: Value, turn: Index) -> Value:
         return Value(value.type, algebra.substitute(value.term, {self.loop.t: turn}))
 
-    def _is(self, made: Value, expected: Poly) -> bool:
+    def _is(self, made: Value, expected: Poly, guesses: Mapping[int, Guess]) -> bool:
         if without_names(at_constants(made.term)) is without_names(at_constants(expected)):
             return True
         if cases.equal(made.term, expected, total=book_of(self.context).effort):
             return True
         if not book_of(self.context).piped:
             return False
-        before = TurnsBefore.of(book_of(self.context).piped)
+        before = TurnsBefore.of([*book_of(self.context).piped, *self._piped(guesses)])
         a, b = (without_names(at_constants(before.replaced(p))) for p in (made.term, expected))
         return a is b or cases.equal(a, b, total=book_of(self.context).effort)
+
+    def _piped(self, guesses: Mapping[int, Guess]) -> list[Piped]:
+        return [Piped(self.loop, each.component, self.line, each.is_gradient) for each in guesses.values()]
 
     def _made(self, place: Index, turn: Index, received: Mapping[int, Value]) -> dict[int, Value]:
         """What the device at a place makes in a turn of what it received."""
@@ -368,7 +374,7 @@ class _Pipeline:
         handed = {each.component for each in self.passed}
         if pure.unsupported or not set(range(len(self.args))) <= {*known_values, *ends, *handed}:
             return None
-        book.piped += [Piped(self.loop, each.component, self.line, each.is_gradient) for each in guesses.values()]
+        book.piped += self._piped(guesses)
         results = []
         for k, type_ in enumerate(self.op.types):
             if k in self.shape.invariant:

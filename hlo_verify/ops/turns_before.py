@@ -4,7 +4,8 @@
 
 A name of what a loop carries and what a turn makes are equal, and a term may have the one or the other. Where a name
 is surely one of a later turn it is replaced by what the turn before made, as often as that is sure; but for turns that
-are far from the first ones, as these would be replaced turn by turn.
+are far from the first ones, as these would be replaced turn by turn. Where a device makes several turns of its own, all
+but the name of the first of these are replaced; and in gradients, whose terms double with each turn, no others are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 class TurnsBefore:
     """The names of what loops carry, and of what they leave."""
 
-    carried: dict[Tensor, tuple[Loop, int, int]] = field(default_factory=dict)
+    carried: dict[Tensor, tuple[Piped, int]] = field(default_factory=dict)
+    """Of a name, what it is a component of, and how many turns of that a place makes."""
     left: dict[Tensor, tuple[Loop, int]] = field(default_factory=dict)
     _made: dict[Atom, Poly | None] = field(default_factory=dict)
     _inside: set[Tensor] = field(default_factory=set)
@@ -45,7 +47,7 @@ class TurnsBefore:
             if loop.test is not None or not isinstance(name, Read) or not isinstance(end, Read):
                 continue
             if name.tensor.kind == "loop" and len(name.indices) == 1 + len(shape):
-                found.carried[name.tensor] = loop, k, 2 * (loop.t.size // each.line.count)
+                found.carried[name.tensor] = each, loop.t.size // each.line.count
                 if end.tensor.kind == "loop" and len(end.indices) == len(shape):
                     found.left[end.tensor] = loop, k
         return found
@@ -87,12 +89,19 @@ class TurnsBefore:
         bodies = tuple(self.replaced(there.poly(body)) for body in source.bodies)
         return remade(source, bound, bodies, atom.indices[count:])
 
-    def _turn(self, loop: Loop, k: int, latest: int, turn: Index, *where: Index) -> Poly | None:
+    def _turn(self, each: Piped, at_once: int, turn: Index, *where: Index) -> Poly | None:
+        loop, k = each.loop, each.component
         if turn is expr.constant(0):
             return self.replaced(loop.initial[k].at(list(where)))
-        if not 0 < turn.lo <= latest:
-            return None
-        return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
+        is_early = not each.is_gradient and 0 < turn.lo <= 2 * at_once
+        if is_early or _is_within(turn, at_once):
+            return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
+        return None
+
+
+def _is_within(turn: Index, at_once: int) -> bool:
+    """Whether a turn is surely another than the first of those that a place makes."""
+    return turn.lo > 0 and turn.const % at_once != 0 and all(c % at_once == 0 for _, c in turn.items)
 
 
 def _at(value: Value, loop: Loop, turn: Index, where: Sequence[Index]) -> Poly:

@@ -3,12 +3,15 @@ turns made in the place of names of what pipelines carry (`ops.turns_before`).""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.shifted_sums import shifted
 from hlo_verify.equality.without_names import without_names
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import limit_of
 from hlo_verify.ops.lines import Line
 from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.terms import algebra
@@ -16,9 +19,11 @@ from hlo_verify.terms.at_constants import at_constants
 from hlo_verify.terms.term import Poly
 
 
-def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort) -> bool:
-    """Whether two terms are equal on every device, where an element exists. Of a whole tensor, a dimension may be what
-    devices have blocks of; or it is what one device makes, as gradients by what only the first one reads."""
+def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort | None) -> bool:
+    """Whether two terms are equal on every device, where an element exists; case by case too with some effort.
+
+    Of a whole tensor, a dimension may be what devices have blocks of; or it is what one device makes, as gradients by
+    what only the first one reads."""
     if not any(map(before.are_in, sides)):
         return False
     if _are_one(before, sides):
@@ -29,25 +34,34 @@ def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], insid
     free = sides[0].free | sides[1].free
     split = sorted((v for v in free if v.size % line.count == 0 and v.size != expr.UNBOUNDED), key=str)
     for v in [line.device] if line.device in free else split:
-        if all(_equal_at(_there(line, v, place), before, sides, inside, effort) for place in places):
+        there = (each for place in places for each in _there(line, v, place))
+        if all(_equal_at(each, before, sides, inside, effort) for each in there):
             return True
     return False
 
 
-def _there(line: Line, v: Var, place: Index) -> dict[Var, Index]:
-    """A place of a line as what a variable is there."""
+def _there(line: Line, v: Var, place: Index) -> Iterator[dict[Var, Index]]:
+    """A place of a line as what a variable is there: one element of a block for each turn that the place makes, of a
+    block of no more than devices make turns at once."""
     if v is line.device:
-        return {v: line.at(place)}
+        yield {v: line.at(place)}
+        return
     size = v.size // line.count
-    return {v: expr.add(expr.scale(place, size), expr.of_var(expr.fresh("f", size)))}
+    start = expr.scale(place, size)
+    if 1 < size <= limit_of("turns_at_once"):
+        yield from ({v: expr.shift(start, n)} for n in range(size))
+    else:
+        yield {v: expr.add(start, expr.of_var(expr.fresh("f", size)))}
 
 
 def _equal_at(
-    there: dict[Var, Index], before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort
+    there: dict[Var, Index], before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort | None
 ) -> bool:
     found, expected = (algebra.substitute(p, there) for p in sides)
     if _are_one(before, (found, expected)):
         return True
+    if effort is None:
+        return False
     return cases.equal(before.replaced(found), before.replaced(expected), algebra.substitute(inside, there), effort)
 
 

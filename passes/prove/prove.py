@@ -286,7 +286,12 @@ class OtherReadings:
             meter.charge_terms(made() - before)
         if may_hang(outcome.unsupported) is not None:
             return False
-        return not open_obligations(n, self.logical.result_names[n], outcome, self.placed[n], decide=decide)
+        name, placed = self.logical.result_names[n], self.placed[n]
+        if decide:
+            return not open_obligations(n, name, outcome, placed, decide=True)
+        values = outcome.wanted[n], outcome.found[n]
+        asked = obligations(name, *values, placed, outcome.stages.device)
+        return all(each[0] is each[1] or outcome.stages.is_piped(*each) for each in asked)
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:

@@ -279,7 +279,7 @@ class Stages:
         if not self.session.affords():
             return False
         left, before = self.effort.left, made()
-        answer = self.is_piped(found, expected, inside) or self._are_equal(found, expected, inside)
+        answer = self.is_piped(found, expected, inside, self.effort) or self._are_equal(found, expected, inside)
         answer = answer or self._is_network(found, expected, inside) or self._is_by_presence(found, expected, inside)
         if not answer:
             self._wasted += left - self.effort.left
@@ -292,11 +292,12 @@ class Stages:
         self.effort.left = min(self.effort.left, limits.known_wrong_steps)
         self.network.left = min(self.network.left, limits.network_steps // SHARE_NETWORK)
 
-    def is_piped(self, found: Poly, expected: Poly, inside: Poly) -> bool:
-        """Whether two results are equal by what pipelines, and those of a gradient, made turn by turn."""
+    def is_piped(self, found: Poly, expected: Poly, inside: Poly, effort: Effort | None = None) -> bool:
+        """Whether two results are equal by what pipelines, and those of a gradient, made turn by turn; case by case too
+        with some effort."""
         lines = dict.fromkeys(each.line for each in self.piped if each.is_gradient)
         before = TurnsBefore.of(self.piped)
-        return any(equal_along(line, before, (found, expected), inside, self.effort) for line in lines)
+        return any(equal_along(line, before, (found, expected), inside, effort) for line in lines)
 
     def _is_network(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two results are equal as sums of products; what that took counts where they are not."""

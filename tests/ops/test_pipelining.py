@@ -72,7 +72,13 @@ class Pipeline:
             given = xs[jnp.clip(t - (self.wrong == "late"), 0, m - 1)]
             made = jnp.where(me == first + (self.wrong == "first"), given, state)
             for k in range(self.layers):
-                made = self.function(made, ws[k - (self.wrong == "layers")])
+                w = ws[k - (self.wrong == "layers")]
+                is_learned = self.wrong != "unlearned" or k < self.layers - 1
+                made = self.function(made, w if is_learned else lax.stop_gradient(w))
+            if self.wrong == "odd_turn":
+                made = jnp.where(t == n, lax.stop_gradient(made), made)
+            if self.wrong == "odd_device":
+                made = jnp.where(me == n // 2, 2 * made, made)
             if self.form == "slots":
                 kept = (t >= late) & ((me == last) | (self.wrong == "any"))
                 out = jnp.where(kept, out.at[jnp.maximum(t - late, 0)].set(made), out)
@@ -148,6 +154,8 @@ RIGHT_SLOPES = {
     "by_inputs_backwards": replace(RIGHT["backwards"], gradient=(1,)),
     "by_inputs_copies": replace(RIGHT["inner_copies"], gradient=(1,)),
     "by_inputs_as_many": replace(SLOPE, batches=64, gradient=(1,)),
+    "layers": replace(SLOPE, layers=2),
+    "layers_slots": replace(SLOPE, form="slots", layers=2, gradient=(0, 1)),
 }
 
 
@@ -157,20 +165,24 @@ def test_gradients_of_pipelines(name: str) -> None:
     assert RIGHT_SLOPES[name].verdict() is Verdict.PROVED
 
 
+IN_ALL = "rotation turned late first short no_sum stopped undefined reversed odd_turn odd_device"
 WRONG_SLOPES = [
-    replace(SLOPE, wrong=wrong, gradient=(by,))
-    for wrong in "rotation turned late first sliced stage short no_sum stopped undefined reversed".split()
+    replace(SLOPE, form=form, wrong=wrong, gradient=(by,))
+    for form, others in (("list", "sliced stage"), ("slots", "slot any"))
+    for wrong in f"{IN_ALL} {others}".split()
     for by in (0, 1)
 ]
 WRONG_SLOPES += [
-    replace(SLOPE, form="slots", wrong=wrong, gradient=(by,))
-    for wrong in "rotation turned late first slot any short no_sum stopped undefined reversed".split()
-    for by in (0, 1)
+    replace(SLOPE, form=form, layers=2, wrong=wrong)
+    for wrong in "rotation late first short stopped reversed layers unlearned odd_turn odd_device".split()
+    for form in ("list", "slots")
 ]
 
 
 @pytest.mark.drawn(4)
-@pytest.mark.parametrize("pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}_{each.gradient[0]}")
+@pytest.mark.parametrize(
+    "pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}_{each.gradient[0]}_{each.layers}"
+)
 @pytest.mark.parametrize("stages", [4, 64])
 def test_wrong_gradients_of_pipelines(pipeline: Pipeline, stages: int) -> None:
     assert replace(pipeline, stages=stages).verdict() is Verdict.UNKNOWN
