@@ -64,6 +64,7 @@ ROOMS += ("passes/place", "passes/prove", "passes/refute", "passes/recheck", "pa
 rule is carried, is a limit."""
 
 NO_LIMITS = {
+    "apart.SHARE_BRIEF": "which part of a limit",
     "answer.FEWEST": "how many elements of a step are looked at in any case",
     "answer.LONG": "of what Z3 is not asked as well, once there is an answer",
     "answer.SHORT": "how long Z3 is asked as well, once there is an answer",

@@ -302,14 +302,16 @@ def _stages(stages: Stages) -> tuple[Stage, ...]:
     )
 
 
-def open_obligations(n: int, name: str, outcome: Outcome, sharding: Sharding, *, decide: bool) -> list[Open]:
+def open_obligations(
+    n: int, name: str, outcome: Outcome, sharding: Sharding, *, decide: bool, briefly: bool = False
+) -> list[Open]:
     """The terms of one result that are not seen to be equal, as pairs of found and expected. With `decide`, two terms
-    that are not equal by construction are compared case by case."""
+    that are not equal by construction are compared case by case; `briefly`, in a few steps."""
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
     return [
         (term, expected)
         for term, expected, where in obligations(name, *values, sharding, stages.device)
-        if term is not expected and not (decide and stages.is_result(term, expected, where))
+        if term is not expected and not (decide and stages.is_result(term, expected, where, briefly=briefly))
     ]
 
 

@@ -13,6 +13,9 @@ from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device,
 from hlo_verify.program.ir import Module
 from hlo_verify.session import EnoughError, Session
 
+SHARE_BRIEF = 3
+"""The part of all operations on each device that are worked out before comparisons that may take many steps."""
+
 
 @dataclass(slots=True)
 class Apart:
@@ -32,6 +35,8 @@ class Apart:
     compiler partitioned."""
     _memory: Memory = field(default_factory=Memory)
     _walked: bool = False
+    _looked: bool = False
+    """Whether as little was tried as a brief look takes."""
     _found: EachDevice | None = None
     _proved: Collection[int] = ()
     """Those that are proved of what a compiler partitioned."""
@@ -43,6 +48,35 @@ class Apart:
         is_proved = self._proves_by_hand(n) if is_by_hand(self.partitioned) else self._proves_compiled(n)
         self.session.phase = before
         return is_proved
+
+    @property
+    def may_be_brief(self) -> bool:
+        """Whether a brief look may show that results are right."""
+        return not self.seems_wrong and is_by_hand(self.partitioned) and (not self._looked or self._found is not None)
+
+    def proves_briefly(self, n: int) -> bool:
+        """Whether the n-th result is seen to be right at once, of what a person wrote by hand that does not seem to be
+        wrong, if that takes few operations. Pipelines and rings on few devices are proved so, and as one sum for all
+        devices in many steps."""
+        if not self.may_be_brief:
+            return False
+        before, self.session.phase = self.session.phase, "each device was looked at by itself"
+        proved = False
+        with self._memory.resumed():
+            try:
+                with within_terms("terms_apart", self.session):
+                    if not self._looked:
+                        self._looked = True
+                        most = self.session.limits.operations_apart // SHARE_BRIEF
+                        found = each_device(self.logical, self.partitioned, self.session, most)
+                        self._found, self._walked = found, found is not None
+                    proved = self._found is not None and self._found.proves(n, briefly=True)
+            except EnoughError:
+                self._found, self._walked = None, False
+        if self._found is None:
+            self._memory.forget()
+        self.session.phase = before
+        return proved
 
     def _proves_by_hand(self, n: int) -> bool:
         session = self.session

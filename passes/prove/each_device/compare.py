@@ -93,8 +93,8 @@ class EachDevice:
     allowed: Allowed
     is_by_hand: bool
 
-    def proves(self, n: int) -> bool:
-        """Whether every device holds its shard of the n-th result."""
+    def proves(self, n: int, *, briefly: bool = False) -> bool:
+        """Whether every device holds its shard of the n-th result; `briefly`, whether that is seen at once."""
         sharding = self.placed[n]
         if not sharding.is_plain:
             return False
@@ -111,8 +111,10 @@ class EachDevice:
             if value.term is not expected:
                 open_[value.term.uid, expected.uid, inside.uid] = value, expected, inside
         pairs = list(open_.values())
-        is_same = self._are_equal_by_element(pairs) or all(self._are_equal(*pair) for pair in pairs)
-        return is_same and self._agree(wanted)
+        is_same = (not briefly and self._are_equal_by_element(pairs)) or all(
+            self._are_equal(*pair, briefly=briefly) for pair in pairs
+        )
+        return is_same and self._agree(wanted, briefly=briefly)
 
     def _are_equal_by_element(self, pairs: Sequence[tuple[Value, Poly, Poly]]) -> bool:
         """Whether terms are equal element by element, along what conditions cut of dimensions that are split."""
@@ -128,37 +130,40 @@ class EachDevice:
             self.allowed.by_element.left = left
         return is_same
 
-    def _agree(self, wanted: Values) -> bool:
+    def _agree(self, wanted: Values, *, briefly: bool) -> bool:
         """Whether the logical module has one result, and not another one on each device."""
         first = wanted[0]
         others = {value.term: value for value in wanted if value.term is not first.term}
-        return all(self._are_equal(value, first.term, ONE) for value in others.values())
+        return all(self._are_equal(value, first.term, ONE, briefly=briefly) for value in others.values())
 
-    def _are_equal(self, value: Value, expected: Poly, inside: Poly) -> bool:
+    def _are_equal(self, value: Value, expected: Poly, inside: Poly, *, briefly: bool) -> bool:
         found = value.term
         if found is expected:
             return True
         own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
         for cell in self._cells(own, found, expected, inside):
             there = [algebra.substitute(p, cell) for p in (found, expected, inside)]
-            if there[2] is not ZERO and not self._are_equal_there(*there):
+            if there[2] is not ZERO and not self._are_equal_there(*there, briefly=briefly):
                 return False
         return True
 
-    def _are_equal_there(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+    def _are_equal_there(self, found: Poly, expected: Poly, inside: Poly, *, briefly: bool) -> bool:
         if found is expected:
             return True
         found, expected = at_constants(found), at_constants(expected)
         if found is expected or without_names(found) is without_names(expected):
             return True
         left, made = self.allowed.effort.left, made_in_ranges()
-        ways = (False, True) if self.allowed.vain.left > 0 else ()
-        if same_turn_by_turn(found, expected, inside, self.allowed.effort) or any(
+        steps = Effort(self.allowed.session.limits.brief_steps, session=self.allowed.session)
+        ways = (False, True)[: 2 - briefly] if self.allowed.vain.left > 0 else ()
+        if same_turn_by_turn(found, expected, inside, steps if briefly else self.allowed.effort) or any(
             self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in ways
         ):
             self.allowed.effort.left = left  # what is equal takes few steps, on each of many devices
             return True
         self.allowed.vain.left -= made_in_ranges() - made
+        if briefly:
+            return False
         if cases.equal(found, expected, inside, self.allowed.effort):
             self.allowed.effort.left = left
             return True
@@ -259,8 +264,9 @@ def reads_table(p: Poly) -> bool:
     return any(asks_table(e) for atom in atoms(p) for e in indices(atom))
 
 
-def each_device(logical: Module, partitioned: Module, session: Session) -> EachDevice | None:
-    """Both modules on every device; None where that is not understood, or takes too much.
+def each_device(logical: Module, partitioned: Module, session: Session, most: int | None = None) -> EachDevice | None:
+    """Both modules on every device; None where that is not understood, or takes too much: more operations than the
+    limit, or than `most`.
 
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
@@ -272,12 +278,13 @@ def each_device(logical: Module, partitioned: Module, session: Session) -> EachD
         return None
     placed = result_placements(logical, partitioned, devices)
     both = begin(logical, partitioned, run, session)
-    machine = Machine(both.device, HANDLERS, session.limits.operations_apart)
+    machine = Machine(both.device, HANDLERS, session.limits.operations_apart if most is None else most)
     try:
         wanted = _run(machine, logical.main, both.wholes, both.plain)
         found = _run(machine, partitioned.main, both.shards, both.local)
     except TooMuchError:
-        session.reached("operations_apart")
+        if most is None:
+            session.reached("operations_apart")
         return None
     if may_hang(both.unsupported) is not None:
         return None
