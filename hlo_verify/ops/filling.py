@@ -60,6 +60,17 @@ def filled_late(t: Var, turns: int, before: Var, now: Poly, after: Poly) -> Poly
     return filled(late, before, algebra.substitute(now, there), algebra.substitute(after, there))
 
 
+def written_late(t: Var, turns: int, before: Var, now: Poly, after: Poly, effort: Effort) -> Poly | None:
+    """The same of what that many turns at the end write to, each place in one of them: what was written there before is
+    written over."""
+    if not 0 < turns <= t.size:
+        return None
+    late = expr.fresh("t", turns)
+    there = {t: expr.shift(expr.of_var(late), t.size - turns)}
+    found = parts_written(late, before, algebra.substitute(now, there), algebra.substitute(after, there), effort)
+    return _summed(late, found[1]) if found is not None and _summed(late, found[0]) is ONE else None
+
+
 def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
     """The same of what is written to some places in one turn each, and left as it is in all others.
 

@@ -66,10 +66,16 @@ class Guess:
     """Whether the last microbatch comes first, and what is handed on is 0 where a device works on none, and by the last
     device of a line: so it is with gradients."""
 
+    turned: int = 0
+    """The step in which they come by where the first device has them of a ring, beginning with its own; 0 where not."""
+
     def microbatch(self, whole: Value, batch: Index, shape: Sequence[int]) -> Poly:
         """The element of the microbatch that comes as the `batch`-th."""
         if self.is_gradient:
             batch = expr.subtract(expr.constant(self.batches - 1), batch)
+        if self.turned:
+            own = 0 if self.turned < 0 else self.batches - 1
+            batch = expr.modulo(expr.shift(expr.scale(batch, self.turned), own), self.batches)
         where = [
             expr.add(own, expr.scale(block, size))
             for own, block, size in zip(positions(shape), self.blocks, shape, strict=True)

@@ -12,7 +12,7 @@ which a device works on what is no microbatch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.equality import cases
@@ -84,14 +84,21 @@ class _Pipeline:
     passed: Sequence[Passed]
     t: Var = field(init=False)
     written: dict[int, Value] = field(default_factory=dict)
-    """What is written to in part as it is before turn t, in gradients: what each turn reads of it, it clears."""
+    """What is written to in part as it is before turn t, in gradients, as each turn clears what it reads; or turned."""
+    is_turned: bool = False
+    """Whether something goes round a ring, of which the first device may take microbatches."""
 
     def __post_init__(self) -> None:
         self.t = expr.fresh("t", self.shape.trips)
         if any(self.args[each.component].term is ZERO for each in self.passed) and book_of(self.context).piped:
-            self.written = self._written()
+            self.written = self._before(lambda closing: closing.written_before())
+        if len(self.passed) > 1:
+            turned = self._before(lambda closing: closing.turned_before())
+            self.passed = [each for each in self.passed if each.component not in turned]
+            self.written |= turned
+            self.is_turned = bool(turned)
 
-    def _written(self) -> dict[int, Value]:
+    def _before(self, of: Callable[[Closing], dict[int, Value]]) -> dict[int, Value]:
         turn = expr.of_var(self.t)
         known = {k: Value(self.op.types[k], self.args[k].term) for k in self.shape.invariant}
         known |= {k: counter_at(self.shape, k, turn, self.op.types[k]) for k in self.shape.counters}
@@ -101,12 +108,16 @@ class _Pipeline:
             return iterate(self.op, values, pure, turn)
 
         effort = book_of(self.context).effort
-        found = Closing(self.t, self.line.device, self.args, known, iterated, effort=effort).written_before()
+        found = of(Closing(self.t, self.line.device, self.args, known, iterated, effort=effort))
         return {} if pure.unsupported else found
 
     def results(self) -> list[Value] | None:
-        """What the loop leaves, if the guesses of what it hands on hold for some."""
-        options = {each.component: self._options(each) for each in self.passed}
+        """What the loop leaves, if the guesses of what it hands on hold for some: all are of gradients, or none."""
+        return self._results(is_gradient=False) or self._results(is_gradient=True)
+
+    def _results(self, *, is_gradient: bool) -> list[Value] | None:
+        zero = [each for each in self.passed if not is_gradient or self.args[each.component].term is ZERO]
+        options = {each.component: self._options(each, is_gradient=is_gradient) for each in zero}
         guesses: dict[int, Guess] = {}
         for k, option in options.items():
             guess = next(option, None)
@@ -128,16 +139,16 @@ class _Pipeline:
                     del guesses[k]
         return None
 
-    def _options(self, passed: Passed) -> Iterator[Guess]:
+    def _options(self, passed: Passed, *, is_gradient: bool) -> Iterator[Guess]:
         type_ = self.op.types[passed.component]
         loop = self.loop
         order = sorted(range(len(loop.state)), key=lambda j: loop.state[j].term is loop.after[j].term)
         for j, whole in ((j, loop.state[j]) for j in order):
             for guess in guesses_at(j, whole.type, type_, self.line):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
-                    yield guess
-                    if self.args[passed.component].term is ZERO:
-                        yield replace(guess, is_gradient=True)
+                    yield replace(guess, is_gradient=is_gradient)
+                    if self.is_turned:
+                        yield replace(guess, is_gradient=is_gradient, turned=1 if self.line.is_down else -1)
 
     def _state(self, guesses: Mapping[int, Guess]) -> list[Value]:
         """What is carried in an arbitrary turn: what is handed on as guessed, anything for what else changes."""
@@ -209,8 +220,8 @@ class _Pipeline:
 
     def _wrong(self, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that an iteration does not make so, on the first device or on another."""
-        batches, count = (min(of(guess) for guess in guesses.values()) for of in (_batches, self._hands_on))
-        wrong = [k for k, guess in guesses.items() if (_batches(guess), self._hands_on(guess)) != (batches, count)]
+        batches, count = (min(guess.batches for guess in guesses.values()), min(map(self._hands_on, guesses.values())))
+        wrong = [k for k, guess in guesses.items() if (guess.batches, self._hands_on(guess)) != (batches, count)]
         first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", max(1, count - 1))), 1)
         for place in () if wrong else (first, rest)[:count]:
             wrong = self._made_otherwise(place, expr.of_var(expr.fresh("f", batches)), guesses)
@@ -387,7 +398,3 @@ class _Pipeline:
                 end = tensor("opaque", f"loop result {k}", type_.dtype, type_.shape, location=self.op.location)
                 results.append(Value(type_, algebra.read(end, (*self.context.execution, *positions(type_.shape)))))
         return results
-
-
-def _batches(guess: Guess) -> int:
-    return guess.batches

@@ -5,6 +5,7 @@
     next = device's value at rho(device) + added(t)
                                             in the end initial at rho^n(device) + sum over t. added(t) at rho^(n-1-t)
     next = what is written at t, else now   in the end sum over t. written(t), where all is written once (`filling`)
+    next = the same at rho(device)          in the end that at rho^n(device), of what is written at t at rho^-(t+1)
     next = max(now, seen(t))                in the end max(initial, max over t. seen(t))
     next = now * exp(m - m') + added(t)     where m' is next to m, a maximum as above: in the end
                                             exp(-m) * (initial * exp(initial m) + sum over t. added(t) * exp(m'))
@@ -24,7 +25,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part
+from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part, written_late
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
@@ -132,6 +133,13 @@ class Closing:
         total = algebra.add(self.initial[k].term, sums.reduce_sum([s], algebra.multiply(is_before, then)))
         return Value(type_, algebra.difference(total, added) if up_to_now else lighten(total, type_.dtype))
 
+    def turned_before(self) -> dict[int, Value]:
+        """The components that each iteration passes on round a mesh axis, as they are before iteration t."""
+        state = [self.known.get(k) or self._arbitrary(k, value.type) for k, value in enumerate(self.initial)]
+        after = self.iterate(state)
+        turned = {k: self._turned(k, state[k], after[k]) for k in self._open}
+        return {k: found[0] for k, found in turned.items() if found is not None}
+
     def written_before(self) -> dict[int, Value]:
         """The components that are written to in part, and no place twice, as they are before iteration t."""
         assert self.effort is not None
@@ -205,6 +213,7 @@ class Closing:
             written = written_in_part(
                 self.t, self._unknown(k), state.term, term, self.initial[k].term, self.effort
             ) or filled_late(self.t, self.late, self._unknown(k), state.term, term)
+            written = written or self._filled_round(k, state, term)
             if written is not None:
                 ends[k] = self._end(k, written)
                 return False
@@ -239,6 +248,21 @@ class Closing:
             ends[k] = self._end(k, rotations.joined(algebra.add(first, self._summed(moved, state.type.dtype))))
             return True
         return False
+
+    def _filled_round(self, k: int, state: Value, term: Poly) -> Poly | None:
+        """The last value of what each iteration passes on round a mesh axis, and fills on some device on the way: as
+        for who goes along with it, it is filled in the place of what he holds."""
+        passed = [read for read in reads(term) if self._unknown(k) in read.free]
+        turn = self._turn(state.term.atom, passed[0]) if len(passed) == 1 else None
+        if turn is None or self.effort is None:
+            return None
+        held = algebra.read(
+            tensor("opaque", "held", state.type.dtype, state.shape), (*self._at(k)[:1], *positions(state.shape))
+        )
+        back = turn(expr.shift(expr.scale(expr.of_var(self.t), -1), -1))
+        there = self._turned_by(back, algebra.with_atoms(term, {passed[0]: held}.get))
+        found = written_late(self.t, self.late or self.t.size, self._unknown(k), held, there, self.effort)
+        return None if found is None else self._turned_by(turn(expr.constant(self.t.size)), found)
 
     def _summed(self, added: Poly, dtype: str) -> Poly:
         """The sum over iterations; of integers one by one, so that a number stays a number."""
