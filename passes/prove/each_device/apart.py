@@ -13,7 +13,7 @@ from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device,
 from hlo_verify.program.ir import Module
 from hlo_verify.session import EnoughError, Session
 
-SHARE_BRIEF = 3
+SHARE_BRIEF = 2
 """The part of all operations on each device that are worked out before comparisons that may take many steps."""
 
 
