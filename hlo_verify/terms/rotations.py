@@ -21,7 +21,19 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor, indices, make_poly, monomial_skey
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    indices,
+    make_poly,
+    monomial_skey,
+    value_of,
+)
 from hlo_verify.terms.used import used
 
 
@@ -163,16 +175,29 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
 
 
 def _rotations(atom: Atom) -> frozenset[Opaque]:
-    """The rotations in an atom's index expressions and in those of a function's arguments, but not in the parts of
-    opaque ones."""
+    """The rotations in an atom's index expressions, in those of a function's arguments and of terms whose values are
+    part of an index, but not in the parts of other opaque ones."""
     if isinstance(atom, Apply):
-        return _in_arguments(atom)
-    return frozenset(a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque) and a.operator == "mod")
+        return _in_terms(atom.args)
+    opaque = [a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque)]
+    found = frozenset(a for a in opaque if a.operator == "mod")
+    looked_up = tuple(value for a in opaque for value in _values(a))
+    return found | _in_terms(looked_up) if looked_up else found
+
+
+def _values(atom: Opaque) -> Iterator[Poly]:
+    """The terms whose values an opaque integer depends on."""
+    if atom.term is not None:
+        yield value_of(atom)
+    for e in atom.exprs:
+        for part, _ in e.items:
+            if isinstance(part, Opaque):
+                yield from _values(part)
 
 
 @once_a_session
-def _in_arguments(atom: Apply) -> frozenset[Opaque]:
-    return frozenset(turn for arg in atom.args for mono, _ in arg.items for a, _ in mono for turn in _rotations(a))
+def _in_terms(terms: tuple[Poly, ...]) -> frozenset[Opaque]:
+    return frozenset(turn for p in terms for mono, _ in p.items for a, _ in mono for turn in _rotations(a))
 
 
 def _turning(p: Poly, v: Var) -> list[Opaque]:
@@ -218,7 +243,7 @@ class _AtPlace(algebra.Substitution):
         rest: list[tuple[expr.Atom, int]] = []
         for atom, c in e.items:
             there = None
-            if isinstance(atom, Opaque) and atom.term is None:
+            if isinstance(atom, Opaque) and self._turned.free & atom.free:
                 there = self._opaque(atom)
             elif atom in self._own:
                 there = self._turned_to(expr.of_atom(atom), self._n)
@@ -230,6 +255,9 @@ class _AtPlace(algebra.Substitution):
 
     def _opaque(self, atom: Opaque) -> Index | None:
         """What takes the place of an opaque integer; None if it stays."""
+        if atom.operator == "value":
+            before, after = value_of(atom), self.poly(value_of(atom))
+            return None if after is before else algebra.as_index(after, atom.lo, atom.hi)
         (inner,) = atom.exprs
         there = self._turned_to(inner, atom.args[0]) if atom.operator == "mod" and self._n % atom.args[0] == 0 else None
         if there is not None:

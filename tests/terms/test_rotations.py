@@ -28,6 +28,15 @@ def part(source: Tensor, at: Index, n: int, p: Index) -> Poly:
     return algebra.add(everywhere, algebra.multiply(window(at, n, p), algebra.read(source, (place, place))))
 
 
+def looked_up(source: Tensor, ids: Tensor, at: Index, n: int, p: Index) -> Poly:
+    """Something that is read at a number that another tensor has of that place."""
+    (size,) = ids.shape
+    number = algebra.as_index(algebra.read(ids, (expr.modulo(at, size),)), -128, 127)
+    return algebra.multiply(
+        algebra.read(source, (expr.modulo(number, n), expr.modulo(p, n))), guards.interval(number, 0, 63)
+    )
+
+
 @many
 @given(draws=st.data())
 def test_joining_keeps_the_value(draws: st.DataObject) -> None:
@@ -36,13 +45,15 @@ def test_joining_keeps_the_value(draws: st.DataObject) -> None:
     low, above = draw(st.sampled_from((1, 2))), draw(st.sampled_from((1, 2)))
     where = Space((expr.var("d", "", low * n * above), expr.var("p", 0, 2 * n)))
     device, element = map(expr.of_var, where.variables)
-    source = known.make((n, n), "f32")
+    source, ids = known.make((n, n), "f32"), known.make((n,), "i8")
+    of_data = draw(st.booleans())
     total = algebra.ZERO
     for _ in range(draw(st.integers(1, 4))):
         v = expr.fresh("t", draw(st.integers(1, n)))
         steps = expr.scale(expr.of_var(v), draw(st.integers(-2, 2)))
         at = expr.add(expr.shift(expr.digit_of(device, low, n), draw(st.integers(0, n))), steps)
-        piece = reduce_sum([v], part(source, at, n, element))
+        each = looked_up(source, ids, at, n, element) if of_data else part(source, at, n, element)
+        piece = reduce_sum([v], each)
         total = algebra.add(total, algebra.scale(piece, draw(st.sampled_from((1, 1, 1, 2, Fraction(1, 2))))))
     joined = rotations.joined(total)
     assert_equal(evaluated(joined, where, known.evaluator), evaluated(total, where, known.evaluator), (total, joined))
@@ -62,3 +73,21 @@ def test_a_whole_ring_is_one_sum(n: int, starts: tuple[int, ...]) -> None:
     assert device.free <= total.free
     assert rotations.joined(total).free == element.free
     assert rotations.joined(covered) is ONE
+
+
+@pytest.mark.parametrize("also", [False, True])
+@pytest.mark.parametrize("n", [3, 4, 8])
+def test_what_is_looked_up_by_place_is_one_sum(n: int, also: bool) -> None:
+    """The place is in the term of an index alone, as in rows of ragged groups, or also beside it."""
+    source, ids = tensor("argument", "x", "f32", (16, n)), tensor("argument", "ids", "i8", (n,))
+    device, element = expr.of_var(expr.var("d", "", n)), expr.of_var(expr.var("p", 0, n))
+
+    def at(place: Index) -> Poly:
+        number = algebra.as_index(algebra.read(ids, (place,)), -128, 127)
+        return algebra.read(source, (expr.modulo(number, 16), place if also else element))
+
+    turned = [expr.modulo(expr.shift(device, k), n) for k in range(n)]
+    v = expr.fresh("v", n)
+    whole = reduce_sum([v], at(expr.of_var(v)))
+    assert rotations.joined(algebra.add(*map(at, turned))) is whole
+    assert rotations.joined(algebra.add(*map(at, [*turned[1:], turned[1]]))) is not whole
