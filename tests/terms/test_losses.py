@@ -90,6 +90,19 @@ def test_infinities_are_added_with_their_signs() -> None:
     assert algebra.add(algebra.subtract(inf, inf), inf) is not inf
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_product_that_is_known_by_its_factors_is_the_same_anywhere(count: int) -> None:
+    """A choice is taken first, be it as the product is made or where it is read at another place."""
+    inf = apply(INFINITY, ())
+    chosen_one = algebra.select(first(), algebra.add(at(A), at(B)), algebra.add(at(B), inf))
+    other = algebra.add(at(B), inf) if count == 1 else algebra.select(first(), algebra.add(at(B), inf), at(A))
+    made = algebra.times(chosen_one, other)
+    elsewhere = expr.var("y", 0, SIZE)
+    there = algebra.substitute(made, {ROW: expr.of_var(elsewhere)})
+    assert there is not made
+    assert algebra.substitute(there, {elsewhere: expr.of_var(ROW)}) is made
+
+
 def test_a_factor_stays_in_a_sum_of_selected_elements() -> None:
     v = expr.fresh("v", SIZE)
     element, t = at(A, expr.of_var(v)), log(at(B))
