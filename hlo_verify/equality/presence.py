@@ -28,7 +28,7 @@ from hlo_verify.terms.functions import INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, atoms, make_poly, of_atom, value_of
-from hlo_verify.terms.truths import sign_of, what_is_counted
+from hlo_verify.terms.truths import is_count, sign_of
 
 Same = Callable[[Poly, Poly], bool]
 
@@ -185,7 +185,7 @@ def _at_least_one(atom: Atom) -> Read | None:
                 most = None if counted is None else range_of_count(counted)
                 if most is None or not inner.lo <= most[0] <= most[1] <= inner.hi:
                     return None  # it may wrap
-    return counted if isinstance(counted, Read) and what_is_counted(counted) is not None else None
+    return counted if isinstance(counted, Read) and is_count(counted) else None
 
 
 def _summed(atom: Atom) -> Read | None:

@@ -7,7 +7,7 @@ So a row's number among the rows of its own expert, one of n rows, is one of n p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from hlo_verify.index import expr
@@ -17,19 +17,44 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import IS_ZERO, Function
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.term import ONE, Atom, Guard, Ix, Poly, Read, of_atom, value_of
-from hlo_verify.terms.truths import what_is_asked, what_is_counted
+from hlo_verify.terms.term import ONE, Atom, Guard, Ix, Poly, Read, Tensor, of_atom, value_of
+from hlo_verify.terms.truths import is_count, what_is_asked, what_is_counted
 from hlo_verify.terms.used import used
 
 
 @once_a_session
 def range_of_count(atom: Atom) -> tuple[int, int] | None:
-    """The least and the greatest that a count of truth values may be; None of what is no count."""
+    """The least and the greatest that a count of truth values may be; None of what is no count.
+
+    What it counts is looked at as it is defined, which takes no time where it is read at many places; at its own place
+    only where one of those counted may be sure to hold.
+    """
+    if not isinstance(atom, Read) or not is_count(atom):
+        return None
+    if not _may_hold(atom):
+        source = atom.tensor
+        return 0, _most(source.bound, source.bodies[0], dict(zip(source.params, atom.indices, strict=False)))
     counted = what_is_counted(atom)
     if counted is None:
         return None
     bound, p = counted
-    return int(any(holds_at(p, v) for v in bound)), _most(bound, p)
+    return int(any(holds_at(p, v) for v in bound)), _most(bound, p, {})
+
+
+def _may_hold(atom: Read) -> bool:
+    """Whether a condition of a count may compare an integer of one place with that of the same place: with another that
+    it has itself, or with one at which it is read."""
+    given = any(isinstance(a, Opaque) and a.operator == "value" for e in atom.indices for a, _ in e.items)
+    apart, of_values = _compared(atom.tensor)
+    return apart or (given and of_values)
+
+
+@once_a_session
+def _compared(source: Tensor) -> tuple[bool, bool]:
+    """Whether a condition compares integers two of which have opposite signs, and whether one has any."""
+    forms = [atom.form for mono, _ in source.bodies[0].items for atom, _ in mono if isinstance(atom, Guard)]
+    values = [[c for a, c in form.items if isinstance(a, Opaque) and a.operator == "value"] for form in forms]
+    return any(-c in found for found in values for c in found), any(values)
 
 
 @once_a_session
@@ -41,19 +66,22 @@ def any_of(atom: Atom) -> Poly | None:
     return None if asked is None else reduce_sum(*asked)
 
 
-def _most(bound: Sequence[Var], p: Poly) -> int:
-    """For how many values of variables a product of conditions may hold: `w < v` does for n - 1 of n at the most."""
+def _most(bound: Sequence[Var], p: Poly, at: Mapping[Var, Index]) -> int:
+    """For how many values of variables a product of conditions may hold, with others at places: `w < v` does for n - 1
+    of n at the most."""
     ((mono, _),) = p.items
-    return prod(_values(v, [atom for atom, _ in mono if isinstance(atom, Guard)]) for v in bound)
+    asked = [atom for atom, _ in mono if isinstance(atom, Guard)]
+    return prod(_values(v, asked, at) for v in bound)
 
 
-def _values(v: Var, asked: Iterable[Guard]) -> int:
+def _values(v: Var, asked: Iterable[Guard], at: Mapping[Var, Index]) -> int:
     """How many values of a variable conditions leave, whatever all others are."""
     least, greatest = 0, v.size - 1
     for guard in asked:
         sign = multiple_of(v, guard.form)
         rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), sign))
         if abs(sign) == 1 and v not in rest.free:
+            rest = expr.substitute(rest, at, expr.of_atom)  # integers that are looked up have their range anywhere
             ends = [None if end is None else end - far for end, far in ((guard.lo, rest.hi), (guard.hi, rest.lo))]
             lo, hi = ends if sign > 0 else [None if end is None else -end for end in reversed(ends)]
             least, greatest = least if lo is None else max(least, lo), greatest if hi is None else min(greatest, hi)
@@ -157,7 +185,7 @@ def integers_of(p: Poly) -> tuple[int, int] | None:
 def asked_of_counts(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     """`[p > 0]`, or whether p is 0, for a sum of multiples of places, conditions and counts, as of any integer."""
     p = args[0]
-    found = None if not any(what_is_counted(mono[0][0]) for mono, _ in p.items if mono) else integers_of(p)
+    found = integers_of(p) if any(is_count(mono[0][0]) for mono, _ in p.items if mono) else None
     lo, hi = INTEGER_RANGES["i64"]
     if found is None or found[0] < lo or found[1] > hi:
         return None

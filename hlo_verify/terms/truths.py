@@ -32,8 +32,10 @@ from hlo_verify.terms.term import (
     Number,
     Poly,
     Read,
+    asked,
     make_poly,
     number,
+    of_atom,
     value_of,
 )
 from hlo_verify.terms.used import used
@@ -69,6 +71,16 @@ def sign_of(p: Poly) -> Poly | None:
     if isinstance(atom, Apply) and atom.function == POSITIVE and not atom.args[0].doubt:
         return atom.args[0]
     return None
+
+
+def is_count(atom: Atom) -> bool:
+    """Whether a sum counts truth values, wherever it is read."""
+    return (
+        isinstance(atom, Read)
+        and atom.tensor.kind == "sum"
+        and atom.tensor.seal is None
+        and _is_product(atom.tensor.bodies[0])
+    )
 
 
 @once_a_session
@@ -110,11 +122,22 @@ def _is_product(p: Poly) -> bool:
 
 
 @once_a_session
-def _count_of_all(bound: tuple[Var, ...], p: Poly) -> Poly:
-    """For how many values of variables the conditions on places hold that a product has."""
+def _count_of_all(count: Read) -> Poly:
+    """For how many values of its variables the conditions hold that a count has on places and integers."""
+    from hlo_verify.terms.definitions import at_places  # which is built on guards
     from hlo_verify.terms.sums import reduce_sum  # which asks for truth values
 
-    return reduce_sum(bound, _where(p))
+    source = count.tensor
+    where = _where(source.bodies[0])
+    if where is source.bodies[0] and _is_looked_up(where):
+        return of_atom(count)  # there is nothing else
+    bound, there = at_places(source, count.indices[: len(source.params)])
+    return reduce_sum(bound, there.poly(where))
+
+
+def _is_looked_up(p: Poly) -> bool:
+    """Whether conditions ask for integers that are values of terms."""
+    return any(isinstance(atom, Guard) and asked(atom.form) for mono, _ in p.items for atom, _ in mono)
 
 
 def _where(p: Poly) -> Poly:
@@ -122,20 +145,28 @@ def _where(p: Poly) -> Poly:
     return make_poly(((tuple(item for item in p.items[0][0] if isinstance(item[0], Guard)), 1),))
 
 
-def _is_at_least(counted: tuple[tuple[Var, ...], Poly], least: Poly) -> Poly | None:
+def _is_at_least(count: Read, least: Poly) -> Poly | None:
     """`[sum v. p >= least]` as 1, 0, or as whether any or all of those counted hold; None if it is none of these."""
     from hlo_verify.terms.extrema import reduce_extremum  # which asks for truth values
 
-    bound, p = counted
     wanted = least.constant
-    if wanted is not None and wanted <= 1:
-        return ONE if wanted <= 0 else reduce_extremum("max", bound, p)
-    more = subtract(least, _count_of_all(bound, p)).constant
+    if wanted is not None and wanted <= 0:
+        return ONE
+    is_any = wanted is not None and wanted <= 1
+    more = 0 if is_any else subtract(least, _count_of_all(count)).constant
     if more is None or more < 0:
         return None
     if more > 0:
         return ZERO
-    return reduce_extremum("min", bound, add(ONE, scale(_where(p), -1), p))
+    counted = what_is_counted(count)
+    if counted is None:
+        return None
+    bound, p = counted
+    return reduce_extremum("max", bound, p) if is_any else reduce_extremum("min", bound, add(_not_where(p), p))
+
+
+def _not_where(p: Poly) -> Poly:
+    return add(ONE, scale(_where(p), -1))
 
 
 def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
@@ -145,7 +176,7 @@ def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
             continue
         beside = of_index(expr.subtract(form, expr.scale(expr.of_atom(atom), k)))
         for mono, c in value_of(atom).items:
-            counted = what_is_counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+            counted = _counting(mono)
             if counted is None or abs(c * k) != 1:
                 continue
             rest = add(beside, scale(subtract(value_of(atom), make_poly(((mono, c),))), k))
@@ -154,6 +185,12 @@ def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
             if found is not None:
                 return found
     return None
+
+
+def _counting(mono: Monomial) -> Read | None:
+    """The count that a product is, if it is one."""
+    atom, n = mono[0] if len(mono) == 1 else (None, 0)
+    return atom if isinstance(atom, Read) and n == 1 and is_count(atom) else None
 
 
 def _lies_in(p: Poly, lo: int, hi: int) -> bool:
@@ -175,11 +212,10 @@ def _range(mono: Monomial) -> tuple[int, int] | None:
         return None
     if isinstance(atom, Ix):
         return atom.index.lo, atom.index.hi
-    counted = what_is_counted(atom)
-    return None if counted is None else (0, prod(v.size for v in counted[0]))
+    return (0, prod(v.size for v in atom.tensor.bound)) if isinstance(atom, Read) and is_count(atom) else None
 
 
-def _between(counted: tuple[tuple[Var, ...], Poly], least: Bound, most: Bound, beside: Poly) -> Poly | None:
+def _between(counted: Read, least: Bound, most: Bound, beside: Poly) -> Poly | None:
     """`[beside + least <= count <= beside + most]`."""
     low = ONE if least is None else _is_at_least(counted, add(beside, number(least)))
     high = ZERO if most is None else _is_at_least(counted, add(beside, number(most + 1)))
@@ -195,7 +231,7 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
     if args[0].doubt:
         return None
     for mono, c in args[0].items:
-        counted = what_is_counted(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
+        counted = _counting(mono)
         if counted is None:
             continue
         beside = scale(build({m: k for m, k in args[0].items if m != mono}), Fraction(-1) / c)
@@ -214,7 +250,7 @@ def _is_integral(p: Poly) -> bool:
     """Whether a term is surely an integer: a sum of multiples of places, conditions and counts."""
     atoms = (atom for mono, _ in p.items for atom, _ in mono)
     return all(Fraction(c).denominator == 1 for _, c in p.items) and all(
-        atom.boolean or isinstance(atom, Ix) or what_is_counted(atom) is not None for atom in atoms
+        atom.boolean or isinstance(atom, Ix) or is_count(atom) for atom in atoms
     )
 
 
