@@ -15,7 +15,7 @@ from hlo_verify.terms import assumed_bounds, doubts, signs
 from hlo_verify.terms.addition import content, of_index, plain, scale
 from hlo_verify.terms.assumed_bounds import are_never_above
 from hlo_verify.terms.counts import range_of_count
-from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, Function
+from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, MINIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add
@@ -30,6 +30,7 @@ EXCEEDED = "extremum of what is never beyond another"
 INFINITE = "extremum with an infinity"
 NEUTRAL = "extremum with the other infinity"
 OPPOSITE = "extremum of a term and its opposite"
+CLAMPED = "least of a clamp"
 
 
 def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
@@ -53,6 +54,10 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     if absolute is not None:
         used(OPPOSITE)
         return absolute
+    clamped = _clamped(ordered) if function == MAXIMUM else None
+    if clamped is not None:
+        used(CLAMPED)
+        return clamped
     return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
 
 
@@ -64,6 +69,24 @@ def _absolute(function: Function, args: tuple[Poly, ...]) -> Poly | None:
         return None
     absolute = apply(ABS, (args[0],))
     return absolute if function == MAXIMUM else scale(absolute, -1)
+
+
+def _clamped(args: tuple[Poly, ...]) -> Poly | None:
+    """The greatest of a number and of the least of a greater one and others: what is clamped, and clamped again, is
+    bounded from below first."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    low, atom = args[0].constant, args[-1].atom
+    if len(args) == 2 and low is None:
+        low, atom = args[1].constant, args[0].atom
+    if len(args) != 2 or low is None or not isinstance(atom, Apply) or atom.function != MINIMUM:
+        return None
+    high = next((p for p in atom.args if p.constant is not None), None)
+    if high is None or high.constant is None or high.constant < low:
+        return None
+    others = tuple(p for p in atom.args if p is not high)
+    inner = apply(MINIMUM, others) if len(others) > 1 else others[0]
+    return apply(MINIMUM, (high, apply(MAXIMUM, (number(low), inner))))
 
 
 def _listed(function: Function, args: tuple[Poly, ...]) -> tuple[list[Poly], list[Number]]:

@@ -28,6 +28,7 @@ from hlo_verify.terms.exponential_laws import (
     vanishes,
 )
 from hlo_verify.terms.extremum_laws import (
+    CLAMPED,
     EXCEEDED,
     INFINITE,
     INTEGER,
@@ -284,6 +285,7 @@ TABLE = (
     Law(EXCEEDED, "f(n, m)", "n", "is_beyond(n, m)", functions=EITHER, by=extremum),
     Law(INFINITE, "f(a, best(f))", "best(f) + 0*a", "is_finite(a)", functions=EITHER, by=extremum),
     Law(NEUTRAL, "f(a, -best(f))", "a", functions=EITHER, by=extremum),
+    Law(CLAMPED, "maximum(k, minimum(m, a))", "minimum(m, maximum(k, a))", "k <= m", by=extremum),
     Law(OPPOSITE, "f(a, -a)", "f(1, -1) * abs(a)", functions=EITHER, by=extremum),
     Law(WRAPPED, "f(k)", "k % size(f)", functions=MACHINE, by=machine_integer),
     Law(FITS, "f(n)", "n", "lies_in(n, f)", functions=MACHINE, by=machine_integer),

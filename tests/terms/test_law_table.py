@@ -51,6 +51,7 @@ RATIONAL = frozenset(
         extremum_laws.NESTED,
         extremum_laws.REPEATED,
         extremum_laws.NUMBERS,
+        extremum_laws.CLAMPED,
         extremum_laws.INTEGER,
         extremum_laws.EXCEEDED,
     }

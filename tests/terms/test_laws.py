@@ -250,3 +250,18 @@ def test_a_positive_part_has_the_sign_of_what_it_is_without_a_positive_factor() 
         assert algebra.multiply(part, greater(p, ZERO)) is part
         assert algebra.multiply(part, greater(y, x)) is not part
         assert algebra.multiply(apply(MAXIMUM, (ZERO, algebra.scale(p, -1))), greater(x, y)) is not part
+
+
+@pytest.mark.parametrize("doubtful", [False, True])
+def test_a_clamp_of_what_is_clamped_is_one(doubtful: bool) -> None:
+    """Compilers clamp again what they convert to 8 bits; either bound may come first."""
+    x = algebra.read(tensor("argument", "x", "f32", (4,)), (expr.of_var(expr.var("p", 0, 4)),))
+    given = divide(ONE, x) if doubtful else x
+    low, high = number(-448), number(448)
+    once = apply(MINIMUM, (high, apply(MAXIMUM, (low, given))))
+    assert apply(MAXIMUM, (low, apply(MINIMUM, (high, given)))) is once
+    assert apply(MAXIMUM, (low, once)) is once
+    assert apply(MINIMUM, (high, once)) is once
+    assert apply(MAXIMUM, (number(-400), once)) is not once
+    crossed = apply(MAXIMUM, (high, apply(MINIMUM, (low, given))))
+    assert crossed is not once and crossed is not apply(MINIMUM, (low, apply(MAXIMUM, (high, given))))
