@@ -67,14 +67,13 @@ def _is_place(atom: Atom) -> bool:
     )
 
 
-def _product(
-    dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]], devices: frozenset[Var]
-) -> Poly:
+def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:
     """The product that is added up.
 
-    A concatenation stays in pieces in two cases: if the result's own indices or devices tell the pieces apart (stages
-    of a pipeline are either), or if both operands have pieces in the same places of the contracted dimension, so that
-    `concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`. Otherwise it gets a name, and counts as one factor.
+    A concatenation stays in pieces in two cases: if nothing of what is summed over tells the pieces apart, but the
+    result's own indices, devices (stages of a pipeline are either) or turns of a ring; or if both operands have pieces
+    in the same places of the contracted dimension, so that `concatenate(a, b) * concatenate(c, d)` is `a*c` and `b*d`.
+    Otherwise it gets a name, and counts as one factor.
     """
     terms = [Value(value.type, operand_of_type(value, dtype)) for value, _ in sides]
     written = [term.at(indices) for term, (_, indices) in zip(terms, sides, strict=True)]
@@ -87,14 +86,13 @@ def _product(
             return together
     factors = []
     for term, parts, (_, indices) in zip(terms, written, sides, strict=True):
-        places = devices.union(*(e.free for e in indices)).difference(bound)
-        outer = _in_pieces(parts, places, dtype)
+        outer = _in_pieces(parts, parts.free.difference(bound), dtype)
         factors.append(outer or Value(term.type, factor(term.term, dtype)).at(indices))
     return algebra.times(*factors)
 
 
 def _contract(
-    op: Op, context: Context, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]], inside: Poly
+    op: Op, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]], inside: Poly
 ) -> list[Value]:
     """The sum over `bound` of the product of two operands, each at its indices, where `inside` holds.
 
@@ -106,9 +104,7 @@ def _contract(
     require_arithmetic(dtype, *(value.type.dtype for value, _ in sides))
     if any(v.size == 0 for v in bound) or inside is ZERO:
         return result(op, ZERO)
-    device = context.device or context.mesh
-    devices = frozenset(() if device is None else (device,))
-    body = algebra.multiply(inside, _product(dtype, bound, sides, devices))
+    body = algebra.multiply(inside, _product(dtype, bound, sides))
     if dtype == "i1":
         return result(op, reduce_boolean("or", bound, body))
     return result(op, at_own_slots(at_best(reduce_sum(bound, body))))
@@ -137,7 +133,7 @@ def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:
                 side[i] = where[n]
                 n += 1
     sides = [(v, [side[i] for i in range(len(v.shape))]) for v, side in ((lhs, left), (rhs, right))]
-    return _contract(op, context, bound, sides, ONE)
+    return _contract(op, bound, sides, ONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +188,7 @@ def _convolution(op: Op, args: list[Value], context: Context) -> list[Value]:
     left[numbers["input_batch_dimension"]] = expr.add(batch, expr.scale(batch_group, per_group))
     right[numbers["kernel_input_feature_dimension"]] = expr.of_var(channel)
     right[numbers["kernel_output_feature_dimension"]] = feature
-    return _contract(op, context, [channel, *(tap.window for tap in taps)], [(lhs, left), (rhs, right)], inside)
+    return _contract(op, [channel, *(tap.window for tap in taps)], [(lhs, left), (rhs, right)], inside)
 
 
 RULES: dict[str, Rule] = {"dot_general": _dot_general, "convolution": _convolution}
