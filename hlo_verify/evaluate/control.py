@@ -9,7 +9,7 @@ import numpy as np
 from hlo_verify.evaluate.blocks import Blocks, compact
 from hlo_verify.evaluate.movement import chosen
 from hlo_verify.evaluate.state import PartialRule, Place, Run
-from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.unknown import FollowsError, UnknownError
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import communicates
 
@@ -17,7 +17,7 @@ from hlo_verify.program.op_families import communicates
 def _known(values: Sequence[Blocks | None]) -> list[Blocks]:
     known = [v for v in values if v is not None]
     if len(known) < len(values):
-        raise UnknownError("what decides is unknown")
+        raise FollowsError("what decides is unknown")
     return known
 
 

@@ -31,7 +31,7 @@ from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
-from hlo_verify.evaluate.unknown import TooLargeError, UnknownError
+from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
 from hlo_verify.program.ir import VANISHED, Function, Module, Name, Op, TensorType, used
@@ -260,13 +260,13 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     except UnknownError as error:
         if isinstance(error, TooLargeError):
             run.refused.update(dict.fromkeys(op.results))
-        return _unknown(op, str(error), run, is_too_large=isinstance(error, TooLargeError))
+        return _unknown(op, str(error), run, is_for_size=isinstance(error, TooLargeError | FollowsError))
     except Exception as error:  # attributes that no rule foresaw: what it would give is not known either
         return _unknown(op, f"{type(error).__name__}: {error}", run)
 
 
-def _unknown(op: Op, why: str, run: Run, *, is_too_large: bool = False) -> list[Blocks | None]:
+def _unknown(op: Op, why: str, run: Run, *, is_for_size: bool = False) -> list[Blocks | None]:
     target = op.attributes.get("call_target_name")
     name = f"{op.name} to {target}" if target else op.name
-    run.unknown[f"{name} at {op.location}: {why}"] = is_too_large
+    run.unknown[f"{name} at {op.location}: {why}"] = is_for_size
     return [None] * len(op.results)

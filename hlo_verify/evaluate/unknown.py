@@ -9,3 +9,7 @@ class UnknownError(Exception):
 
 class TooLargeError(UnknownError):
     """One that takes more memory or work than there may be."""
+
+
+class FollowsError(UnknownError):
+    """One that is unknown as something that it takes is: what that is says why."""

@@ -136,6 +136,36 @@ def test_loops_that_do_not_end_are_unknown() -> None:
     assert found.results == (None,) and "turns" in found.unknown[0]
 
 
+def counting_down_from(start: str) -> str:
+    """A loop that goes round as often as the sum of `%a` says, which is made of `%x`."""
+    return f"""{start}
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %s = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0, 1] :
+      (tensor<8x8xi32>, tensor<i32>) -> tensor<i32>
+    %r = stablehlo.while(%k = %s) : tensor<i32>
+     cond {{
+      %c = stablehlo.compare GT, %k, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }} do {{
+      %o = stablehlo.constant dense<1> : tensor<i32>
+      %n = stablehlo.subtract %k, %o : tensor<i32>
+      stablehlo.return %n : tensor<i32>
+    }}
+    return %r : tensor<i32>"""
+
+
+def test_a_loop_that_hangs_on_what_is_too_large_has_a_meaning() -> None:
+    """How often it goes round is not known for a size, or as nobody knows what the number is made of."""
+    product = COSTLY.partition("%b")[0]
+    mystery = "%a = stablehlo.custom_call @mystery(%x) : (tensor<8xi32>) -> tensor<8x8xi32>"
+    x = of_dense(np.arange(8, dtype=np.int32))
+    for start, lacks in ((product, False), (mystery, True)):
+        module = module_of(counting_down_from(start), "%x: tensor<8xi32>")
+        found = evaluate(module, [x], 1, limits=Limits(elements=63))
+        assert found.results == (None,) and found.lacks_meanings is lacks
+        assert any("what decides is unknown" in said for said in found.unknown)
+
+
 def test_components_of_start_indices_may_be_of_one_class() -> None:
     body = """%a = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [],
       collapsed_slice_dims = [0, 1, 2], start_index_map = [0, 1, 2], index_vector_dim = 1>,
