@@ -59,13 +59,17 @@ def prove_at_once(
     session: Session | None = None,
     most: float = math.inf,
 ) -> Report:
-    """Prove what one walk shows to be equal by construction. Anything else is UNKNOWN, without a reason.
+    """Prove what one walk shows to be equal by construction. Anything else is UNKNOWN, without a reason. What it took
+    is on the session's account.
 
     Raises `InputError` where the modules are no pair, `TimeUpError` where the session's time is up, and `EnoughError`
     where the walk makes more terms than `most`.
     """
     with (session or Session()).on() as session, session.at_most(most, made):
-        report, _ = at_once(logical, partitioned, progress, session)
+        try:
+            report, _ = at_once(logical, partitioned, progress, session)
+        finally:
+            session.meter.charge_terms(made())
         return unless_effects_differ(report, logical, partitioned)
 
 
