@@ -68,3 +68,13 @@ class Meter:
             yield
         finally:
             self.lent = 0.0
+
+    @contextmanager
+    def nothing_lent(self, is_so: bool = True) -> Iterator[None]:
+        """What is done meanwhile has nothing of what is lent."""
+        lent = self.lent
+        self.lent = 0.0 if is_so else lent
+        try:
+            yield
+        finally:
+            self.lent = lent if is_so else self.lent

@@ -67,6 +67,17 @@ def test_what_took_more_than_there_was_takes_nothing_of_what_is_lent_later() -> 
     assert meter.left == -40
 
 
+@pytest.mark.parametrize("is_so", [False, True])
+def test_some_of_what_is_done_has_nothing_of_what_is_lent(is_so: bool) -> None:
+    meter = Meter()
+    meter.begin(100)
+    with meter.lending(50):
+        with meter.nothing_lent(is_so):
+            meter.charge(40)
+            assert meter.left == (60 if is_so else 110)
+        assert meter.left == 110
+
+
 def test_what_is_not_afforded_is_said() -> None:
     session = Session(Limits())
     assert session.affords(1e30)

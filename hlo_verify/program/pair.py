@@ -17,6 +17,15 @@ def is_global(module: Module) -> bool:
     return any(op.name == "sdy.manual_computation" for op in operations(module.main))
 
 
+def has_loops_by_hand(module: Module) -> bool:
+    """Whether a person says in a module what each device does, and there may be loops in that: in manual regions, or
+    where XLA has flattened these. All other loops of what a compiler partitioned are as it was given them, or rings
+    that it made of products."""
+    return is_global(module) or any(
+        op.name == "while" and "manual" in str(op.attributes.get("sharding", "")) for op in operations(module.main)
+    )
+
+
 def other_count(what: str, logical: int, partitioned: int) -> InputError:
     """That the modules differ in how many arguments or results they have."""
     return InputError(

@@ -27,10 +27,10 @@ from hlo_verify.passes.prove.reports import assumptions, laws, may_hang
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Module, operations
-from hlo_verify.program.pair import device_count, result_placements
+from hlo_verify.program.pair import device_count, has_loops_by_hand, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Report, Result, Stage, Verdict
-from hlo_verify.session import Session
+from hlo_verify.session import EnoughError, Session
 from hlo_verify.terms.term import Poly
 
 Progress = Callable[[int, int], None]
@@ -260,7 +260,11 @@ def read_otherwise(logical: Module, partitioned: Module) -> tuple[Reading, ...]:
 
 @dataclass(slots=True, eq=False)
 class OtherReadings:
-    """The same question where loops are read in other ways: each takes a walk, which is taken only if somebody asks."""
+    """The same question where loops are read in other ways: each takes a walk, which is taken only if somebody asks.
+
+    A compiler's loops are those of the logical module, and rings that are closed as they are named. So other readings
+    of them have nothing of what is lent to ways of proving, and what a person distributed has.
+    """
 
     logical: Module
     partitioned: Module
@@ -268,27 +272,27 @@ class OtherReadings:
     session: Session
     terms: int = 0
     """How many terms the walk made that was in vain: another takes about as many, or half of them at the least."""
-    _outcomes: dict[Reading, Outcome] = field(default_factory=dict)
+    _outcomes: dict[Reading, Outcome | None] = field(default_factory=dict)
+    _is_by_hand: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._is_by_hand = any(map(has_loops_by_hand, (self.logical, self.partitioned)))
 
     def prove(self, n: int, decide: bool = True) -> bool:
         """Whether the n-th result is proved in some reading, with `decide` case by case too. Raises `TimeUpError`."""
         before, self.session.phase = self.session.phase, "loops were read in another way"
-        proved = any(self._proves(reading, n, decide) for reading in read_otherwise(self.logical, self.partitioned))
+        with self.session.meter.nothing_lent(not self._is_by_hand):
+            proved = any(self._proves(reading, n, decide) for reading in read_otherwise(self.logical, self.partitioned))
         self.session.phase = before
         return proved
 
     def _proves(self, reading: Reading, n: int, decide: bool) -> bool:
-        outcome, meter = self._outcomes.get(reading), self.session.meter
-        if outcome is None and not self.session.affords(TERM * self.terms / 2):
-            return False
-        if outcome is None:
-            before = made()
-            outcome = walk(self.logical, self.partitioned, False, None, session=self.session, reading=reading)
-            outcome.stages.effort.left = min(outcome.stages.effort.left, self.session.limits.reading_steps)
-            outcome.stages.network.left = min(outcome.stages.network.left, self.session.limits.reading_network_steps)
-            self._outcomes[reading] = outcome
-            meter.charge_terms(made() - before)
-        if may_hang(outcome.unsupported) is not None:
+        if reading not in self._outcomes:
+            if not self.session.affords(TERM * self.terms / 2):
+                return False
+            self._outcomes[reading] = self._walked(reading)
+        outcome = self._outcomes[reading]
+        if outcome is None or may_hang(outcome.unsupported) is not None:
             return False
         name, placed = self.logical.result_names[n], self.placed[n]
         if decide:
@@ -296,6 +300,21 @@ class OtherReadings:
         values = outcome.wanted[n], outcome.found[n]
         asked = obligations(name, *values, placed, outcome.stages.device)
         return all(each[0] is each[1] or outcome.stages.is_piped(*each) for each in asked)
+
+    def _walked(self, reading: Reading) -> Outcome | None:
+        """What a walk finds in that reading; None where it takes more than there is."""
+        session, before = self.session, made()
+        try:
+            with session.at_most(before + session.meter.left / TERM, made):
+                outcome = walk(self.logical, self.partitioned, False, None, session=session, reading=reading)
+        except EnoughError:
+            session.reached("wrong_work")
+            return None
+        finally:
+            session.meter.charge_terms(made() - before)
+        outcome.stages.effort.left = min(outcome.stages.effort.left, session.limits.reading_steps)
+        outcome.stages.network.left = min(outcome.stages.network.left, session.limits.reading_network_steps)
+        return outcome
 
 
 def _stages(stages: Stages) -> tuple[Stage, ...]:

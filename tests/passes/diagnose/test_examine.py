@@ -13,6 +13,7 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import stages
 from hlo_verify.passes.prove.prove import OtherReadings
 from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import has_loops_by_hand
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 from tests.support.pairs import REPLICATED, module, on
@@ -167,6 +168,54 @@ def test_inputs_are_searched_for_in_earnest_before_large_loops_are_read_in_other
     session = Session(limits)
     examine(modules[0], modules[1], differing=differing, session=session)
     assert asked == [0.0, math.inf if is_large else SHARE_OF_CHEAP * session.meter.allowed]
+
+
+def looping(function: str, sharding: str = "") -> Module:
+    """A module with a loop that applies that function, and an annotation on it."""
+    typed = f"tensor<8xf32> {on(REPLICATED)}"
+    body = LOOP.replace("FUNCTION", function).replace(
+        ") : tensor<i32>, tensor<8xf32>\n", f") : tensor<i32>, tensor<8xf32> {sharding}\n"
+    )
+    return load(module(f"%x: {typed}", typed, body, 1))
+
+
+@pytest.mark.parametrize("is_by_hand", [False, True])
+def test_only_loops_that_a_person_wrote_are_read_in_other_ways_with_what_is_lent(
+    is_by_hand: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hlo_verify.passes.prove.prove.has_loops_by_hand", lambda _: is_by_hand)
+    session, readings = Session(), []
+
+    def differing(_: object, **__: object) -> set[int]:
+        session.meter.charge(session.meter.allowed)
+        return set()
+
+    def walked(self: OtherReadings, reading: object) -> None:
+        readings.append(reading)
+
+    monkeypatch.setattr(OtherReadings, "_walked", walked)
+    examine(looping("sine"), looping("cosine"), differing=differing, session=session)
+    assert len(readings) == (2 if is_by_hand else 0)
+
+
+def test_a_reading_that_takes_more_than_there_is_proves_nothing() -> None:
+    """It ends there, and is not begun again."""
+    for work, is_all in ((10**9, True), (100 * TERM, False)):
+        session = Session()
+        with session.on():
+            session.meter.begin(work)
+            pair = looping("sine"), looping("sine")
+            placed = [each for each in pair[0].result_shardings if each is not None]
+            readings = OtherReadings(*pair, placed, session)
+            assert readings.prove(0) is is_all
+            assert readings.prove(0) is is_all
+            assert ("wrong_work" in session.spent().limits) is not is_all
+
+
+def test_loops_by_hand_are_told_by_regions_and_by_annotations() -> None:
+    assert not has_loops_by_hand(looping("sine"))
+    assert not has_loops_by_hand(looping("sine", 'attributes {mhlo.sharding = "{{replicated}, {replicated}}"}'))
+    assert has_loops_by_hand(looping("sine", 'attributes {mhlo.sharding = "{{manual}, {manual}}"}'))
 
 
 def test_nothing_more_is_proved_of_what_looked_different() -> None:
