@@ -13,7 +13,7 @@ the logical one at its own place first, then with others: programs that two peop
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
@@ -101,7 +101,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
     for k in open_:
         options[k] = _noted(_relations(op, args[k], k, loop, book_of(context)), loop, book_of(context))
         _take_next(guesses, options, k)
-    now = expr.of_var(loop.t)
+    now, next_ = expr.of_var(loop.t), Shards(loop.after, effort)
     unknown = {k: _unknown("carried", k, op) for k in open_}
     while True:
         state = []
@@ -114,7 +114,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
                 arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(type_.shape)))
                 state.append(Value(type_, _related(loop.state, guesses.get(k), arbitrary)))
         after = iterate(op, state, context, now)
-        wrong = [k for k, guess in guesses.items() if not _agrees(after[k], loop.after, guess, effort)]
+        wrong = [k for k, guess in guesses.items() if not next_.agree(after[k], guess)]
         if not wrong:
             break
         # One at a time: that others are wrong may be the fault of this one.
@@ -173,7 +173,7 @@ def _relations(op: Op, initial: Value, k: int, loop: Loop, book: LoopBook) -> It
             guess = Relation(j, placement)
             if j != k and initial.term is not loop.initial[j].at(placement.indices):
                 continue
-            if j == k and not _agrees(initial, loop.initial, guess, book.effort):
+            if j == k and not Shards(loop.initial, book.effort).agree(initial, guess):
                 continue
             if not left:
                 return
@@ -221,7 +221,23 @@ def _related(logical: Sequence[Value], relation: Relation | None, arbitrary: Pol
     return algebra.add(term, algebra.multiply(algebra.logical_not(inside), arbitrary))
 
 
-def _agrees(found: Value, logical: Sequence[Value], relation: Relation, effort: Effort) -> bool:
-    """Whether a value is its shard of a logical one, where that exists."""
-    place = relation.placement
-    return cases.equal(found.term, logical[relation.component].at(place.indices), place.inside, effort)
+@dataclass(slots=True)
+class Shards:
+    """A device's shards of what a logical loop carries. Each is worked out and compared once, however many guesses at
+    other components are given up one after another: a value that is wrong makes most others wrong."""
+
+    logical: Sequence[Value]
+    effort: Effort
+    _at: dict[tuple[int, tuple[Index, ...]], Poly] = field(default_factory=dict)
+    _agree: dict[tuple[Poly, Poly, Poly], bool] = field(default_factory=dict)
+
+    def agree(self, found: Value, relation: Relation) -> bool:
+        """Whether a value is its shard of a logical one, where that exists."""
+        j, place = relation.component, relation.placement
+        expected = self._at.get((j, place.indices))
+        if expected is None:
+            expected = self._at[j, place.indices] = self.logical[j].at(place.indices)
+        asked = found.term, expected, place.inside
+        if asked not in self._agree:
+            self._agree[asked] = cases.equal(*asked, self.effort)
+        return self._agree[asked]
