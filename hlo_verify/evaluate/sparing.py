@@ -15,7 +15,7 @@ from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.evaluate.state import as_written
 from hlo_verify.evaluate.vanishing import Known, without_vanishing
-from hlo_verify.program.ir import Function, Module, Name, Op, operations
+from hlo_verify.program.ir import Function, Location, Module, Name, Op, operations
 
 CANDIDATES = 8
 """So many arguments are tried in twos."""
@@ -43,13 +43,14 @@ class Sparing:
     _count: int = 0
     work: float = 0.0
     _tried: dict[frozenset[int], tuple[int, int]] = field(default_factory=dict)
+    _lines: dict[Location, str] = field(default_factory=dict)
 
     def removing(self, refused: Collection[Name]) -> frozenset[int]:
         """Arguments without which none of those values is needed, nor one like it of another layer, and as much else as
         can be: of one role or two; none where there are no such."""
         self._needed = part(self.module.main, {self.module.main.results[n] for n in self.results})
         ops = list(operations(self._needed))
-        self._kinds = {_kind(op) for op in ops if not set(op.results).isdisjoint(refused)}
+        self._kinds = {self._kind(op) for op in ops if not set(op.results).isdisjoint(refused)}
         self._count = len(ops)
         every, size = self._left(frozenset())
         fewer = [each for each in self._roles() if self._left(each)[0] < every]
@@ -69,7 +70,7 @@ class Sparing:
         for _ in range(RADIUS):
             users: dict[Name, set[Hashable]] = {}
             for op in ops:
-                line = str(op.location) if lines[op.location] > 1 else ""
+                line = self._line(op) if lines[op.location] > 1 else ""
                 after = tuple(uses.get(value, frozenset()) for value in op.results)
                 for slot, value in enumerate(op.operands):
                     users.setdefault(value, set()).add((op.name, op.types, slot, line, after))
@@ -96,9 +97,15 @@ class Sparing:
             marked = part(without_vanishing(main, known, as_written)[0], needed)
             ops = list(operations(marked))
             self.work += LOOKED_AT * self._count
-            self._tried[zero] = (sum(_kind(op) in self._kinds for op in ops), len(ops))
+            self._tried[zero] = (sum(self._kind(op) in self._kinds for op in ops), len(ops))
         return self._tried[zero]
 
+    def _kind(self, op: Op) -> Hashable:
+        return op.name, op.types, self._line(op)
 
-def _kind(op: Op) -> Hashable:
-    return op.name, op.types, str(op.location)
+    def _line(self, op: Op) -> str:
+        """The source line of an operation, which is found in its stack once."""
+        line = self._lines.get(op.location)
+        if line is None:
+            line = self._lines[op.location] = str(op.location)
+        return line
