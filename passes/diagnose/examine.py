@@ -31,7 +31,7 @@ from hlo_verify.passes.prove.prove import (
 )
 from hlo_verify.passes.prove.reports import late, nothing, out_of_time
 from hlo_verify.program.ir import Module, operations
-from hlo_verify.program.pair import device_count, result_placements
+from hlo_verify.program.pair import device_count, has_loops_by_hand, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.report import Finding, Report, Result, Verdict
 from hlo_verify.session import EnoughError, Session, TimeUpError
@@ -148,8 +148,9 @@ def _examine(
                 wrong = frozenset(differing(left, in_earnest=True, work=work))
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
-    unseen = 0.0 if wrong else session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
-    with session.meter.lending(unseen):
+    is_lent = not wrong and (differing is not None or has_loops_by_hand(partitioned))
+    unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
+    with session.meter.lending(unseen if is_lent else 0.0):
         return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
 from hlo_verify.limits import Limits
-from hlo_verify.meter import TERM
+from hlo_verify.meter import TERM, Meter
 from hlo_verify.passes.diagnose.examine import SHARE_OF_CHEAP, _share_seen, examine
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import stages
@@ -196,6 +197,28 @@ def test_only_loops_that_a_person_wrote_are_read_in_other_ways_with_what_is_lent
     monkeypatch.setattr(OtherReadings, "_walked", walked)
     examine(looping("sine"), looping("cosine"), differing=differing, session=session)
     assert len(readings) == (2 if is_by_hand else 0)
+
+
+@pytest.mark.parametrize("is_searched", [False, True])
+@pytest.mark.parametrize("is_by_hand", [False, True])
+def test_nothing_is_lent_where_nobody_looked_for_inputs_at_what_a_compiler_made(
+    is_searched: bool, is_by_hand: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing speaks for it then. What a person distributed takes more to prove."""
+    monkeypatch.setattr("hlo_verify.passes.diagnose.examine.has_loops_by_hand", lambda _: is_by_hand)
+    lent: list[float] = []
+
+    def lending(_: Meter, work: float) -> AbstractContextManager[None]:
+        lent.append(work)
+        return nullcontext()
+
+    monkeypatch.setattr(Meter, "lending", lending)
+    session = Session()
+    examine(
+        several("sine"), several("cosine"), differing=(lambda _, **__: ()) if is_searched else None, session=session
+    )
+    more = session.limits.unseen_difference * session.meter.allowed
+    assert lent == [more if is_searched or is_by_hand else 0.0]
 
 
 def test_a_reading_that_takes_more_than_there_is_proves_nothing() -> None:
