@@ -48,7 +48,8 @@ AS_IN_LAYERS = 10
 """A module of equal layers that is wrong may take so many times as many terms as deriving these once did."""
 
 KEPT_FOR_PROOFS = 0.5
-"""How much of what there may be a search leaves for other ways of proving what it finds no difference of."""
+"""How much of what there may be a search leaves for other ways of proving what it finds no difference of; and how much
+a walk may take over all of a module, of which a layer is known that is wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +209,7 @@ def _in_lost_layer(
         for each in report.results
     )
     examination = Examination(replace(report, results=results), found.leads)
-    return _Lost(examination, differs, AS_IN_LAYERS * layered.terms)
+    return _Lost(examination, differs, KEPT_FOR_PROOFS * AS_IN_LAYERS * layered.terms)
 
 
 def _decide(
