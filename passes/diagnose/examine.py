@@ -149,8 +149,9 @@ def _examine(
                 wrong = frozenset(differing(left, in_earnest=True, work=work))
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
-    is_lent = not wrong and (differing is not None or has_loops_by_hand(partitioned))
-    unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session)
+    is_by_hand = any(map(has_loops_by_hand, (logical, partitioned)))
+    is_lent = not wrong and (differing is not None or is_by_hand)
+    unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session, is_by_hand)
     with session.meter.lending(unseen if is_lent else 0.0):
         return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
 
@@ -259,12 +260,12 @@ def by_size(logical: Module, partitioned: Module, session: Session) -> float:
     return min(by_operations, AS_IN_LAYERS * TERM * session.layered_terms)
 
 
-def _share_seen(results: Collection[int], session: Session) -> float:
+def _share_seen(results: Collection[int], session: Session, is_by_hand: bool) -> float:
     """The share of some results that may be taken to be right, as far as inputs go: all but those that no input showed
     anything of, as they are too large to be evaluated, and those that looked different, whether or not that is certain;
     those that no inputs were drawn for are like the others. What has no meaning here cannot be evaluated at any size,
-    and speaks for nothing."""
-    if session.lacks_meanings:
+    and speaks for nothing: of what a person distributed, as a compiler's right modules take no more to be proved."""
+    if session.lacks_meanings and is_by_hand:
         return 1.0
     if session.seems_wrong:
         return 0.0
