@@ -58,7 +58,7 @@ passes.recheck       limits report session workers program index terms equality 
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         registered_calls diagnostics session program ops passes.load
 defects              diagnostics program
-passes.chain         diagnostics limits report session program terms equality ops sources custom_calls defects
+passes.chain         diagnostics limits report session program evaluate terms equality ops sources custom_calls defects
                      passes.load passes.prove passes.diagnose passes.refute passes.place
 """
 """By room, from top to bottom, what it imports from; without `hlo_verify.`. What is in no room (`api`, `cli`) is a face

@@ -28,6 +28,7 @@ from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
+from hlo_verify.passes.chain.rounded_tables import Part
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
@@ -84,7 +85,7 @@ class Amplified:
 
 
 def amplified(
-    logical: Module, partitioned: Module, meant: Mapping[Name, Computed], session: Session
+    logical: Module, partitioned: Module, meant: Mapping[Name, Computed | Part], session: Session
 ) -> Amplified | None:
     """Where the logical module of a pair amplifies the roundings of constants; None where it does nowhere.
 
@@ -105,7 +106,7 @@ def amplified(
 class _Looking:
     """One interpretation with factors on constants."""
 
-    meant: Mapping[Name, Computed]
+    meant: Mapping[Name, Computed | Part]
     session: Session
     found: Amplified | None = None
     factors: dict[Key, Tensor] = field(default_factory=dict)
@@ -145,10 +146,10 @@ class _Looking:
             if self.factors.get(found.key) in inside
         ]
 
-    def _factor(self, found: Computed) -> Tensor:
+    def _factor(self, found: Computed | Part) -> Tensor:
         factor = self.factors.get(found.key)
         if factor is None:
-            factor = self.factors[found.key] = tensor("argument", f"rounding of {found}", found.dtype, ())
+            factor = self.factors[found.key] = tensor("argument", f"rounding of {found.meaning}", found.dtype, ())
             self.roundings[factor] = found.roundings
             self._exact, self._seen = None, set()
         return factor

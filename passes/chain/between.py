@@ -22,9 +22,10 @@ from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.folded_constants import Folded, with_rests
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
+from hlo_verify.passes.chain.rounded_tables import parts, with_tables
+from hlo_verify.passes.chain.seen_apart import are_seen_apart
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
-from hlo_verify.passes.diagnose.examine import Differing, Examination, examine, terms_left
-from hlo_verify.passes.prove.account import Account
+from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
 from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import is_by_hand
 from hlo_verify.passes.prove.effects import unless_effects_differ
@@ -33,7 +34,7 @@ from hlo_verify.passes.prove.reports import nothing, out_of_time
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count, is_global
 from hlo_verify.report import Report, Result, Verdict
-from hlo_verify.session import EnoughError, Session, TimeUpError
+from hlo_verify.session import Session, TimeUpError
 
 DIRECTLY = "{given} with the partitioned one"
 IN_TWO_STEPS = "{given} with what XLA annotated, and that with the partitioned one"
@@ -103,20 +104,57 @@ def _as_it_stands(
     far: Amplified | None = None
     given, partitioned = pair
     alone = _as_a_pair if is_global(partitioned) else _as_programs
-    account = Account.of(session, terms_left(given, partitioned, session))
     with contextlib.suppress(TimeUpError):
-        proof, far = _proof_of_a_reading(given, partitioned, _as_they_are, alone, account, by_people=True)
+        proof, far = _proof_of_readings(given, partitioned, alone, session)
         if proof is None:
-            proof, farther = _proof_of_a_reading(
-                partitioned, given, _turned, lambda module: (module, partitioned), account, by_people=True
-            )
-            far = far or farther
-        if proof is None:
-            proof, farther = _proof_with_rests(given, partitioned, alone, account)
+            proof, farther = _proof_with_tables(given, partitioned, alone, session)
             far = far or farther
         if proof is not None:
             return proof.answer()
     return Answer(examined if far is None else _with_reason(examined, f"; {far}", Solver.AMPLIFIED), (pair,))
+
+
+def _proof_of_readings(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers of either module are what the other one computes them from, but for roundings."""
+    proof, far = _proof_of_a_reading(given, partitioned, _as_they_are, alone, session, by_people=True)
+    if proof is None:
+        proof, farther = _proof_of_a_reading(
+            partitioned, given, _turned, lambda module: (module, partitioned), session, by_people=True
+        )
+        far = far or farther
+    if proof is None:
+        proof, farther = _proof_with_rests(given, partitioned, alone, session)
+        far = far or farther
+    return proof, far
+
+
+def _proof_with_tables(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where what one module computes of constants alone is a table of the other, but for roundings."""
+    count = 1 if is_global(partitioned) else partitioned.partitions or 1
+    here = parts(given, partitioned, (1, count))
+    second = with_tables(partitioned, here)
+    there = parts(second, given, (count, 1))
+    first = with_tables(given, there)
+    if not here and not there:
+        return None, None
+    proof = first_proof(first, second, session) or _proof_on_each_device(first, second, session)
+    far: Amplified | None = None
+    if proof is None:
+        proof, far = _proof_of_readings(first, second, alone, session)
+    if proof is None or are_seen_apart(given, partitioned, session):
+        return None, far
+    looked_at = [(alone(each), here) for each in (partitioned, second) if here]
+    looked_at += [((each, partitioned), there) for each in (given, first) if there]
+    for pair, found in looked_at:
+        far = amplified(*pair, found, session)
+        if far is not None:
+            return None, far
+    said = dict.fromkeys((*proof.report.assumptions, *first.notes, *second.notes))
+    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
 
 
 def _turned(partitioned: Module, given: Module) -> Modules:
@@ -136,7 +174,7 @@ def _by_way_of(
 ) -> tuple[Answer, str]:
     """The answer with the help of the annotated module, and in words what was compared."""
     given, partitioned = question.given, question.partitioned
-    direct = first_proof(given, partitioned, Account(session), progress)
+    direct = first_proof(given, partitioned, session, progress)
     if direct is not None:
         return direct.answer(), DIRECTLY
     linked, link, far = _linked(given, annotated, session)
@@ -146,7 +184,7 @@ def _by_way_of(
     if behind is not None and link is not None and behind.report.verdict is Verdict.PROVED:
         return link.followed_by(behind, (annotated, partitioned)), IN_TWO_STEPS
     if partitioned.replicas == 1:
-        direct, farther = _proof_of_a_reading(given, partitioned, _as_they_are, _as_programs, Account(session))
+        direct, farther = _proof_of_a_reading(given, partitioned, _as_they_are, _as_programs, session)
         if direct is not None:
             return direct.answer(), DIRECTLY
         far = far or farther
@@ -157,7 +195,7 @@ def _by_way_of(
         examined = _with_reason(examined, f"; {far}", Solver.AMPLIFIED)
     elif examined.report.verdict is not Verdict.PROVED and not linked:
         with contextlib.suppress(TimeUpError):  # then the reason says so
-            earlier = first_proof(annotated, partitioned, Account(session)) is not None
+            earlier = first_proof(annotated, partitioned, session) is not None
             examined = _with_reason(examined, EARLIER) if earlier else examined
     return Answer(examined, ((given, partitioned),)), DIRECTLY
 
@@ -180,16 +218,11 @@ class Proof:
 
 
 def first_proof(
-    logical: Module, partitioned: Module, account: Account, progress: Progress | None = None
+    logical: Module, partitioned: Module, session: Session, progress: Progress | None = None
 ) -> Proof | None:
-    """The proof of two modules in whichever form has one; None where none has, or there is not enough for it."""
+    """The proof of two modules in whichever form has one; None where none has."""
     for pair in forms(logical, partitioned):
-        if not account.terms:
-            return None
-        try:
-            report = prove_at_once(*pair, progress=progress, session=account.session, most=account.terms)
-        except EnoughError:
-            continue
+        report = prove_at_once(*pair, progress=progress, session=session)
         if report.verdict is Verdict.PROVED:
             return Proof(report, pair)
     return None
@@ -200,7 +233,7 @@ def _proof_of_a_reading(
     second: Module,
     paired: Callable[[Module, Module], Modules],
     alone: Callable[[Module], Modules],
-    account: Account,
+    session: Session,
     *,
     by_people: bool = False,
 ) -> tuple[Proof | None, Amplified | None]:
@@ -212,12 +245,12 @@ def _proof_of_a_reading(
         if not reading.meant:
             continue
         proof = next(
-            filter(None, (first_proof(*paired(*pair), account) for pair in forms(first, reading.module))), None
+            filter(None, (first_proof(*paired(*pair), session) for pair in forms(first, reading.module))), None
         )
-        proof = proof or _proof_on_each_device(*paired(first, reading.module), account.session)
+        proof = proof or _proof_on_each_device(*paired(first, reading.module), session)
         if proof is None:
             continue
-        found = amplified(*alone(reading.module), reading.meant, account.session)
+        found = amplified(*alone(reading.module), reading.meant, session)
         if found is None:
             said = (*proof.report.assumptions, *reading.said)
             return replace(proof, report=replace(proof.report, assumptions=said)), None
@@ -226,7 +259,7 @@ def _proof_of_a_reading(
 
 
 def _proof_with_rests(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
     stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01."""
@@ -234,15 +267,15 @@ def _proof_with_rests(
     amplifies: Amplified | None = None
     while (rests := with_rests(given, partitioned, but)) is not None:
         first, second = (reading.module for reading in rests)
-        proof, far = first_proof(first, second, account) or _proof_on_each_device(first, second, account.session), None
+        proof, far = first_proof(first, second, session) or _proof_on_each_device(first, second, session), None
         for paired, one, other in ((_as_they_are, first, second), (_turned, second, first)):
             looked_at = alone if paired is _as_they_are else lambda module: (module, partitioned)
             if proof is None:
-                proof, far = _proof_of_a_reading(one, other, paired, looked_at, account, by_people=True)
+                proof, far = _proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
         if proof is None:
             return None, amplifies or far
         pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
-        far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
+        far = next(filter(None, (amplified(*pair, reading.meant, session) for pair, reading in pairs)), None)
         if far is None:
             said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
             return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
@@ -305,7 +338,7 @@ def _linked(
             found |= _proved(report)
             if report.verdict is Verdict.PROVED:
                 return found, Proof(report, pair), None
-        proof, far = _proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole, Account(session))
+        proof, far = _proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole, session)
     except InputError:  # they have other arguments or results
         return frozenset(), None, None
     return (found if proof is None else _proved(proof.report)), proof, far
