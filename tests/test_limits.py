@@ -114,6 +114,8 @@ NO_LIMITS = {
     "literals.FOLDED": "what a rounding is: part of an assumption",
     "literals.FOLDED_NARROW": "what a rounding is: part of an assumption",
     "literals.WIDE": "what a rounding is: part of an assumption",
+    "masking_numbers.FAR": "what a mask is: part of an assumption",
+    "masking_numbers.SCALES": "what a mask is: part of an assumption",
     "multiples.PRIMES": "of which squares leave a root: one form of a number",
     "neighbours.SORTED_BY": "which of several orders terms are tried in",
     "notation.ROOM": "how long a term is that a report shows",

@@ -246,18 +246,19 @@ def _scalar(dtype: str) -> Any:
 
 def computed(function: Function) -> list[Computed]:
     """What a module computes from constants alone, the constants themselves too."""
-    return _each_once(_known(function).values())
+    return _each_once(known_numbers(function).values())
 
 
 def logarithms(function: Function) -> list[Computed]:
     """The logarithms of numbers of which a module takes powers that it does not know: `10000**x` is
     `exp(log(10000) * x)`."""
-    known = _known(function)
+    known = known_numbers(function)
     bases = [known[op.operands[0]] for op in operations(function) if op.name == "power" and op.operands[0] in known]
     return _each_once(found for base in bases if (found := _function("log", base)) is not None)
 
 
-def _known(function: Function) -> dict[Name, Computed]:
+def known_numbers(function: Function) -> dict[Name, Computed]:
+    """The values that are one number everywhere, computed from constants alone."""
     known: dict[Name, Computed] = {}
     for op in operations(function):
         found = _of(op, known)

@@ -21,9 +21,9 @@ from hlo_verify.diagnostics import Diagnostic, Severity, Solver
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import TIME_LIMIT, Effort, Limits
 from hlo_verify.passes.chain.amplified import Amplified, amplified
-from hlo_verify.passes.chain.between import forms
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_programs, pair_of_wholes
+from hlo_verify.passes.chain.proofs import forms
 from hlo_verify.passes.diagnose.examine import examine, prove
 from hlo_verify.passes.diagnose.proved import are_proved
 from hlo_verify.passes.diagnose.scenes import shown

@@ -154,6 +154,7 @@ APART = {
     "linter.placement": "rules of where values lie, in the opcodes of HLO",
     "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
+    "passes.chain.masking_numbers": "what is sure of numbers far below all others, which is said there alone",
     "terms": REDUCERS,
     "evaluate.reductions": REDUCERS,
 }

@@ -1,0 +1,137 @@
+"""Proofs of two modules that people wrote, where one is read with numbers of the other: what they computed beforehand,
+tables, and what masks scores. Each reading is a named assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hlo_verify.passes.chain.amplified import Amplified, amplified
+from hlo_verify.passes.chain.folded_constants import with_rests
+from hlo_verify.passes.chain.masking_numbers import masked_alike
+from hlo_verify.passes.chain.proofs import (
+    Modules,
+    Proof,
+    as_programs,
+    as_they_are,
+    first_proof,
+    proof_of_a_reading,
+    proof_on_each_device,
+)
+from hlo_verify.passes.chain.rounded_tables import parts, with_tables
+from hlo_verify.passes.chain.seen_apart import are_seen_apart
+from hlo_verify.program.ir import Module
+from hlo_verify.program.pair import is_global
+from hlo_verify.session import Session
+
+
+def proof_by_people(given: Module, partitioned: Module, session: Session) -> tuple[Proof | None, Amplified | None]:
+    """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
+    alone = _as_a_pair if is_global(partitioned) else as_programs
+    readings = list(masked_alike(given, partitioned, session))
+    for masked in readings:
+        proof = first_proof(masked, partitioned, session) or proof_on_each_device(masked, partitioned, session)
+        if proof is not None and not are_seen_apart(given, partitioned, session):
+            return _also_said(proof, masked), None
+    proof, far = _proof_of_numbers(given, partitioned, alone, session)
+    for masked in readings if proof is None else ():
+        proof, farther = _proof_of_numbers(masked, partitioned, alone, session)
+        far = far or farther
+        if proof is not None and not are_seen_apart(given, partitioned, session):
+            return _also_said(proof, masked), None
+    return proof, None if proof is not None else far
+
+
+def _also_said(proof: Proof, reading: Module) -> Proof:
+    said = dict.fromkeys((*proof.report.assumptions, *reading.notes))
+    return replace(proof, report=replace(proof.report, assumptions=tuple(said)))
+
+
+def _proof_of_numbers(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers or tables of one module are what the other computes."""
+    proof, far = _proof_of_readings(given, partitioned, alone, session)
+    if proof is None:
+        proof, farther = _proof_with_tables(given, partitioned, alone, session)
+        far = far or farther
+    return proof, far
+
+
+def _proof_of_readings(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers of either module are what the other one computes them from, but for roundings."""
+    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, session, by_people=True)
+    if proof is None:
+        proof, farther = proof_of_a_reading(
+            partitioned, given, _turned, lambda module: (module, partitioned), session, by_people=True
+        )
+        far = far or farther
+    if proof is None:
+        proof, farther = _proof_with_rests(given, partitioned, alone, session)
+        far = far or farther
+    return proof, far
+
+
+def _proof_with_rests(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
+    stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01."""
+    but: list[str] = []
+    amplifies: Amplified | None = None
+    while (rests := with_rests(given, partitioned, but)) is not None:
+        first, second = (reading.module for reading in rests)
+        proof, far = first_proof(first, second, session) or proof_on_each_device(first, second, session), None
+        for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
+            looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
+            if proof is None:
+                proof, far = proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
+        if proof is None:
+            return None, amplifies or far
+        pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
+        far = next(filter(None, (amplified(*pair, reading.meant, session) for pair, reading in pairs)), None)
+        if far is None:
+            said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
+            return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+        amplifies = amplifies or far
+        if set(far.constants) <= set(but):
+            break
+        but += far.constants
+    return None, amplifies
+
+
+def _proof_with_tables(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where what one module computes of constants alone is a table of the other, but for roundings."""
+    count = 1 if is_global(partitioned) else partitioned.partitions or 1
+    here = parts(given, partitioned, (1, count))
+    second = with_tables(partitioned, here)
+    there = parts(second, given, (count, 1))
+    first = with_tables(given, there)
+    if not here and not there:
+        return None, None
+    proof = first_proof(first, second, session) or proof_on_each_device(first, second, session)
+    far: Amplified | None = None
+    if proof is None:
+        proof, far = _proof_of_readings(first, second, alone, session)
+    if proof is None or are_seen_apart(given, partitioned, session):
+        return None, far
+    looked_at = [(alone(each), here) for each in (partitioned, second) if here]
+    looked_at += [((each, partitioned), there) for each in (given, first) if there]
+    for pair, found in looked_at:
+        far = amplified(*pair, found, session)
+        if far is not None:
+            return None, far
+    said = dict.fromkeys((*proof.report.assumptions, *first.notes, *second.notes))
+    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+
+
+def _turned(partitioned: Module, given: Module) -> Modules:
+    return given, partitioned
+
+
+def _as_a_pair(module: Module) -> Modules:
+    return module, module
