@@ -42,7 +42,7 @@ def _is_number(atom: Atom) -> bool:
 
 
 def _value(atom: Atom, power: Fraction) -> Fraction | None:
-    if not isinstance(atom, Apply) or not atom.function.is_real or atom.function.attributes:
+    if not isinstance(atom, Apply) or not (atom.function.is_real or atom.function.is_name) or atom.function.attributes:
         return None
     compute = _FUNCTIONS.get(atom.function.name)
     if compute is None:

@@ -50,9 +50,9 @@ class Computed:
         """Whether floating point gives just this number wherever it is computed. Sums, products, quotients and square
         roots are rounded correctly; of other functions a neighbour may come, and `as_written` takes one of each."""
         if self.name == "sqrt":
-            again = _function(self.name, self.operands[0])
+            again = function_of(self.name, self.operands[0])
             return again is not None and again.key == self.key and self.operands[0].is_as_computed
-        return self.name not in _UNARY and not self.beside and all(x.is_as_computed for x in self.operands)
+        return self.name not in UNARY and not self.beside and all(x.is_as_computed for x in self.operands)
 
     @property
     def literals(self) -> int:
@@ -64,7 +64,7 @@ class Computed:
         """How many of these look like roundings: no whole numbers, and no fractions of a few bits, as 0.75 is;
         and one of what an irrational function is taken of."""
         if self.operands:
-            return max(int(self.name in _UNARY), sum(x.rounded_literals for x in self.operands))
+            return max(int(self.name in UNARY), sum(x.rounded_literals for x in self.operands))
         return int(self.exact.denominator > 1 and self.exact.numerator.bit_length() > _FEW_BITS)
 
     @property
@@ -81,13 +81,13 @@ class Computed:
         return f"{left} {_SIGNS[self.name]} {right}"
 
 
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "multiply": lambda x, y: x * y,
     "divide": lambda x, y: x / y,
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
 }
-_UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] = {
+UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] = {
     "sqrt": (np.sqrt, Decimal.sqrt),
     "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / x.sqrt()),
     "log": (np.log, Decimal.ln),
@@ -105,10 +105,10 @@ _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
 def is_near(found: Computed) -> bool:
     """Whether a number is its exact value, but for a rounding for each operation."""
-    return _is_within(found, found.roundings)
+    return is_within(found, found.roundings)
 
 
-def _is_within(found: Computed, roundings: int) -> bool:
+def is_within(found: Computed, roundings: int) -> bool:
     unit = Fraction(float(finfo(found.dtype).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
     return error <= roundings * unit / 2 * abs(found.exact)
@@ -119,10 +119,22 @@ def as_written(found: Computed, number: Key) -> Computed | None:
     write for `sqrt(2 / pi)` is not the root of what they write for `2 / pi`, but the next number. None where it is
     farther off."""
     dtype, bits = number
-    if found.name not in _UNARY or found.dtype != dtype:
+    if found.name not in UNARY or found.dtype != dtype:
         return None
     near = replace(found, rounded=np.frombuffer(bits, DTYPES[dtype])[0])
-    return near if _is_within(near, found.roundings + found.literals) else None
+    return near if is_within(near, found.roundings + found.literals) else None
+
+
+def as_computed_at_once(found: Computed, number: Key) -> Computed | None:
+    """A number that may be what was computed of others in more digits, and rounded once."""
+    dtype, bits = number
+    if not found.operands or found.dtype != dtype:
+        return None
+    value = np.frombuffer(bits, DTYPES[dtype])[0]
+    if not abs(float(value) - float(found.exact)) <= _CLOSE * abs(float(found.exact)):
+        return None
+    near = replace(found, rounded=value, beside=found.rounded_literals)
+    return near if near.beside and is_within(near, near.roundings) else None
 
 
 def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
@@ -137,13 +149,13 @@ def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
     given = [x for x in numbers if x.dtype == dtype and x.exact not in (0, 1)]
     if not np.isfinite(float(value)) or not allows("joined_by_people", len(given)):
         return []
-    zero = _number(dtype, _scalar(dtype)(0))
+    zero = number_of(dtype, _scalar(dtype)(0))
     assert zero is not None
     there = {x.exact for x in given}
-    given += [x for y in given for x in _apply("subtract", (zero, y))]
+    given += [x for y in given for x in applied("subtract", (zero, y))]
     made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there and not _cancels(x))
     near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
-    found = (x for x in near if x.beside and _is_within(x, x.roundings))
+    found = (x for x in near if x.beside and is_within(x, x.roundings))
     values: dict[Fraction, Computed] = {}
     for x in sorted(found, key=lambda x: (x.literals, x.roundings)):
         values.setdefault(x.exact, x)
@@ -154,17 +166,17 @@ def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
 def rest_of_one(whole: Key, part: Key) -> Computed | None:
     """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1; None where it is that
     exactly, or is not."""
-    dtype, one = part[0], _number(part[0], _scalar(part[0])(1))
+    dtype, one = part[0], number_of(part[0], _scalar(part[0])(1))
     if whole[0] != dtype:
         return None
-    values = [_number(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part)]
+    values = [number_of(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part)]
     if one is None or None in values:
         return None
     a, b = (value for value in values if value is not None)
     if not 0 < b.exact < Fraction(1, 2) < a.exact < 1:
         return None
-    near = [replace(x, rounded=a.rounded, beside=x.rounded_literals) for x in _apply("subtract", (one, b))]
-    return next((x for x in near if x.beside and x.is_rounded and _is_within(x, x.roundings)), None)
+    near = [replace(x, rounded=a.rounded, beside=x.rounded_literals) for x in applied("subtract", (one, b))]
+    return next((x for x in near if x.beside and x.is_rounded and is_within(x, x.roundings)), None)
 
 
 _CLOSE = 1e-5
@@ -177,26 +189,26 @@ def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator
     def is_close(x: float) -> bool:
         return abs(x - value) <= _CLOSE * abs(value)
 
-    one = _number(dtype, _scalar(dtype)(1))
+    one = number_of(dtype, _scalar(dtype)(1))
     assert one is not None
     yield from (x for x in given if x.operands and is_close(float(x.exact)))
-    yield from (rest for x in given if is_close(1 - float(x.exact)) for rest in _apply("subtract", (one, x)))
+    yield from (rest for x in given if is_close(1 - float(x.exact)) for rest in applied("subtract", (one, x)))
     powers = [power for x in given for power in _powers(x)]
     pairs = [(x, y, name) for x in given for y in given for name in ("multiply", "divide")]
     for x in powers:
         if is_close(float(x.exact)):
             yield x
         if is_close(1 - float(x.exact)):
-            yield from _apply("subtract", (one, x))
+            yield from applied("subtract", (one, x))
     for x, y, name in pairs:
-        both = float(_BINARY[name](x.exact, y.exact))
+        both = float(BINARY[name](x.exact, y.exact))
         if is_close(both):
-            yield from _apply(name, (x, y))
+            yield from applied(name, (x, y))
         if is_close(1 - both):
-            yield from (rest for made in _apply(name, (x, y)) for rest in _apply("subtract", (one, made)))
+            yield from (rest for made in applied(name, (x, y)) for rest in applied("subtract", (one, made)))
         for z, again in product(given, ("multiply", "divide")):
-            if is_close(_BINARY[again](both, float(z.exact))):
-                yield from (last for made in _apply(name, (x, y)) for last in _apply(again, (made, z)))
+            if is_close(BINARY[again](both, float(z.exact))):
+                yield from (last for made in applied(name, (x, y)) for last in applied(again, (made, z)))
 
 
 def _cancels(x: Computed) -> bool:
@@ -218,7 +230,7 @@ def _powers(x: Computed) -> Iterator[Computed]:
     """Powers of a number, as they are multiplied out."""
     power = x
     while True:
-        made = next(_apply("multiply", (power, x)), None)
+        made = next(applied("multiply", (power, x)), None)
         if made is None:
             return
         yield (power := made)
@@ -233,10 +245,10 @@ def literal(op: Op) -> Computed | None:
         return None
     if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
         return None
-    return _number(type_.dtype, array.flat[0])
+    return number_of(type_.dtype, array.flat[0])
 
 
-def _number(dtype: str, value: Any) -> Computed | None:
+def number_of(dtype: str, value: Any) -> Computed | None:
     return Computed(dtype, value, Fraction(float(value))) if np.isfinite(float(value)) else None
 
 
@@ -254,7 +266,7 @@ def logarithms(function: Function) -> list[Computed]:
     `exp(log(10000) * x)`."""
     known = known_numbers(function)
     bases = [known[op.operands[0]] for op in operations(function) if op.name == "power" and op.operands[0] in known]
-    return _each_once(found for base in bases if (found := _function("log", base)) is not None)
+    return _each_once(found for base in bases if (found := function_of("log", base)) is not None)
 
 
 def known_numbers(function: Function) -> dict[Name, Computed]:
@@ -277,8 +289,8 @@ def joined(numbers: list[Computed]) -> Iterator[Computed]:
     for x in numbers:
         yield from (*inverses(x), *_of_one("subtract", x), *_of_one("add", x))
     if allows("joined_constants", len(numbers)):
-        for name, (x, y) in product(_BINARY, product(numbers, numbers)):
-            yield from _apply(name, (x, y)) if x.dtype == y.dtype else ()
+        for name, (x, y) in product(BINARY, product(numbers, numbers)):
+            yield from applied(name, (x, y)) if x.dtype == y.dtype else ()
 
 
 def inverses(x: Computed) -> Iterator[Computed]:
@@ -287,8 +299,8 @@ def inverses(x: Computed) -> Iterator[Computed]:
 
 
 def _of_one(name: str, x: Computed) -> Iterator[Computed]:
-    one = _number(x.dtype, _scalar(x.dtype)(1))
-    yield from _apply(name, (one, x)) if one is not None else ()
+    one = number_of(x.dtype, _scalar(x.dtype)(1))
+    yield from applied(name, (one, x)) if one is not None else ()
 
 
 def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
@@ -305,27 +317,27 @@ def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
     if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
         rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])
         return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
-    if op.name in _UNARY:
-        return _function(op.name, given[0])
+    if op.name in UNARY:
+        return function_of(op.name, given[0])
     if op.name == "chlo.square":
-        return next(_apply("multiply", given * 2), None)
-    return next(_apply(op.name, given), None)
+        return next(applied("multiply", given * 2), None)
+    return next(applied(op.name, given), None)
 
 
-def _function(name: str, operand: Computed) -> Computed | None:
+def function_of(name: str, operand: Computed) -> Computed | None:
     """A function of a positive number."""
     if operand.exact <= 0 or not allows("folded_roundings", operand.roundings + 1):
         return None
-    compute, exactly = _UNARY[name]
+    compute, exactly = UNARY[name]
     with localcontext(prec=DIGITS):
         exact = Fraction(exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator)))
     rounded = _scalar(operand.dtype)(compute(operand.rounded))
     return Computed(operand.dtype, rounded, exact, name, (operand,)) if np.isfinite(float(rounded)) else None
 
 
-def _apply(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
+def applied(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
     """An operation on two numbers, where it has a result."""
-    compute = _BINARY.get(name)
+    compute = BINARY.get(name)
     if compute is None or len(operands) != 2 or (name == "divide" and not operands[1].exact):
         return
     if not allows("folded_roundings", sum(x.roundings for x in operands) + 1):

@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.limits import allows
+from hlo_verify.passes.chain.constant_elements import numbers_of_elements
 from hlo_verify.passes.chain.constant_values import (
     Computed,
     Key,
+    as_computed_at_once,
     as_people_write,
     as_written,
     computed,
@@ -102,6 +104,8 @@ class Folded:
             for found in inverses(x) if x.key in divisors else ():
                 self._take(found, wanted)
         wanted -= there.keys()
+        if self._by_people and wanted:
+            self._take_of_elements(numbers_of_elements(before.main), wanted)
         for found in numbers_before:
             for number in sorted(wanted):
                 near = as_written(found, number)
@@ -111,6 +115,17 @@ class Folded:
             self._take(found, wanted)
         if self._by_people and wanted:
             self._take_written([*numbers_before, *logarithms(before.main)], wanted)
+
+    def _take_of_elements(self, numbers: list[Computed], wanted: set[Key]) -> None:
+        """What is computed of the elements of tables; rounded step by step, or within the roundings of all of them."""
+        for found in numbers:
+            self._take(found, wanted)
+        for found in joined([x for x in numbers if not x.operands]) if wanted else ():
+            self._take(found, wanted)
+        for number in sorted(wanted):
+            near = next(filter(None, (as_computed_at_once(found, number) for found in numbers)), None)
+            if near is not None:
+                self._take(near, wanted, is_so=True)
 
     def _take_written(self, numbers: list[Computed], wanted: set[Key]) -> None:
         for number in sorted(wanted):

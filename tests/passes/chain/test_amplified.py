@@ -11,6 +11,7 @@ import pytest
 
 from hlo_verify.limits import Limits
 from hlo_verify.passes.chain.amplified import amplified
+from hlo_verify.passes.chain.constant_terms import apart
 from hlo_verify.passes.chain.folded_constants import Folded, Reading
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
 from hlo_verify.passes.diagnose.examine import prove
@@ -18,6 +19,10 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session, TimeUpError
+from hlo_verify.terms.algebra import add
+from hlo_verify.terms.functions import INVERSE, LOG, SQRT
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import number
 
 MOST = Limits().grown_roundings
 
@@ -291,3 +296,12 @@ def test_the_random_programs_are_of_both_kinds() -> None:
         equal, reason = judged(before, after)
         found.append(equal and not reason)
     assert 5 < sum(found) < 25
+
+
+def test_numbers_that_laws_name_are_known() -> None:
+    """The digits of an inverse of a root, and of a logarithm, as those of a root."""
+    with Session().on():
+        root = apply(SQRT, (number(2),))
+        for p in (root, apply(INVERSE, (add(root, number(1)),)), apply(LOG, (number(3),))):
+            ((mono, _),) = p.items
+            assert apart(mono)[1] is not None
