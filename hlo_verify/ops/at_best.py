@@ -114,9 +114,10 @@ def _resolved(p: Poly, best: Read) -> Poly | None:
 
 def _best(extremum: str, w: Var, value: Poly, element: Poly) -> Poly | None:
     """What a term is at the best element, where it is the best itself, or ordered as the values are."""
-    if element is value:
+    whole = opening.opened(value)  # what may be undefined has a name where it is compared
+    if element is value or opening.opened(element) is whole:
         return reduce_terms(extremum, [w], value)
-    own, of = key_of(element, [w]), key_of(value, [w])
+    own, of = key_of(element, [w]), key_of(whole, [w])
     if own.term is not of.term or w not in own.term.free or not all(map(_is_of_numbers, reads(element))):
         return None
     return reduce_terms(extremum if own.ascending == of.ascending else OPPOSITE[extremum], [w], element)

@@ -100,7 +100,7 @@ def of_best(extremum: str, inner: Read, value: Poly, first: Pair) -> tuple[tuple
         return None
     for each in _values_of_best(more, value):
         key = key_of(each, more)
-        is_own = key.term is x and key.ascending == (own == extremum)
+        is_own = opening.opened(key.term) is opening.opened(x) and key.ascending == (own == extremum)
         if is_own and best_value(extremum, more, each, first[0], dtype) is value:
             return more, (each, i)
     return None

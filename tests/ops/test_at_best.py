@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -284,3 +285,34 @@ def test_a_greedy_decoder() -> None:
     assert found.verdict is Verdict.PROVED
     found = hlo_verify.verify(*placed.pair(step, partial(step, pick=partial(wrongly, "not numbered"))), refute=False)
     assert found.verdict is not Verdict.PROVED
+
+
+SCORES: dict[str, Callable[..., jax.Array]] = {
+    "logarithm": lambda x, y: x - jnp.log(y),
+    "twice a logarithm": lambda x, y: x - jnp.log(-jnp.log(y)),
+    "root": lambda x, y: x + jnp.sqrt(y),
+    "scaled": lambda x, y: x / 0.7 - jnp.log(y),
+}
+"""Of what may be no number, a device's best score has a name."""
+
+
+def scored(score: str, x: jax.Array, y: jax.Array, by: str = "its own", stride: int = SHARD) -> jax.Array:
+    """The best column by scores, where each device looks up its own best score at its index."""
+    scores = SCORES[score](x, y)
+    index = jnp.argmin(scores, axis=1) if by == "the least" else jnp.argmax(scores, axis=1)
+    looked_up = SCORES["root"](x, y) if by == "another score" else scores
+    value = jnp.take_along_axis(looked_up, index[:, None], axis=1)[:, 0]
+    first = jnp.argmax(lax.all_gather(value, BOTH), axis=0)
+    return jnp.take_along_axis(lax.all_gather(index + stride * device(), BOTH), first[None], axis=0)[0]
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_score_that_may_be_no_number(score: str) -> None:
+    found = verdict(lambda x, y: best(SCORES[score](x, y)), partial(scored, score), count=2)
+    assert found is Verdict.PROVED
+
+
+@pytest.mark.parametrize("change", [{"by": "the least"}, {"by": "another score"}, {"stride": SHARD - 1}], ids=str)
+def test_another_score_that_may_be_no_number(change: dict[str, Any]) -> None:
+    found = verdict(lambda x, y: best(SCORES["scaled"](x, y)), partial(scored, "scaled", **change), count=2)
+    assert found is not Verdict.PROVED
