@@ -29,7 +29,7 @@ from hlo_verify.passes.chain.constant_values import Computed, known_numbers
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.element_types import finfo
-from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, fresh_in, operations
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, fresh_in, operations, used
 from hlo_verify.program.op_families import FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
 from hlo_verify.session import Session
 from hlo_verify.terms.finite import if_unknown_may_be
@@ -63,12 +63,45 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
     is_left = _are_numbers(infinite, partitioned, walk.largest, session) or (
         walk.conditions <= closed_values(given.main).keys() and _are_finite_at_zero(infinite, walk.largest)
     )
-    for other in sorted({*_masks(partitioned), -inf} if is_left or own == {-inf} else _masks(partitioned) - {-inf}):
+    others = {*_masks(partitioned), -inf}
+    if not is_left:
+        is_same = not _is_asked_of(given.main, walk) if own == {-inf} else _is_only_subtracted(given.main, walk)
+        others = others - {-inf} if is_same else set()
+    for other in sorted(others):
         if own != {other}:
             masks = " and ".join(f"{number:.9g}" for number in sorted(own - {other}))
             where = "" if is_left else "; where the largest of scores is taken, not all of them are masked"
             said = f"{masks}, which masks scores, is read as {other:.9g}: exponentials of either are 0{where}"
             yield replace(_read_as(given, other), notes=(*given.notes, said))
+
+
+def _is_asked_of(function: Function, walk: _Walk) -> bool:
+    """Whether something is asked of the largest of scores, or of what is made of it, which is no number where minus
+    infinity masks them all: a program may ask that, and go on with another number."""
+    doubtful, asked = set(walk.largest), False
+    for op in operations(function):
+        if doubtful.isdisjoint(used(op)):
+            continue
+        types = [type_.dtype for type_ in op.types]
+        keeps = not any(dtype == "i1" or "i" in dtype for dtype in types)
+        asked = asked or not keeps or op.name in ("while", "case", "if", "sort") or op.name.startswith("chlo.top")
+        doubtful.update(op.results)
+    return asked
+
+
+def _is_only_subtracted(function: Function, walk: _Walk) -> bool:
+    """Whether the largest of scores is subtracted from scores, and nothing else is done with it: of scores that are all
+    masked, by whatever number, the same is left."""
+    largest = set(walk.largest)
+    for op in operations(function):
+        if largest.isdisjoint(used(op)):
+            continue
+        is_greater = op.name == "maximum" and all(v in largest or v in walk.masked for v in op.operands)
+        if is_greater or (op.name in MOVED and op.operands[0] in largest):
+            largest.update(op.results)
+        elif op.name != "subtract" or op.operands[1] not in largest or op.operands[0] not in walk.masked:
+            return False
+    return largest.isdisjoint(function.results)
 
 
 def _read_as(module: Module, number: float) -> Module:

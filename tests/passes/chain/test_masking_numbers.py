@@ -111,6 +111,37 @@ def test_a_mask_that_may_leave_nothing() -> None:
     assert report(masked(LARGE), in_rows(masked(INFINITE)), scores, MASK).verdict is not Verdict.PROVED
 
 
+def test_two_numbers_under_a_mask_that_may_leave_nothing() -> None:
+    """Of scores that are all masked, their largest is subtracted, whatever it is; as a result it is another number."""
+    scores = jax.ShapeDtypeStruct((N, N), jnp.float32)
+    assert report(masked(-1e9), in_rows(masked(LARGE)), scores, MASK).verdict is Verdict.PROVED
+
+    def largest(fill: float) -> Function:
+        return lambda s, keep: jax.nn.logsumexp(jnp.where(keep, s, fill), -1)
+
+    assert report(largest(-1e9), in_rows(largest(LARGE)), scores, MASK).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda p: jnp.where(jnp.isnan(p), 0.0, p),
+        lambda p: jnp.where(p > 0, p, 0.0),
+        lambda p: jnp.where(jnp.isfinite(p), p, 0.0),
+        jnp.nan_to_num,
+    ],
+    ids=["isnan", "greater", "isfinite", "nan_to_num"],
+)
+def test_a_program_that_asks_for_nan(asks: Function) -> None:
+    """The reference has 0 for a row that is masked as a whole, devices have a mean."""
+    scores = jax.ShapeDtypeStruct((N, N), jnp.float32)
+
+    def whole(s: jax.Array, keep: jax.Array) -> jax.Array:
+        return asks(masked(INFINITE)(s, keep))
+
+    assert report(whole, in_rows(masked(LARGE)), scores, MASK).verdict is not Verdict.PROVED
+
+
 HARMLESS: dict[str, Function] = {
     "softmax": lambda s: jax.nn.softmax(s, -1),
     "scaled": lambda s: jax.nn.softmax(s * 0.125, -1),
