@@ -147,7 +147,7 @@ def _masks(module: Module) -> set[float]:
             roots[op.results[0]] = op
         elif op.name in KEEPS_SPLATS and op.operands[0] in roots:
             roots[op.results[0]] = roots[op.operands[0]]
-        elif op.name not in STARTS:
+        elif op.name not in STARTS and op.name != "compare":
             found.update((v, roots[v]) for v in op.operands if v in roots)
     return {float(x) for op in found.values() for x in np.unique(_values(op)) if x <= FAR}
 
