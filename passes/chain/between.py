@@ -29,7 +29,8 @@ from hlo_verify.passes.chain.proofs import (
     forms,
     proof_of_a_reading,
 )
-from hlo_verify.passes.diagnose.examine import Differing, Examination, examine
+from hlo_verify.passes.diagnose.examine import Differing, Examination, examine, terms_left
+from hlo_verify.passes.prove.account import Account
 from hlo_verify.passes.prove.prove import Progress, prove_at_once
 from hlo_verify.passes.prove.reports import nothing, out_of_time
 from hlo_verify.program.ir import Module
@@ -102,7 +103,8 @@ def _as_it_stands(
         return Answer(examined, (pair,))
     far: Amplified | None = None
     with contextlib.suppress(TimeUpError):
-        proof, far = proof_by_people(*pair, session)
+        account = Account.of(session, terms_left(*pair, session))
+        proof, far = proof_by_people(*pair, account)
         if proof is not None:
             return _answer(proof)
     return Answer(examined if far is None else _with_reason(examined, f"; {far}", Solver.AMPLIFIED), (pair,))
@@ -128,7 +130,7 @@ def _by_way_of(
 ) -> tuple[Answer, str]:
     """The answer with the help of the annotated module, and in words what was compared."""
     given, partitioned = question.given, question.partitioned
-    direct = first_proof(given, partitioned, session, progress)
+    direct = first_proof(given, partitioned, Account(session), progress)
     if direct is not None:
         return _answer(direct), DIRECTLY
     linked, link, far = _linked(given, annotated, session)
@@ -138,7 +140,7 @@ def _by_way_of(
     if behind is not None and link is not None and behind.report.verdict is Verdict.PROVED:
         return _followed_by(link, behind, (annotated, partitioned)), IN_TWO_STEPS
     if partitioned.replicas == 1:
-        direct, farther = proof_of_a_reading(given, partitioned, as_they_are, as_programs, session)
+        direct, farther = proof_of_a_reading(given, partitioned, as_they_are, as_programs, Account(session))
         if direct is not None:
             return _answer(direct), DIRECTLY
         far = far or farther
@@ -149,7 +151,7 @@ def _by_way_of(
         examined = _with_reason(examined, f"; {far}", Solver.AMPLIFIED)
     elif examined.report.verdict is not Verdict.PROVED and not linked:
         with contextlib.suppress(TimeUpError):  # then the reason says so
-            earlier = first_proof(annotated, partitioned, session) is not None
+            earlier = first_proof(annotated, partitioned, Account(session)) is not None
             examined = _with_reason(examined, EARLIER) if earlier else examined
     return Answer(examined, ((given, partitioned),)), DIRECTLY
 
@@ -173,7 +175,7 @@ def _linked(
             found |= _proved(report)
             if report.verdict is Verdict.PROVED:
                 return found, Proof(report, pair), None
-        proof, far = proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole, session)
+        proof, far = proof_of_a_reading(given, annotated, pair_of_wholes, _as_a_whole, Account(session))
     except InputError:  # they have other arguments or results
         return frozenset(), None, None
     return (found if proof is None else _proved(proof.report)), proof, far

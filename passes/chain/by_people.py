@@ -20,24 +20,24 @@ from hlo_verify.passes.chain.proofs import (
 )
 from hlo_verify.passes.chain.rounded_tables import parts, with_tables
 from hlo_verify.passes.chain.seen_apart import are_seen_apart
+from hlo_verify.passes.prove.account import Account
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import is_global
-from hlo_verify.session import Session
 
 
-def proof_by_people(given: Module, partitioned: Module, session: Session) -> tuple[Proof | None, Amplified | None]:
+def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
     alone = _as_a_pair if is_global(partitioned) else as_programs
-    readings = list(masked_alike(given, partitioned, session))
+    readings = list(masked_alike(given, partitioned, account.session))
     for masked in readings:
-        proof = first_proof(masked, partitioned, session) or proof_on_each_device(masked, partitioned, session)
-        if proof is not None and not are_seen_apart(given, partitioned, session):
+        proof = first_proof(masked, partitioned, account) or proof_on_each_device(masked, partitioned, account.session)
+        if proof is not None and not are_seen_apart(given, partitioned, account.session):
             return _also_said(proof, masked), None
-    proof, far = _proof_of_numbers(given, partitioned, alone, session)
+    proof, far = _proof_of_numbers(given, partitioned, alone, account)
     for masked in readings if proof is None else ():
-        proof, farther = _proof_of_numbers(masked, partitioned, alone, session)
+        proof, farther = _proof_of_numbers(masked, partitioned, alone, account)
         far = far or farther
-        if proof is not None and not are_seen_apart(given, partitioned, session):
+        if proof is not None and not are_seen_apart(given, partitioned, account.session):
             return _also_said(proof, masked), None
     return proof, None if proof is not None else far
 
@@ -48,34 +48,34 @@ def _also_said(proof: Proof, reading: Module) -> Proof:
 
 
 def _proof_of_numbers(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers or tables of one module are what the other computes."""
-    proof, far = _proof_of_readings(given, partitioned, alone, session)
+    proof, far = _proof_of_readings(given, partitioned, alone, account)
     if proof is None:
-        proof, farther = _proof_with_tables(given, partitioned, alone, session)
+        proof, farther = _proof_with_tables(given, partitioned, alone, account)
         far = far or farther
     return proof, far
 
 
 def _proof_of_readings(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers of either module are what the other one computes them from, but for roundings."""
-    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, session, by_people=True)
+    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, account, by_people=True)
     if proof is None:
         proof, farther = proof_of_a_reading(
-            partitioned, given, _turned, lambda module: (module, partitioned), session, by_people=True
+            partitioned, given, _turned, lambda module: (module, partitioned), account, by_people=True
         )
         far = far or farther
     if proof is None:
-        proof, farther = _proof_with_rests(given, partitioned, alone, session)
+        proof, farther = _proof_with_rests(given, partitioned, alone, account)
         far = far or farther
     return proof, far
 
 
 def _proof_with_rests(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
     stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01."""
@@ -83,15 +83,15 @@ def _proof_with_rests(
     amplifies: Amplified | None = None
     while (rests := with_rests(given, partitioned, but)) is not None:
         first, second = (reading.module for reading in rests)
-        proof, far = first_proof(first, second, session) or proof_on_each_device(first, second, session), None
+        proof, far = first_proof(first, second, account) or proof_on_each_device(first, second, account.session), None
         for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
             looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
             if proof is None:
-                proof, far = proof_of_a_reading(one, other, paired, looked_at, session, by_people=True)
+                proof, far = proof_of_a_reading(one, other, paired, looked_at, account, by_people=True)
         if proof is None:
             return None, amplifies or far
         pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
-        far = next(filter(None, (amplified(*pair, reading.meant, session) for pair, reading in pairs)), None)
+        far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
         if far is None:
             said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
             return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
@@ -103,7 +103,7 @@ def _proof_with_rests(
 
 
 def _proof_with_tables(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], session: Session
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where what one module computes of constants alone is a table of the other, but for roundings."""
     count = 1 if is_global(partitioned) else partitioned.partitions or 1
@@ -113,16 +113,16 @@ def _proof_with_tables(
     first = with_tables(given, there)
     if not here and not there:
         return None, None
-    proof = first_proof(first, second, session) or proof_on_each_device(first, second, session)
+    proof = first_proof(first, second, account) or proof_on_each_device(first, second, account.session)
     far: Amplified | None = None
     if proof is None:
-        proof, far = _proof_of_readings(first, second, alone, session)
-    if proof is None or are_seen_apart(given, partitioned, session):
+        proof, far = _proof_of_readings(first, second, alone, account)
+    if proof is None or are_seen_apart(given, partitioned, account.session):
         return None, far
     looked_at = [(alone(each), here) for each in (partitioned, second) if here]
     looked_at += [((each, partitioned), there) for each in (given, first) if there]
     for pair, found in looked_at:
-        far = amplified(*pair, found, session)
+        far = amplified(*pair, found, account.session)
         if far is not None:
             return None, far
     said = dict.fromkeys((*proof.report.assumptions, *first.notes, *second.notes))

@@ -10,6 +10,7 @@ from hlo_verify.passes.chain.folded_constants import Folded
 from hlo_verify.passes.chain.pair_programs import pair_of_programs
 from hlo_verify.passes.chain.rejoin_all_to_all import rejoined
 from hlo_verify.passes.chain.trim_loops import has_loops, slim
+from hlo_verify.passes.prove.account import Account
 from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import is_by_hand
 from hlo_verify.passes.prove.effects import unless_effects_differ
@@ -18,7 +19,7 @@ from hlo_verify.passes.prove.reports import nothing
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import device_count
 from hlo_verify.report import Report, Verdict
-from hlo_verify.session import Session
+from hlo_verify.session import EnoughError, Session
 
 Modules = tuple[Module, Module]
 
@@ -32,11 +33,16 @@ class Proof:
 
 
 def first_proof(
-    logical: Module, partitioned: Module, session: Session, progress: Progress | None = None
+    logical: Module, partitioned: Module, account: Account, progress: Progress | None = None
 ) -> Proof | None:
-    """The proof of two modules in whichever form has one; None where none has."""
+    """The proof of two modules in whichever form has one; None where none has, or there is not enough for it."""
     for pair in forms(logical, partitioned):
-        report = prove_at_once(*pair, progress=progress, session=session)
+        if not account.terms:
+            return None
+        try:
+            report = prove_at_once(*pair, progress=progress, session=account.session, most=account.terms)
+        except EnoughError:
+            continue
         if report.verdict is Verdict.PROVED:
             return Proof(report, pair)
     return None
@@ -47,7 +53,7 @@ def proof_of_a_reading(
     second: Module,
     paired: Callable[[Module, Module], Modules],
     alone: Callable[[Module], Modules],
-    session: Session,
+    account: Account,
     *,
     by_people: bool = False,
 ) -> tuple[Proof | None, Amplified | None]:
@@ -59,12 +65,12 @@ def proof_of_a_reading(
         if not reading.meant:
             continue
         proof = next(
-            filter(None, (first_proof(*paired(*pair), session) for pair in forms(first, reading.module))), None
+            filter(None, (first_proof(*paired(*pair), account) for pair in forms(first, reading.module))), None
         )
-        proof = proof or proof_on_each_device(*paired(first, reading.module), session)
+        proof = proof or proof_on_each_device(*paired(first, reading.module), account.session)
         if proof is None:
             continue
-        found = amplified(*alone(reading.module), reading.meant, session)
+        found = amplified(*alone(reading.module), reading.meant, account.session)
         if found is None:
             said = (*proof.report.assumptions, *reading.said)
             return replace(proof, report=replace(proof.report, assumptions=said)), None
