@@ -7,7 +7,7 @@ the `Session` by the name that it has here (`Spent` in a report). Code that buil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -90,6 +90,16 @@ class Limits:
     """Terms and index expressions that are made there, a second: what is right takes 9000 at the most."""
     terms_apart: int = 400_000
     """Those that are made where a person distributed it: what is right takes 220,000 at the most, ten seconds."""
+    guess_steps: int = 100
+    """Steps of finding that a value is a shard that it is guessed to be, case by case."""
+    guess_network_steps: int = 2000
+    """Steps of comparing the two as sums of products."""
+    vain_guesses: int = 30_000
+    """Terms and index expressions that are made for guesses that are not proved: a second, or less."""
+    guessed_elements: int = 1 << 20
+    """Elements of all values of a module that shards are looked for in, and of one tensor on the way."""
+    guessing_work: int = 200_000_000
+    """What evaluating each module for that may take: a second or so."""
     blocks_by_device: int = 4096
     """Blocks of one device's part of a result that are compared there one by one."""
     elements_apart: int = 64
@@ -373,26 +383,6 @@ def allows(name: str, count: int) -> bool:
         return True
     reached[name] = None
     return False
-
-
-_looked_at: ContextVar[Callable[[], None] | None] = ContextVar("looked at", default=None)
-
-
-@contextmanager
-def looking(check: Callable[[], None]) -> Iterator[None]:
-    """Have `look` do this in this thread."""
-    token = _looked_at.set(check)
-    try:
-        yield
-    finally:
-        _looked_at.reset(token)
-
-
-def look() -> None:
-    """Called while a term is made that may take long: raises what ends it, where it may end there."""
-    check = _looked_at.get()
-    if check is not None:
-        check()
 
 
 def that_matter(reached: tuple[str, ...]) -> list[str]:

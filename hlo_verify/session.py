@@ -12,7 +12,8 @@ from typing import Any
 from hlo_verify.collector import seldom_collecting
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.limits import Limits, in_force, looking
+from hlo_verify.limits import Limits, in_force
+from hlo_verify.looking import looking
 from hlo_verify.memory import Memory
 from hlo_verify.meter import Meter
 from hlo_verify.registered_calls import Said, as_said

@@ -22,11 +22,12 @@ diagnostics
 jaxlib_hlo
 jaxlib_api           jaxlib_hlo
 limits               diagnostics
+looking
 meter
 scene
 report               diagnostics limits scene
 tracebacks           diagnostics
-session              memory collector registered_calls diagnostics limits meter report
+session              memory collector registered_calls diagnostics limits looking meter report
 version
 render               diagnostics limits scene report version
 shown                render report
@@ -37,7 +38,7 @@ workers
 program              registered_calls diagnostics jaxlib_api
 evaluate             diagnostics program
 index                memory limits
-terms                memory limits index program
+terms                memory limits looking index program
 equality             memory limits session index terms
 ops                  memory limits registered_calls diagnostics session program index terms equality
 passes.read          registered_calls diagnostics jaxlib_api program
@@ -50,11 +51,13 @@ xla                  diagnostics jaxlib_api program passes.canonicalize passes.l
 linter               diagnostics report render hlo schedules program passes.read passes.load sources xla
 passes.cut           diagnostics program sources
 passes.prove         memory limits meter diagnostics report session program index terms equality ops
+passes.guess         program session evaluate passes.prove
 passes.diagnose      jaxlib_api meter diagnostics scene report session program index terms equality ops passes.prove
+                     passes.guess
 export               diagnostics limits render report session program terms sources passes.prove passes.diagnose
 passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
                      passes.diagnose
-passes.recheck       limits report session workers program index terms equality ops passes.prove
+passes.recheck       limits report session workers program index terms equality ops passes.prove passes.guess
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute
 custom_calls         registered_calls diagnostics session program ops passes.load
 defects              diagnostics program

@@ -30,7 +30,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
-from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Place, Rule, Run, as_written
+from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Observer, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
@@ -99,6 +99,7 @@ def evaluate(
     literals: Literals = as_written,
     has_domains: bool = False,
     maps: Maps | None = None,
+    observe: Observer | None = None,
 ) -> Evaluation:
     """The results of a module for block-constant arguments, on all devices at once.
 
@@ -110,7 +111,8 @@ def evaluate(
     names values that are reported too (inside of a loop, those of its last turn). With `only`, nothing is evaluated but
     what those results and the watched values need; the other results are None. With `has_domains`, the value of a
     function outside of its domain (`1/x` where x is 0) is not known, but where no argument takes part. `maps` are those
-    that the arguments were made with, if these are known.
+    that the arguments were made with, if these are known. `observe` sees the results of every operation, in each turn
+    of the loops around it.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -119,7 +121,14 @@ def evaluate(
     if spmd:
         place = Place(count, devices // module.replicas, module.replicas)
     run = Run(
-        _run, np.dtype(real), limits or Limits(), count, maps or Maps(), literals=literals, fixed=fixed(module.main)
+        _run,
+        np.dtype(real),
+        limits or Limits(),
+        count,
+        maps or Maps(),
+        literals=literals,
+        fixed=fixed(module.main),
+        observe=observe,
     )
     if has_domains:
         run.has_domains, run.independent = True, independent(module.main)
@@ -202,6 +211,8 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
             environment[value], run.types[value] = result, type_
             if value in run.watched:
                 run.watched[value] = result
+            if run.observe is not None:
+                run.observe(value, result)
         for value in last.get(n, ()):
             if value in own:
                 del environment[value]

@@ -64,6 +64,9 @@ def as_written(array: Array, dtype: str) -> Array:
 
 
 Environment = dict[Name, Blocks | None]
+Observer = Callable[[Name, "Blocks | None"], None]
+"""Is told what a value is, as often as it is made; None where that is not known."""
+
 Runner = Callable[["Run", Function, Sequence[Blocks | None], Place], "list[Blocks | None]"]
 
 
@@ -94,6 +97,7 @@ class Run:
     literals: Literals = as_written
     fixed: frozenset[Name] = frozenset()
     """Values that are the same for all arguments."""
+    observe: Observer | None = None
     has_domains: bool = False
     """Whether nothing is known of a function of real numbers outside of its domain, and at its poles, but where these
     numbers are `independent` of all arguments; of balls alone."""

@@ -13,7 +13,7 @@ from math import gcd
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.index.residues import is_never_between
-from hlo_verify.limits import look
+from hlo_verify.looking import look
 from hlo_verify.terms.assumed_order import compared
 from hlo_verify.terms.functions import POSITIVE
 from hlo_verify.terms.term import (

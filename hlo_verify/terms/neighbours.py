@@ -17,7 +17,8 @@ from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.limits import allows, look
+from hlo_verify.limits import allows
+from hlo_verify.looking import look
 from hlo_verify.memory import once_a_session, per_session
 from hlo_verify.terms import algebra, guards, picking
 from hlo_verify.terms.at_constants import at_constants, remade

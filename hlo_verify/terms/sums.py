@@ -20,7 +20,8 @@ from collections.abc import Collection, Iterable, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.index.tables import evaluate
-from hlo_verify.limits import allows, look
+from hlo_verify.limits import allows
+from hlo_verify.looking import look
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.beside_all import over_all

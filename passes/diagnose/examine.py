@@ -13,6 +13,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
+from hlo_verify.passes.guess.guessed import guessed
 from hlo_verify.passes.prove.by_rolling import as_loops, is_long
 from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import reads_table
@@ -231,17 +232,19 @@ def _decide(
         if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
+        unknown = [n for n in left if n not in wrong]
+        seems_wrong = bool(wrong) or session.seems_wrong
+        guesses = {} if seems_wrong else guessed(logical, partitioned, session)
         session.phase = "values were compared case by case"
-        outcome = walk_deciding(logical, partitioned, first, progress, known_wrong=bool(wrong), session=session)
+        outcome = walk_deciding(logical, partitioned, first, progress, bool(wrong), session, guesses)
+        apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses)
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:
         outcome.stages.spare()
     session.phase = "results were compared case by case"
     findings = Findings(outcome.stages)
-    unknown = [n for n in left if n not in wrong]
-    others = otherwise, Apart(logical, partitioned, session, unknown, bool(wrong) or session.seems_wrong)
-    results = _results(logical, partitioned, outcome, placed, wrong, findings, others)
+    results = _results(logical, partitioned, outcome, placed, wrong, findings, (otherwise, apart))
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
 

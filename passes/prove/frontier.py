@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
@@ -50,6 +51,19 @@ class Frontier:
         if self._renaming is None:
             self._renaming = Renaming(self._stands, _Standing(self._stands))
         return self._renaming.poly(p)
+
+    def both(self, p: Poly, q: Poly) -> tuple[Poly, Poly] | None:
+        """Two terms about the same tensors, those that stand for definitions as far as both are about them; None where
+        that is none, or they are about other tensors in the end."""
+        stands = self._stands
+        while True:
+            renaming = Renaming(stands, _Standing(stands))
+            views = renaming.poly(p), renaming.poly(q)
+            apart = opening.arguments(views[0]) ^ opening.arguments(views[1])
+            lone = {source for source, stand in stands.items() if stand in apart}
+            if not lone:
+                return None if apart or views == (p, q) else views
+            stands = {source: stand for source, stand in stands.items() if source not in lone}
 
 
 class _Standing(Leaves):

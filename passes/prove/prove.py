@@ -17,6 +17,7 @@ from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
 from hlo_verify.ops.induction import Reading
 from hlo_verify.ops.values import Value
+from hlo_verify.passes.prove.cut_points import Guesses, outside_of_loops
 from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.in_layers import Layered, in_layers
@@ -224,10 +225,11 @@ def walk(
     known_wrong: bool = False,
     session: Session | None = None,
     reading: Reading = Reading.NAMED,
+    guesses: Guesses | None = None,
 ) -> Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
     both = begin(logical, partitioned, run, session, reading)
-    stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None)
+    stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None, guesses)
     stages.known_wrong = known_wrong
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
@@ -239,17 +241,18 @@ def walk_deciding(
     partitioned: Module,
     first: Outcome | None,
     progress: Progress | None,
-    *,
     known_wrong: bool = False,
     session: Session | None = None,
+    guesses: Guesses | None = None,
 ) -> Outcome:
-    """What a walk finds in which values are compared case by case too; that is what the `first` walk, which did not,
-    found where no value comes out as another for that."""
+    """What a walk finds in which values are compared case by case too, and with what they are guessed to be; that is
+    what the `first` walk, which did not, found where no value comes out as another for that."""
+    guesses = outside_of_loops(guesses or {}, logical, partitioned)
     if first is not None:
         first.stages.known_wrong = known_wrong
-        if not first.stages.recognises_more():
+        if not first.stages.recognises_more(guesses):
             return first
-    return walk(logical, partitioned, True, progress, known_wrong=known_wrong, session=session)
+    return walk(logical, partitioned, True, progress, known_wrong=known_wrong, session=session, guesses=guesses)
 
 
 def read_otherwise(logical: Module, partitioned: Module) -> tuple[Reading, ...]:

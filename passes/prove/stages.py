@@ -29,6 +29,7 @@ from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.passes.prove.along_lines import equal_along
+from hlo_verify.passes.prove.cut_points import CutPoints, Guesses, on_all_devices
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
 from hlo_verify.program.element_types import INTEGER_RANGES
@@ -86,6 +87,8 @@ class Stages:
     partitioned: list[Step] = field(default_factory=list)
     cuts: set[int] = field(default_factory=set)
     """The uids of terms that were found to be shards by case distinction."""
+    guesses: Guesses = field(default_factory=dict)
+    _guessed: CutPoints = field(init=False)
     _known: dict[Tensor, int] = field(default_factory=dict)
     """The tensors that the logical module computes with, each with the operation where it comes up first."""
     _frontier: Frontier = field(default_factory=Frontier)
@@ -104,6 +107,7 @@ class Stages:
     def __post_init__(self) -> None:
         self.effort = Effort(self.session.limits.total_steps, session=self.session)
         self.network = Steps(self.session.limits.network_steps)
+        self._guessed = on_all_devices(self.guesses, self.device, self.effort)
 
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the logical module."""
@@ -111,6 +115,7 @@ class Stages:
         self.logical.append(step)
         self._advance()
         self._by_location.setdefault(op.location, []).append(step)
+        self._guessed.note_all(op.results, values)
         for value in values:
             for read in reads(value.term):
                 self._known.setdefault(read.tensor, step.position)
@@ -135,9 +140,12 @@ class Stages:
         self._advance()
         return values
 
-    def recognises_more(self) -> bool:
-        """Whether a value is recognised case by case, after a walk in which none was compared like that."""
+    def recognises_more(self, guesses: Guesses) -> bool:
+        """Whether a value is recognised case by case, or as guessed, after a walk in which none was compared."""
         self.decide = True
+        self._guessed = on_all_devices(guesses, self.device, self.effort)
+        for step in self.logical:
+            self._guessed.note_all(step.op.results, step.values)
         for step in self.partitioned:
             if any(a is not b for a, b in zip(step.values, self._recognised(step.op, list(step.values)), strict=True)):
                 return True
@@ -146,6 +154,7 @@ class Stages:
     def _recognised(self, op: Op, values: list[Value]) -> list[Value]:
         """The values of an operation, those that need to be compared case by case as shards of logical ones."""
         values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
+        values = self._guessed.replaced_all(op.results, values)
         for value in values:
             self._frontier.pass_by(tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known)
         return values

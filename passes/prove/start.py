@@ -17,6 +17,7 @@ from hlo_verify.ops.indexing import claims_of
 from hlo_verify.ops.induction import LoopBook, Reading
 from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.cut_points import Guesses
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.program.ir import Function, Module, operations
@@ -60,7 +61,9 @@ class Walk:
         """What is known of pipelines; of those that are found later as well."""
         return self.plain.loops.piped if isinstance(self.plain.loops, LoopBook) else []
 
-    def watched(self, decide: bool, progress: Callable[[int], None] | None = None) -> Stages:
+    def watched(
+        self, decide: bool, progress: Callable[[int], None] | None = None, guesses: Guesses | None = None
+    ) -> Stages:
         """Stages that see every operation of the walk."""
         stages = Stages(
             self.device,
@@ -70,6 +73,7 @@ class Walk:
             arguments=self.wholes,
             placements=self.mentioned,
             piped=self.piped,
+            guesses=guesses or {},
         )
         self.plain.observe = stages.record_logical
         self.local.observe = stages.record_partitioned

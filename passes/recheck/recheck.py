@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 
 from hlo_verify.limits import Limits, allows
 from hlo_verify.ops.induction import Reading
+from hlo_verify.passes.guess.guessed import guessed
 from hlo_verify.passes.prove.by_rolling import in_loops, is_long
+from hlo_verify.passes.prove.cut_points import outside_of_loops
 from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.lineage import obligations
 from hlo_verify.passes.prove.prove import read_otherwise
@@ -123,7 +125,8 @@ def _walk(
     both = begin(logical, partitioned, recorder.run, session, way.reading)
     device = both.device
     placed = result_placements(logical, partitioned, device.size)
-    stages = both.watched(way.decide)
+    guesses = guessed(logical, partitioned, session) if way.decide else {}
+    stages = both.watched(way.decide, guesses=outside_of_loops(guesses, logical, partitioned))
     wanted = recorder.run(logical.main, both.wholes, both.plain)
     if not is_global(partitioned):
         shardings = argument_shardings(logical, partitioned)

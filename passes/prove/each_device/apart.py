@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hlo_verify.index.interned import made
 from hlo_verify.memory import Memory
 from hlo_verify.meter import TERM
+from hlo_verify.passes.prove.cut_points import Guesses
 from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, is_small
 from hlo_verify.program.ir import Module
 from hlo_verify.session import EnoughError, Session
@@ -33,6 +34,8 @@ class Apart:
     seems_wrong: bool = False
     """Whether the module is known to be wrong, or seems so: then all of this is on the account, as it is for what a
     compiler partitioned."""
+    guesses: Guesses = field(default_factory=dict)
+    """What values of the partitioned module seem to be."""
     _memory: Memory = field(default_factory=Memory)
     _walked: bool = False
     _looked: bool = False
@@ -68,7 +71,7 @@ class Apart:
                     if not self._looked:
                         self._looked = True
                         most = self.session.limits.operations_apart // SHARE_BRIEF
-                        found = each_device(self.logical, self.partitioned, self.session, most)
+                        found = each_device(self.logical, self.partitioned, self.session, self.guesses, most)
                         self._found, self._walked = found, found is not None
                     proved = self._found is not None and self._found.proves(n, briefly=True)
             except EnoughError:
@@ -89,7 +92,7 @@ class Apart:
                 with within_terms("terms_apart", session):
                     if not self._walked:
                         self._walked = True
-                        self._found = each_device(self.logical, self.partitioned, session)
+                        self._found = each_device(self.logical, self.partitioned, session, self.guesses)
                     proved = self._found is not None and self._found.proves(n)
             except EnoughError:
                 self._found = None

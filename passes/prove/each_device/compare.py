@@ -1,32 +1,23 @@
 """Prove results of a pair for every device by itself, where the walk for all devices at once leaves them open.
 
-Both modules are walked again by `machine`. What a device holds of a result has to be its shard of the logical result.
-Each comparison is about one device and one block: the ends of the pieces that either term is put together from are
-the ends of blocks, so that in each of them it is one piece. Equal terms there are equal by construction, once the
-constants in them are in the definitions (`at_constants`), case by case, or as sums of products.
+Both modules are walked again by `machine`, on the way past the cut points that are guessed. What a device holds of a
+result has to be its shard of the logical result: each `comparison` is about one device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import pairwise, product
-from math import prod
+from functools import partial
 
-from hlo_verify.equality import cases
-from hlo_verify.equality.attainment import same_beside_truths
-from hlo_verify.equality.by_element import same_by_element
-from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.networks import same_network
-from hlo_verify.equality.summands import Steps
-from hlo_verify.equality.turn_by_turn import same_turn_by_turn
-from hlo_verify.equality.without_names import without_names
-from hlo_verify.equality.written_out import same_written_out
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.index.tables import asks_table, turns
-from hlo_verify.ops.values import Context, Value, position_var
+from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.interned import made
+from hlo_verify.index.tables import asks_table
+from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.cut_points import Guesses, on_each_device
 from hlo_verify.passes.prove.each_device import communication, control, manual
+from hlo_verify.passes.prove.each_device.comparison import Allowed, Comparison
 from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.lineage import lineage
@@ -38,46 +29,16 @@ from hlo_verify.program.pair import device_count, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
-from hlo_verify.terms.at_constants import at_constants
-from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.in_ranges import in_ranges, made_in_ranges, read_at
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, atoms, indices
-
-VAIN = 20
-"""The part of all definitions for ranges that may be made without success: a wrong module has many results."""
+from hlo_verify.terms.term import ONE, Poly, atoms, indices
 
 HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Allowed:
-    """What the comparisons of all results together may still take."""
+ONE_OF = 3
+"""The part of the terms that may be made for guesses in vain after which one of them is given up."""
 
-    effort: Effort
-    network: Steps
-    written: Steps
-    ranged: Steps
-    """Those of comparisons with the ranges of places in definitions."""
-    vain: Steps
-    """How many definitions may still be made for these in vain."""
-    by_element: Steps
-
-    @property
-    def session(self) -> Session:
-        return self.effort.session
-
-    @classmethod
-    def of(cls, session: Session) -> Allowed:
-        """What the session's limits allow."""
-        limits = session.limits
-        return cls(
-            effort=Effort(limits.comparison_steps, session=session),
-            network=Steps(limits.network_steps),
-            written=Steps(limits.written_out_elements),
-            ranged=Steps(limits.network_steps),
-            vain=Steps(limits.definitions_in_ranges // VAIN),
-            by_element=Steps(limits.written_out_elements),
-        )
+Obligation = tuple[Value, Poly, Poly]
+"""What a device holds, what that should be, and where there is an element of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,19 +51,24 @@ class EachDevice:
     wanted: list[Values]
     found: list[Values]
     placed: list[Sharding]
-    allowed: Allowed
-    is_by_hand: bool
+    comparison: Comparison
 
     def proves(self, n: int, *, briefly: bool = False) -> bool:
         """Whether every device holds its shard of the n-th result; `briefly`, whether that is seen at once."""
-        sharding = self.placed[n]
-        if not sharding.is_plain:
+        open_, comparison = self._open(n), self.comparison
+        if open_ is None:
             return False
-        wanted, found = self.wanted[n], self.found[n]
-        where = lineage(wanted[0].shape, sharding, self.device)
-        if where.shape != found[0].shape:
-            return False
-        open_: dict[tuple[int, int, int], tuple[Value, Poly, Poly]] = {}
+        if not briefly and comparison.are_equal_by_element(open_):
+            return True
+        return all(comparison.are_equal(*each, briefly=briefly) for each in open_)
+
+    def _open(self, n: int) -> list[Obligation] | None:
+        """What is to be shown of the n-th result, and not seen at once; None where it cannot be said."""
+        sharding, wanted, found = self.placed[n], self.wanted[n], self.found[n]
+        where = lineage(wanted[0].shape, sharding, self.device) if sharding.is_plain else None
+        if where is None or where.shape != found[0].shape:
+            return None
+        open_: dict[tuple[int, int, int], Obligation] = {}
         for k, value in enumerate(found):
             here: dict[Var, Index] = {self.device: expr.constant(k)}
             places = [expr.substitute(e, here) for e in where.indices]
@@ -110,153 +76,10 @@ class EachDevice:
             expected = wanted[k].at(places)
             if value.term is not expected:
                 open_[value.term.uid, expected.uid, inside.uid] = value, expected, inside
-        pairs = list(open_.values())
-        is_same = (not briefly and self._are_equal_by_element(pairs)) or all(
-            self._are_equal(*pair, briefly=briefly) for pair in pairs
-        )
-        return is_same and self._agree(wanted, briefly=briefly)
-
-    def _are_equal_by_element(self, pairs: Sequence[tuple[Value, Poly, Poly]]) -> bool:
-        """Whether terms are equal element by element, along what conditions cut of dimensions that are split."""
-        left = self.allowed.by_element.left
-        if not self.is_by_hand or left <= 0:
-            return False
-        sides = [
-            (algebra.expanded(inside, value.term), algebra.expanded(inside, expected))
-            for value, expected, inside in pairs
-        ]
-        is_same = same_by_element(sides, self.allowed.session, self.allowed.by_element)
-        if is_same:
-            self.allowed.by_element.left = left
-        return is_same
-
-    def _agree(self, wanted: Values, *, briefly: bool) -> bool:
-        """Whether the logical module has one result, and not another one on each device."""
-        first = wanted[0]
-        others = {value.term: value for value in wanted if value.term is not first.term}
-        return all(self._are_equal(value, first.term, ONE, briefly=briefly) for value in others.values())
-
-    def _are_equal(self, value: Value, expected: Poly, inside: Poly, *, briefly: bool) -> bool:
-        found = value.term
-        if found is expected:
-            return True
-        own = [position_var(k, size) for k, size in enumerate(value.shape) if size > 1]
-        for cell in self._cells(own, found, expected, inside):
-            there = [algebra.substitute(p, cell) for p in (found, expected, inside)]
-            if there[2] is not ZERO and not self._are_equal_there(*there, briefly=briefly):
-                return False
-        return True
-
-    def _are_equal_there(self, found: Poly, expected: Poly, inside: Poly, *, briefly: bool) -> bool:
-        if found is expected:
-            return True
-        found, expected = at_constants(found), at_constants(expected)
-        if found is expected or without_names(found) is without_names(expected):
-            return True
-        left, made = self.allowed.effort.left, made_in_ranges()
-        steps = Effort(self.allowed.session.limits.brief_steps, session=self.allowed.session)
-        ways = (False, True)[: 2 - briefly] if self.allowed.vain.left > 0 else ()
-        if same_turn_by_turn(found, expected, inside, steps if briefly else self.allowed.effort) or any(
-            self._are_equal_in_ranges(found, expected, inside, deeply=deeply) for deeply in ways
-        ):
-            self.allowed.effort.left = left  # what is equal takes few steps, on each of many devices
-            return True
-        self.allowed.vain.left -= made_in_ranges() - made
-        if briefly:
-            return False
-        if cases.equal(found, expected, inside, self.allowed.effort):
-            self.allowed.effort.left = left
-            return True
-        left = self.allowed.network.left
-        if left > 0 and same_network(found, expected, self.allowed.session, inside, self.allowed.network):
-            self.allowed.network.left = left
-            return True
-        return self._are_equal_written_out(found, expected, inside)
-
-    def _are_equal_written_out(self, found: Poly, expected: Poly, inside: Poly) -> bool:
-        """Whether two terms are equal at each of few elements, where all is written out that these are made of."""
-        places = sorted({*found.free, *expected.free, *inside.free}, key=lambda v: v.uid)
-        if self.allowed.written.left <= 0 or prod(v.size for v in places) > self.allowed.session.limits.elements_apart:
-            return False
-        for each in product(*(range(v.size) for v in places)):
-            here = dict(zip(places, map(expr.constant, each), strict=True))
-            own, other, where = (algebra.substitute(p, here) for p in (found, expected, inside))
-            if not same_written_out(own, other, where, self.allowed.session, self.allowed.written):
-                return False
-        return True
-
-    def _are_equal_in_ranges(self, found: Poly, expected: Poly, inside: Poly, *, deeply: bool) -> bool:
-        """Whether two terms are one once the ranges of places are in definitions, in each block between the ends of the
-        conditions that are left then; with `deeply` also whether they are equal there as sums of products."""
-        found, expected = in_ranges(found), in_ranges(expected)
-        if found is expected:
-            return True
-        own = sorted(found.free | expected.free, key=lambda v: v.uid)
-        cells = list(self._cells(own, *_with_names((found, expected, inside))))
-        if len(cells) > 1:
-            there = ([algebra.substitute(p, cell) for p in (found, expected, inside)] for cell in cells)
-            return all(p[2] is ZERO or self._are_equal_in_ranges(*p, deeply=deeply) for p in there)
-        left = self.allowed.ranged.left
-        if not deeply or left <= 0 or not self._are_sums_of_equal_products(found, expected, inside):
-            return False
-        self.allowed.ranged.left = left
-        return True
-
-    def _are_sums_of_equal_products(self, found: Poly, expected: Poly, inside: Poly) -> bool:
-        session, steps = self.allowed.session, self.allowed.ranged
-        beside = same_beside_truths(found, expected, inside, session, steps)
-        return beside or same_network(found, expected, session, inside, steps)
-
-    def _cells(self, own: Sequence[Var], *terms: Poly) -> Iterator[dict[Var, Index]]:
-        """The blocks between the ends of the guards on positions, and of what one device of a region gives."""
-        ranges = [_ranges(v, terms, len(self.found[0])) for v in own]
-        if prod(map(len, ranges)) > self.allowed.session.limits.blocks_by_device:
-            self.allowed.session.reached("blocks_by_device")
-            ranges = [[(0, v.size)] for v in own]
-        for chosen in product(*ranges):
-            mapping: dict[Var, Index] = {}
-            for v, (start, stop) in zip(own, chosen, strict=True):
-                if (start, stop) != (0, v.size):
-                    # a position of a smaller block is the same variable of another size
-                    mapping[v] = expr.shift(expr.of_var(expr.var(v.prefix, v.key, stop - start)), start)
-            yield mapping
-
-
-def _with_names(terms: Sequence[Poly]) -> list[Poly]:
-    """Some terms, and what terms are that they read by a name."""
-    found = dict.fromkeys(terms)
-    names = set[Read]()
-    todo = list(terms)
-    while todo:
-        read = (atom for atom in atoms(todo.pop()) if isinstance(atom, Read) and atom.tensor.kind == "term")
-        here = [atom for atom in dict.fromkeys(read) if atom not in names]
-        names.update(here)
-        new = [body for atom in here for body in unfold(atom)[1] if body not in found]
-        found |= dict.fromkeys(new)
-        todo += new
-    return list(found)
-
-
-def _ranges(v: Var, terms: Sequence[Poly], devices: int) -> list[tuple[int, int]]:
-    """The parts of a position's range in which no guard on it alone changes, no table of it does but by steps of one
-    length, and no digit that may be a device's and is read apart from those below it: `f[4*p[4:8], p]` is `f[0, p]` in
-    the first half, and `f[4, p]` in the second."""
-    ends = {0, v.size}
-    for p in terms:
-        for atom in atoms(p):
-            for part in (part for e in read_at(atom) for part, _ in e.items):
-                if isinstance(part, Opaque) and part.free == {v}:
-                    ends |= turns(part, v)
-            for digit in (digit for e in indices(atom) for digit, _ in e.items):
-                if not isinstance(digit, Digit) or digit.var is not v or not digit.top:
-                    continue
-                if digit.low > 1 and digit.radix <= devices:
-                    ends |= set(range(0, v.size, digit.low))
-            if isinstance(atom, Guard) and len(atom.form.items) == 1:
-                digit, factor = atom.form.items[0]
-                if isinstance(digit, Digit) and digit.var is v and digit.top and factor == 1:
-                    ends |= {end * digit.low for end in (atom.lo, None if atom.hi is None else atom.hi + 1) if end}
-    return list(pairwise(sorted(end for end in ends if 0 <= end <= v.size)))
+        for value in wanted[1:]:  # the logical module has one result, and not another one on each device
+            if value.term is not wanted[0].term:
+                open_[value.term.uid, wanted[0].term.uid, ONE.uid] = value, wanted[0].term, ONE
+        return list(open_.values())
 
 
 def reads_table(p: Poly) -> bool:
@@ -264,9 +87,15 @@ def reads_table(p: Poly) -> bool:
     return any(asks_table(e) for atom in atoms(p) for e in indices(atom))
 
 
-def each_device(logical: Module, partitioned: Module, session: Session, most: int | None = None) -> EachDevice | None:
-    """Both modules on every device; None where that is not understood, or takes too much: more operations than the
-    limit, or than `most`.
+def each_device(
+    logical: Module,
+    partitioned: Module,
+    session: Session,
+    guesses: Guesses | None = None,
+    most: int | None = None,
+) -> EachDevice | None:
+    """Both modules on every device, with cut points where values are guessed to be shards; None where that is not
+    understood, or takes too much: more operations than the limit, or than `most`.
 
     Raises `InputError` where the modules are no pair, and `TimeUpError` where the session's time is up.
     """
@@ -279,8 +108,13 @@ def each_device(logical: Module, partitioned: Module, session: Session, most: in
     placed = result_placements(logical, partitioned, devices)
     both = begin(logical, partitioned, run, session)
     machine = Machine(both.device, HANDLERS, session.limits.operations_apart if most is None else most)
+    by_hand = is_by_hand(partitioned)
+    is_equal = partial(_is_equal, devices, session, by_hand)
+    cuts = on_each_device(guesses or {}, devices, session, is_equal)
     try:
+        machine.observe = cuts.note
         wanted = _run(machine, logical.main, both.wholes, both.plain)
+        machine.observe = cuts.replaced
         found = _run(machine, partitioned.main, both.shards, both.local)
     except TooMuchError:
         if most is None:
@@ -288,8 +122,14 @@ def each_device(logical: Module, partitioned: Module, session: Session, most: in
         return None
     if may_hang(both.unsupported) is not None:
         return None
-    allowed = Allowed.of(session)
-    return EachDevice(both.device, both.wholes, wanted, found, placed, allowed, is_by_hand(partitioned))
+    comparison = Comparison(devices, Allowed.of(session), by_hand)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, comparison)
+
+
+def _is_equal(devices: int, session: Session, by_hand: bool, value: Value, expected: Poly) -> bool:
+    """Whether what a device holds is seen to be a term, with little effort."""
+    until = made() + session.limits.vain_guesses / ONE_OF
+    return Comparison(devices, Allowed.briefly(session), by_hand, until).are_equal(value, expected, ONE)
 
 
 def _run(machine: Machine, function: Function, arguments: Collection[Value], context: Context) -> list[Values]:

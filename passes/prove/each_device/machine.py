@@ -54,6 +54,8 @@ class Machine:
     left: int
     """How many operations may still be worked out, each device's by itself."""
     environment: dict[Name, Values] = field(default_factory=dict)
+    observe: Callable[[Name, Values], Values] | None = None
+    """Sees every value that is made, and may give an equal one back."""
 
     @property
     def devices(self) -> int:
@@ -65,7 +67,10 @@ class Machine:
         environment.update(zip(function.arguments, arguments, strict=True))
         for op in function.ops:
             operands = [environment[v] for v in op.operands]
-            environment.update(zip(op.results, self.results(op, operands, context), strict=True))
+            results = self.results(op, operands, context)
+            if self.observe is not None:
+                results = [self.observe(*each) for each in zip(op.results, results, strict=True)]
+            environment.update(zip(op.results, results, strict=True))
         return [environment[v] for v in function.results]
 
     def results(self, op: Op, operands: list[Values], context: Context) -> list[Values]:

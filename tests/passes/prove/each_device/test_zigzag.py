@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.index import expr
-from hlo_verify.passes.prove.each_device.compare import _ranges
+from hlo_verify.passes.prove.each_device.comparison import _ranges
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import tensor
 from tests.support.lowering import floats

@@ -1,0 +1,229 @@
+"""Which logical tensors the values of a program that a person distributed seem to be shards of.
+
+Such a program says nowhere what a value in it is. Both modules are evaluated for inputs of which no two elements are
+alike: where each device holds a block of a logical tensor, that can be seen.
+
+    logical: s = [[1.3, 0.7], [0.2, 2.9]]        m on device 0: [[1.3, 0.7]], on device 1: [[0.2, 2.9]]
+
+so m on device d is s[d, :].
+
+Nothing follows from it: what is guessed has to be proved (`passes.prove.cut_points`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from hlo_verify.evaluate import (
+    Blocks,
+    Limits,
+    default_scale,
+    dense,
+    evaluate,
+    index_limits,
+    positive_arguments,
+    random_argument,
+)
+from hlo_verify.passes.prove.cut_points import Guess, Guesses, Made, Order
+from hlo_verify.program.ir import Module, Name, operations
+from hlo_verify.program.preconditions import assumed
+from hlo_verify.session import Session
+
+Array = npt.NDArray[np.float64]
+Index = tuple[int, ...]
+
+SEEDS = 24, 25
+"""Of two draws: the greatest of some elements is that of others by chance, in one."""
+
+INTEGERS = 40
+"""Integers that nothing is indexed by are below this."""
+
+CLOSE = 1e-9
+"""How far apart numbers may be that are taken to be equal, as a fraction of the larger: what is computed in another
+order in double precision is off by less."""
+
+GRAIN = 64
+"""Multiples of one over this are numbers that many tensors have: counts, halves, what a program begins with."""
+
+CANDIDATES = 4
+"""Of so many logical tensors is one value guessed to be a shard: more are the same in another shape."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the values of a module are, by name, as often as each was made."""
+
+    elements: int
+    """How many more are kept."""
+    made: dict[Made, Sequence[Array]] = field(default_factory=dict)
+    """What each device holds of a value; of one that is the same on all devices, once."""
+    _count: Counter[Name] = field(default_factory=Counter)
+
+    def observe(self, name: Name, value: Blocks | None) -> None:
+        """Keep a value, if it is one of floats that can be told from others."""
+        made = name, self._count[name]
+        self._count[name] += 1
+        if value is None or value.values.dtype.kind != "f":
+            return
+        which, first = np.unique(value.classes[0], return_index=True)
+        self.elements -= len(which) * math.prod(value.shape)
+        if self.elements < 0:
+            return
+        held = [dense(value, int(device)) for device in first]
+        if all(_probe(each) is not None for each in held):
+            self.made[made] = [held[k] for k in np.searchsorted(which, value.classes[0])] if len(held) > 1 else held
+
+
+def _probe(values: Array) -> Index | None:
+    """Where the element is by which a tensor is looked up; None of a tensor without one."""
+    flat = values.reshape(-1) * GRAIN
+    if not np.isfinite(flat).all():
+        return None
+    odd = np.flatnonzero(np.abs(flat - np.round(flat)) > CLOSE * np.abs(flat))
+    return _place(int(odd[len(odd) // 2]), values.shape) if len(odd) else None
+
+
+def _place(flat: int, shape: Sequence[int]) -> Index:
+    return tuple(int(i) for i in np.unravel_index(flat, shape))
+
+
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The elements of the logical tensors, in order of their values."""
+
+    tensors: Sequence[tuple[Made, Array]]
+    values: Array
+    owners: npt.NDArray[np.int64]
+    """Of which tensor each of them is."""
+    places: npt.NDArray[np.int64]
+    """Where in it, all dimensions as one."""
+
+    @classmethod
+    def of(cls, seen: _Seen) -> _Elements:
+        """Those of the tensors that are seen."""
+        tensors = [(made, held[0]) for made, held in seen.made.items() if len(held) == 1]
+        sizes = [values.size for _, values in tensors]
+        values = np.concatenate([np.zeros(0), *(values.reshape(-1) for _, values in tensors)])
+        places = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
+        order = np.argsort(values, kind="stable")
+        return cls(tensors, values[order], np.repeat(np.arange(len(sizes)), sizes)[order], places[order])
+
+    def near(self, value: float) -> Iterator[tuple[int, Index]]:
+        """The elements of about that value, by the number of the tensor and where in it."""
+        off = CLOSE * abs(value)
+        first, last = np.searchsorted(self.values, [value - off, value + off])
+        found = zip(self.owners[first:last].tolist(), self.places[first:last].tolist(), strict=True)
+        for owner, place in sorted(found):
+            yield owner, _place(place, self.tensors[owner][1].shape)
+
+    def shards(self, held: Sequence[Array]) -> Iterator[Guess]:
+        """The tensors of which each device holds a block."""
+        index = _probe(held[0])
+        assert index is not None
+        done = set[int]()
+        for owner, place in self.near(float(held[0][index])):
+            guess = None if owner in done else self._shard(held, index, owner, place)
+            if guess is not None:
+                done.add(owner)
+                yield guess
+
+    def _shard(self, held: Sequence[Array], index: Index, owner: int, place: Index) -> Guess | None:
+        made, whole = self.tensors[owner]
+        for order in _orders(held[0].shape, whole.shape):
+            start = _start(index, place, order)
+            if not _is_at(held[0], whole, order, start):
+                continue
+            starts = [start, *(self._found(each, owner, order, start) for each in held[1:])]
+            if all(each is not None for each in starts):
+                return Guess(made, order, tuple(each for each in starts if each is not None))
+        return None
+
+    def _found(self, held: Array, owner: int, order: Order, first: Index) -> Index | None:
+        """Where another device's block begins: where the first one's does, or elsewhere."""
+        whole, index = self.tensors[owner][1], _probe(held)
+        if _is_at(held, whole, order, first) or index is None:
+            return first if index is not None else None
+        places = (place for number, place in self.near(float(held[index])) if number == owner)
+        starts = (_start(index, place, order) for place in places)
+        return next((start for start in starts if _is_at(held, whole, order, start)), None)
+
+
+def _orders(local: Sequence[int], whole: Sequence[int]) -> Iterator[Order]:
+    """The ways in which dimensions of a block may lie in a tensor."""
+    long = [k for k, size in enumerate(local) if size > 1]
+    for chosen in permutations(range(len(whole)), len(long)):
+        if all(whole[i] >= local[k] for i, k in zip(chosen, long, strict=True)):
+            order: list[int | None] = [None] * len(whole)
+            for i, k in zip(chosen, long, strict=True):
+                order[i] = k
+            yield tuple(order)
+
+
+def _start(index: Index, place: Index, order: Order) -> Index:
+    """Where a block begins of which the element at `index` is at a place."""
+    return tuple(at - (0 if k is None else index[k]) for at, k in zip(place, order, strict=True))
+
+
+def _is_at(held: Array, whole: Array, order: Order, start: Index) -> bool:
+    """Whether a block of a tensor is what a device holds."""
+    sizes = [1 if k is None else held.shape[k] for k in order]
+    if any(at < 0 or at + size > full for at, size, full in zip(start, sizes, whole.shape, strict=True)):
+        return False
+    block = whole[tuple(slice(at, at + size) for at, size in zip(start, sizes, strict=True))]
+    axes = sorted(range(len(order)), key=lambda i: len(order) if order[i] is None else order[i] or 0)
+    block = block.transpose(axes).reshape(held.shape)
+    return bool(np.allclose(held, block, rtol=CLOSE, atol=CLOSE * float(np.abs(held).max())))
+
+
+def _inputs(logical: Module, seed: int) -> list[Blocks]:
+    """Values of the arguments of which no two are alike, as far as there are so many."""
+    generator = np.random.default_rng(seed)
+    below, positive, allowed = index_limits(logical, with_updates=False), positive_arguments(logical), assumed(logical)
+    return [
+        random_argument(
+            type_.shape,
+            type_.dtype,
+            generator,
+            scale=default_scale(type_.shape),
+            integers=below[n] or INTEGERS,
+            detail=type_.shape,
+            positive=n in positive,
+            assumed=allowed[n],
+        )
+        for n, type_ in enumerate(logical.main.argument_types)
+    ]
+
+
+def _seen(module: Module, inputs: Sequence[Blocks], session: Session) -> _Seen:
+    seen = _Seen(session.limits.guessed_elements)
+    limits = Limits(session.limits.guessed_elements, session.limits.guessing_work, heed=session.check)
+    evaluate(module, inputs, 1, limits=limits, observe=seen.observe)
+    return seen
+
+
+def shards(logical: Module, partitioned: Module, devices: int, session: Session) -> Guesses:
+    """For values of a partitioned module that is given whole arguments, the logical tensors of which each of so many
+    devices seems to hold a block. Of what is too large to be evaluated element by element, nothing is guessed."""
+    found: dict[Made, list[Guess]] | None = None
+    regions = (op for op in operations(partitioned.main) if op.name == "sdy.manual_computation")
+    assembled = {name for op in regions for name in op.results}
+    for seed in SEEDS:
+        inputs = _inputs(logical, seed)
+        elements = _Elements.of(_seen(logical, inputs, session))
+        local = _seen(partitioned, inputs, session)
+        here = {}
+        for made, held in local.made.items():
+            if made[0] in assembled:  # of what devices hold, which was looked at
+                continue
+            everywhere = list(held) * (devices if len(held) == 1 else 1)
+            likely = (guess for guess in elements.shards(everywhere) if found is None or guess in found.get(made, ()))
+            here[made] = list(islice(likely, CANDIDATES))
+        found = {made: guesses for made, guesses in here.items() if guesses}
+    return found or {}

@@ -1,0 +1,113 @@
+"""What values of a program seem to be shards of, by numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from hlo_verify.limits import Limits
+from hlo_verify.passes.guess.shards import shards
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.cut_points import Guess
+from hlo_verify.program.ir import Module, operations
+from hlo_verify.program.pair import device_count
+from hlo_verify.session import Session
+from tests.passes.prove.each_device.programs import on, turned
+
+Function = Callable[..., Any]
+
+ROWS = P("i")
+
+
+def pair_of(reference: Function, local: Function, given: Any = ROWS, wanted: Any = ROWS) -> tuple[Module, Module]:
+    placed = on({"i": 4}, given, wanted, (8, 3))
+    logical, partitioned = map(load, placed.pair(reference, local))
+    return logical, partitioned
+
+
+def named(module: Module, name: str) -> list[int]:
+    return [op.results[0] for op in operations(module.main) if op.name == name]
+
+
+def guesses_of(pair: tuple[Module, Module], name: str, whole: str, turn: int = 0, **limits: Any) -> list[Guess]:
+    """The guesses that the value of an operation is a shard of that of another."""
+    with Session(Limits(**limits)).on() as session:
+        found = shards(*pair, device_count(*pair), session)
+    (value,), tensors = named(pair[1], name), named(pair[0], whole)
+    return [guess for guess in found.get((value, turn), ()) if guess.whole[0] in tensors]
+
+
+def test_rows() -> None:
+    (guess,) = guesses_of(pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(x + x)), "sine", "sine")
+    assert guess.order == (0, 1)
+    assert guess.starts == ((0, 0), (2, 0), (4, 0), (6, 0))
+
+
+def test_a_turned_block() -> None:
+    (guess,) = guesses_of(pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin((x + x).T).T), "sine", "sine")
+    assert guess.order == (1, 0)
+
+
+def test_a_single_place() -> None:
+    """Each device's first row alone, without the dimension that it lies along."""
+    (guess,) = guesses_of(pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(x[0] + x[0])), "sine", "sine")
+    assert guess.order == (None, 0)
+    assert [start[0] for start in guess.starts] == [0, 2, 4, 6]
+
+
+def test_what_came_round() -> None:
+    def local(x: jax.Array) -> jax.Array:
+        return jnp.sin(2 * lax.ppermute(x, "i", turned(4, 1)))
+
+    (guess,) = guesses_of(pair_of(lambda x: jnp.sin(x + x), local), "sine", "sine")
+    assert [start[0] for start in guess.starts] == [6, 0, 2, 4]
+
+
+def test_each_turn_of_a_loop() -> None:
+    def reference(x: jax.Array) -> jax.Array:
+        return jnp.sin(jnp.sin(jnp.sin(x)))
+
+    def local(x: jax.Array) -> jax.Array:
+        return lax.fori_loop(0, 3, lambda _, x: jnp.sin(x), x)
+
+    pair = pair_of(reference, local)
+    found = [guesses_of(pair, "sine", "sine", turn) for turn in range(3)]
+    assert [guess.whole[0] for (guess,) in found] == named(pair[0], "sine")
+    assert guesses_of(pair, "sine", "sine", 3) == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "local"),
+    [
+        (lambda x: jnp.sin(x), lambda x: jnp.sin(x + 1e-6)),
+        (lambda x: jnp.sin(x), lambda x: jnp.sin(x[::-1])),
+        (lambda x: jnp.sin(x * 0 + 0.5), lambda x: jnp.sin(x * 0) + 0.5),
+    ],
+    ids=["near", "backwards", "constant"],
+)
+def test_what_is_no_shard(reference: Function, local: Function) -> None:
+    assert guesses_of(pair_of(reference, local), "sine", "sine") == []
+
+
+def test_what_is_alike_by_chance() -> None:
+    """The greatest of some elements is the greatest of all, for some inputs."""
+
+    def reference(x: jax.Array) -> jax.Array:
+        return jnp.full((8, 3), x.max())
+
+    def local(x: jax.Array) -> jax.Array:
+        return jnp.full((2, 3), lax.ppermute(x, "i", turned(4, 1)).max())
+
+    assert guesses_of(pair_of(reference, local), "reduce", "reduce") == []
+
+
+def test_what_is_too_large_is_not_guessed() -> None:
+    pair = pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(x + x))
+    assert guesses_of(pair, "sine", "sine", guessed_elements=10) == []
+    assert guesses_of(pair, "sine", "sine", guessing_work=10) == []
