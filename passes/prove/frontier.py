@@ -17,9 +17,13 @@ from dataclasses import dataclass, field
 
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
+from hlo_verify.terms import signs
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Tensor, make_read, of_atom, tensor
+
+COMPLEX = "complex128"
+"""What is taken for complex, as a definition has no element type where it is no integer: `1 + X7*X7` may be 0 then."""
 
 
 @dataclass(slots=True)
@@ -43,7 +47,8 @@ class Frontier:
             if not if_unknown_may_be().surely(of_atom(read)):
                 self._open.add(source)
                 continue
-            self._stands[source] = tensor("argument", source.name, source.dtype, (), doubt=read.doubt)
+            dtype = COMPLEX if signs.of_atom(read) & signs.BEYOND else source.dtype
+            self._stands[source] = tensor("argument", source.name, dtype, (), doubt=read.doubt)
             self._renaming = None
 
     def view(self, p: Poly) -> Poly:
