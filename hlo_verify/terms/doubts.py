@@ -116,6 +116,20 @@ def reaching(atom: Apply | Read) -> int:
     return atom.doubt & ~INFINITE if as_shown().is_number(atom) else atom.doubt
 
 
+@once_a_session
+def is_defined(p: Poly) -> bool:
+    """Whether all that a term computes is defined, and all that it asks about, whichever conditions hold: `[1/x > 2]`
+    has no doubt itself."""
+    from hlo_verify.terms.places import values_in_places  # made of terms
+    from hlo_verify.terms.term import Read, atoms
+
+    for atom in atoms(p):
+        bodies = atom.tensor.bodies if isinstance(atom, Read) else ()
+        if atom.doubt & UNDEFINED or not all(map(is_defined, (*bodies, *values_in_places(atom)))):
+            return False
+    return True
+
+
 Signs = Callable[["Poly"], int]
 """Which signs a term may have: by its form, or by the ball of a term of numbers alone."""
 

@@ -27,6 +27,7 @@ from hlo_verify.ops.values import Value, position
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.program.ir import Module, Name, operations
 from hlo_verify.session import Session
+from hlo_verify.terms.doubts import is_defined
 from hlo_verify.terms.term import ONE, Poly, reads
 
 Made = tuple[Name, int]
@@ -142,7 +143,12 @@ class CutPoints:
         return self.place(guess, whole, values) if guess.fits(values[0].shape, whole[0].shape) else None
 
     def _holds(self, values: Values, shards: Sequence[Poly]) -> bool:
-        """Whether what devices hold is found to be those shards."""
+        """Whether what devices hold is found to be those shards.
+
+        A result has to be the logical one only where that is a number. What takes the place of a value has to be it
+        everywhere: of `isfinite(t) ? t : 0` and `isfinite(t) ? t : 7` either is t where t is a number, and yet they
+        are not one another.
+        """
         open_ = {
             (value.term.uid, shard.uid): (value, shard)
             for value, shard in zip(values, shards, strict=True)
@@ -151,6 +157,8 @@ class CutPoints:
         key = tuple(uid for pair in open_ for uid in pair)
         if not open_ or key in self._refused or self._is_no_use:
             return not open_
+        if not all(is_defined(shard) for _, shard in open_.values()):
+            return False
         before = made_so_far()
         if all(self._is_shard(*pair) for pair in open_.values()):
             self._worth += made_so_far() - before

@@ -22,7 +22,7 @@ from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Poly, Tensor, make_read, of_atom, tensor
 
-COMPLEX = "complex128"
+COMPLEX = "complex<f64>"
 """What is taken for complex, as a definition has no element type where it is no integer: `1 + X7*X7` may be 0 then."""
 
 

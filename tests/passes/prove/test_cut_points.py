@@ -242,3 +242,61 @@ def test_values_at_which_a_logical_tensor_has_none_stand_for_no_others() -> None
 
     report = hlo_verify.verify(*placed.pair(reference, local))
     assert report.results[1].verdict is not Verdict.PROVED
+
+
+def _of_one_sign(v: jax.Array, w: jax.Array, y: jax.Array) -> jax.Array:
+    return jnp.where((v > 1) == (w > 1), y, 0)
+
+
+def _of_one_number(v: jax.Array, w: jax.Array, y: jax.Array) -> jax.Array:
+    return y * (1.0 + v.astype(jnp.int32) - w.astype(jnp.int32))
+
+
+def _of_one_place(v: jax.Array, w: jax.Array, y: jax.Array) -> jax.Array:
+    def place(t: jax.Array) -> jax.Array:
+        return jnp.argmax(jnp.stack([t, jnp.ones(())]))
+
+    return y[(jnp.arange(3) + place(v) - place(w)) % 3]
+
+
+def _of_one_greatest(v: jax.Array, w: jax.Array, y: jax.Array) -> jax.Array:
+    return jnp.where((jnp.maximum(v, 1) > 3) == (jnp.maximum(w, 1) > 3), y, 0)
+
+
+@pytest.mark.parametrize("both", [_of_one_sign, _of_one_number, _of_one_place, _of_one_greatest])
+def test_values_that_are_a_logical_tensor_where_it_is_a_number_are_not_one_another(both: Callable[..., Any]) -> None:
+    """Where `m` adds up to 0, the first result is 0, and `t` is on the way to none."""
+    placed = on({"i": 4}, (P("i"), P("i"), P()), (P(), P()), (8,), (8,), (3,))
+
+    def reference(x: jax.Array, m: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        t = x.sum() / m.sum()
+        return jnp.where(m.sum() != 0, t, 0), y
+
+    def local(x: jax.Array, m: jax.Array, y: jax.Array, otherwise: float) -> tuple[jax.Array, jax.Array]:
+        n = lax.psum(m.sum(), "i")
+        t = lax.psum(x.sum(), "i") / n
+        v, w = (jnp.where(jnp.isfinite(t), t, instead) for instead in (0, otherwise))
+        return jnp.where(n != 0, t, 0), both(v, w, y)
+
+    report = hlo_verify.verify(*placed.pair(reference, functools.partial(local, otherwise=0)), refute=False)
+    assert report.verdict is Verdict.PROVED
+    report = hlo_verify.verify(*placed.pair(reference, functools.partial(local, otherwise=7)), refute=False)
+    assert [result.verdict for result in report.results] == [Verdict.PROVED, Verdict.UNKNOWN]
+
+
+@pytest.mark.parametrize(("dtype", "verdict"), [(jnp.complex64, Verdict.UNKNOWN), (jnp.float32, Verdict.PROVED)])
+def test_complex_values_stand_for_no_real_ones(dtype: Any, verdict: Verdict) -> None:
+    """`1/(1 + z*z)` is none where z is i; 0 times that adds nothing to a real number alone."""
+    given = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((4, 3), (3, 2))]
+    placed = replace(on({"i": 2}, (P("i"), P()), P("i")), arguments=given)
+
+    def reference(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+        z = x @ w
+        return jnp.real(z) * 3 + 2 * jnp.imag(z), jnp.real(z) * 5
+
+    def local(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+        z = x @ w
+        return 2 * jnp.imag(z) + 3 * jnp.real(z), jnp.real(z) * 5 + jnp.real(1 / (z * z + 1)) * 0
+
+    report = hlo_verify.verify(*placed.pair(reference, local), refute=False)
+    assert [result.verdict for result in report.results] == [Verdict.PROVED, verdict]
