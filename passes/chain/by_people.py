@@ -19,7 +19,7 @@ from hlo_verify.passes.chain.proofs import (
     proof_on_each_device,
 )
 from hlo_verify.passes.chain.rounded_tables import parts, with_tables
-from hlo_verify.passes.chain.seen_apart import are_seen_apart
+from hlo_verify.passes.chain.seen_apart import are_seen_apart, are_seen_to_differ
 from hlo_verify.passes.prove.account import Account
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import is_global
@@ -34,6 +34,8 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
         if proof is not None and not are_seen_apart(given, partitioned, account.session):
             return _also_said(proof, masked), None
     proof, far = _proof_of_numbers(given, partitioned, alone, account)
+    if proof is not None and are_seen_to_differ(given, partitioned, account.session):
+        return None, None
     for masked in readings if proof is None else ():
         proof, farther = _proof_of_numbers(masked, partitioned, alone, account)
         far = far or farther
