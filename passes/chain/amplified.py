@@ -22,13 +22,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
+from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
-from hlo_verify.passes.chain.rounded_tables import Part
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
@@ -49,6 +49,9 @@ from hlo_verify.terms.term import (
     of_atom,
     tensor,
 )
+
+if TYPE_CHECKING:
+    from hlo_verify.passes.chain.rounded_tables import Part
 
 _COMPARISONS = ("less", "equal")
 """Functions that compare two terms."""

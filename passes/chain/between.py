@@ -18,7 +18,6 @@ from pathlib import Path
 from hlo_verify.diagnostics import Code, Solver
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.chain.amplified import Amplified
-from hlo_verify.passes.chain.by_people import proof_by_people
 from hlo_verify.passes.chain.pair_programs import knows_devices, pair_of_wholes
 from hlo_verify.passes.chain.proofs import (
     Modules,
@@ -101,6 +100,8 @@ def _as_it_stands(
     examined = examine(*pair, progress=progress, differing=differing, session=session)
     if examined.report.verdict is not Verdict.UNKNOWN or examined.differs or session.is_over:
         return Answer(examined, (pair,))
+    from hlo_verify.passes.chain.by_people import proof_by_people  # which evaluates
+
     far: Amplified | None = None
     with contextlib.suppress(TimeUpError):
         account = Account.of(session, terms_left(*pair, session))

@@ -28,6 +28,7 @@ from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import Computed, known_numbers
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
+from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, fresh_in, operations, used
 from hlo_verify.program.op_families import FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
@@ -159,7 +160,7 @@ def _is_mask(op: Op) -> bool:
 
 
 def _values(op: Op) -> Any:
-    return np.asarray(op.attributes["value"]).astype(float).reshape(-1)
+    return elements_once(op.attributes["value"]).astype(float).reshape(-1)
 
 
 def _with_masks(function: Function, number: float, names: Mapping[Name, Name], fresh: Fresh) -> Function:
@@ -172,8 +173,9 @@ def _with_masks(function: Function, number: float, names: Mapping[Name, Name], f
             names[op.results[0]] = fresh.one()
             array = op.attributes["value"]
             least = number if number == -inf else max(number, float(finfo(op.types[0].dtype).min))
-            value = np.where(array.astype(float) <= FAR, least, array.astype(float)).astype(array.dtype)
-            if not any(array.strides) and array.size:
+            once = elements_once(array)
+            value = np.where(once.astype(float) <= FAR, least, once.astype(float)).astype(array.dtype)
+            if is_splat(array):
                 value = np.broadcast_to(value.reshape(-1)[0], array.shape)
             ops.append(op)
             ops.append(replace(op, results=(names[op.results[0]],), attributes={**op.attributes, "value": value}))

@@ -84,6 +84,7 @@ class Part:
         return f"a part of {said}" if self.table.type != self.value.type else said
 
 
+@np.errstate(all="ignore")
 def parts(first: Module, second: Module, devices: tuple[int, int]) -> dict[Name, Part]:
     """Values of the second module that are parts of tables of the first, but for roundings: of those that something is
     computed of that depends on arguments, or else of what they are computed of."""

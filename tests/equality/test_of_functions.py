@@ -76,7 +76,7 @@ def test_functions_of_other_things(name: str) -> None:
     assert verdict(*WRONG[name]) is Verdict.UNKNOWN
 
 
-@pytest.mark.parametrize("name", ["another slope", "another power", "moved"])
+@pytest.mark.parametrize("name", ["another slope", "moved"])
 def test_what_they_are_of_decides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without asking that, all of these would be equal."""
     monkeypatch.setattr(of_functions, "_compared", lambda one, other: [])

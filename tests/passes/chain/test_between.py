@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.meter import TERM
-from hlo_verify.passes.chain import between
+from hlo_verify.passes.chain import between, proofs
 from hlo_verify.passes.chain.between import Question, answer
 from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.load.load import load
@@ -46,8 +46,8 @@ def test_all_walks_over_readings_of_constants_together_take_what_one_may(
 
     monkeypatch.setattr(between, "examine", examined)
     monkeypatch.setattr(between, "terms_left", lambda *_: 8)
-    monkeypatch.setattr(between, "prove_at_once", proved)
-    monkeypatch.setattr(between, "forms", lambda first, second: [(first, second)] * 3)
+    monkeypatch.setattr(proofs, "prove_at_once", proved)
+    monkeypatch.setattr(proofs, "forms", lambda first, second: [(first, second)] * 3)
     answer(Question(*pair), session=session)
     assert asked == [8, 3]
     assert session.spent().limits == ("wrong_work",)

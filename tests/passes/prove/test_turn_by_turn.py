@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.prove.each_device import compare
+from hlo_verify.passes.prove.each_device import compare, comparison
 from hlo_verify.session import Session
 
 STAGES, BATCHES = 2, 3
@@ -74,7 +74,7 @@ def test_other_turns_do_not(bug: str) -> None:
 def test_turns_are_looked_at_before_whole_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     """On each device: as sums of products, gradients of longer pipelines run into the limit, after seconds."""
     pair = [load(str(each.lower(lowering_platforms=("cpu",)).as_text(debug_info=True))) for each in traced("")]
-    monkeypatch.setattr(compare, "same_network", lambda *_: pytest.fail("a whole sum"))
+    monkeypatch.setattr(comparison, "same_network", lambda *_: pytest.fail("a whole sum"))
     with Session().on() as session:
         found = compare.each_device(*pair, session)
         assert found is not None and found.proves(0)

@@ -91,7 +91,7 @@ def test_agrees_with_a_sound_induction() -> None:
 
 
 def _believing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(matching, "_agrees", lambda found, logical, relation, effort: True)
+    patch.setattr(matching.Shards, "agree", lambda shards, found, relation: True)
 
 
 def _one_turn_more(patch: pytest.MonkeyPatch) -> None:

@@ -61,4 +61,4 @@ def test_sums_over_devices_of_a_wrong_module_have_an_end(name: str, twin: str) -
     report = hlo_verify.verify(folder / "logical.hlo.gz", folder / f"{twin}.hlo.gz", refute=False)
     assert report.verdict is Verdict.UNKNOWN
     spent = next(result.spent for result in report.results if result.spent is not None)
-    assert "small_terms_apart" in spent.limits
+    assert {"small_terms_apart", "wrong_work"} & set(spent.limits)
