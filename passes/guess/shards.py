@@ -52,6 +52,9 @@ order in double precision is off by less."""
 GRAIN = 64
 """Multiples of one over this are numbers that many tensors have: counts, halves, what a program begins with."""
 
+BLOCKS = 1 << 13
+"""So many blocks are looked for, those of each device: a second."""
+
 CANDIDATES = 4
 """Of so many logical tensors is one value guessed to be a shard: more are the same in another shape."""
 
@@ -208,6 +211,15 @@ def _seen(module: Module, inputs: Sequence[Blocks], session: Session) -> _Seen:
     return seen
 
 
+def _looked_at(local: _Seen, devices: int) -> dict[Made, Sequence[Array]]:
+    """The values that are looked at: where there are too many, none that is made in each turn of a loop."""
+    if len(local.made) * devices <= BLOCKS:
+        return local.made
+    turns = Counter(name for name, _ in local.made)
+    once = {made: held for made, held in local.made.items() if turns[made[0]] == 1}
+    return dict(islice(once.items(), BLOCKS // devices))
+
+
 def shards(logical: Module, partitioned: Module, devices: int, session: Session) -> Guesses:
     """For values of a partitioned module that is given whole arguments, the logical tensors of which each of so many
     devices seems to hold a block. Of what is too large to be evaluated element by element, nothing is guessed."""
@@ -219,7 +231,7 @@ def shards(logical: Module, partitioned: Module, devices: int, session: Session)
         elements = _Elements.of(_seen(logical, inputs, session))
         local = _seen(partitioned, inputs, session)
         here = {}
-        for made, held in local.made.items():
+        for made, held in _looked_at(local, devices).items():
             if made[0] in assembled:  # of what devices hold, which was looked at
                 continue
             everywhere = list(held) * (devices if len(held) == 1 else 1)

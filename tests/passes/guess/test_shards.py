@@ -12,6 +12,7 @@ from jax import lax
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify.limits import Limits
+from hlo_verify.passes.guess import shards as module
 from hlo_verify.passes.guess.shards import shards
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.cut_points import Guess
@@ -111,3 +112,13 @@ def test_what_is_too_large_is_not_guessed() -> None:
     pair = pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(x + x))
     assert guesses_of(pair, "sine", "sine", guessed_elements=10) == []
     assert guesses_of(pair, "sine", "sine", guessing_work=10) == []
+
+
+def test_of_many_values_those_in_loops_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def local(x: jax.Array) -> jax.Array:
+        return jnp.cos(lax.fori_loop(0, 3, lambda _, x: jnp.sin(x), x))
+
+    pair = pair_of(lambda x: jnp.cos(jnp.sin(jnp.sin(jnp.sin(x)))), local)
+    assert guesses_of(pair, "sine", "sine") and guesses_of(pair, "cosine", "cosine")
+    monkeypatch.setattr(module, "BLOCKS", 12)
+    assert not guesses_of(pair, "sine", "sine") and guesses_of(pair, "cosine", "cosine")
