@@ -86,8 +86,8 @@ def test_the_gradient_of_a_filter(count: int) -> None:
     assert verdict(program, local, *IMAGES, (count, 5, 5, 2), (3, 3, 2, 3)) is Verdict.PROVED
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [4, 8])
 def test_the_gradient_of_another_filter(count: int) -> None:
     program, other = gradients(filtered, 1), gradients(lambda *both: filtered(*both, axes=(1,)), 1)
     local = lambda *arguments: [lax.psum(each, "x") for each in other(*arguments)]  # noqa: E731

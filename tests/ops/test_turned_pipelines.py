@@ -99,6 +99,6 @@ WRONG += "first stage odd_device odd_turn odd_output sum short long last".split(
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("stages", [4, 8, 64])
+@pytest.mark.parametrize("stages", [4, *(pytest.param(count, marks=pytest.mark.slow) for count in (8, 64))])
 def test_wrong_pipelines(wrong: str, stages: int) -> None:
     assert replace(FORI, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
