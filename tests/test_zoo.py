@@ -9,9 +9,10 @@ from tools.zoo.case import load, names
 from tools.zoo.judge import judge
 
 ELSEWHERE = {
-    "b29a_ring_attention_one_rotation_short": "the loop is not closed, so its permute is named, not its trip count"
+    "b28b_softmax_over_split_keys": "the largest of scaled scores is a scaled one: of the right line, another kind",
+    "b29a_ring_attention_one_rotation_short": "the loop is not closed, so its permute is named, not its trip count",
 }
-"""Cases whose report names another line and kind, and why."""
+"""Cases whose report names another line or kind, and why."""
 
 
 @pytest.mark.drawn(4)
