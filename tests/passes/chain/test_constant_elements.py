@@ -21,7 +21,7 @@ from hlo_verify.passes.load.load import load
 
 Function = Callable[..., Any]
 X, W = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((4, 3), (3, 3)))
-MESH = jax.sharding.AbstractMesh((4,), ("d",))
+MESH = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 NOISE = np.array([3.0, 1.5, 0.7, 0.2], np.float32)
 KEPT = np.array([0.22, 0.45, 0.71, 0.95], np.float32)
 

@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 N, D = 8, 4
 INFINITE, LARGE, LEAST = -float("inf"), -1e30, float(jnp.finfo(jnp.float32).min)
 X = jax.ShapeDtypeStruct((N, D), jnp.float32)
-MESH = jax.sharding.AbstractMesh((4,), ("d",))
+MESH = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 KEEP = np.tril(np.ones((N, N), bool))
 
 

@@ -25,7 +25,7 @@ from tests.conftest import SEED
 Function = Callable[..., Any]
 N, D = 8, 4
 X = jax.ShapeDtypeStruct((N, D), jnp.float32)
-MESH = jax.sharding.AbstractMesh((4,), ("d",))
+MESH = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 
 
 def on_devices(function: Function) -> Function:
