@@ -5,10 +5,12 @@ Nothing is proved by it: it takes a proof back that leans on roundings, where th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hlo_verify.evaluate.arguments import DIGITS
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.passes.refute.draws import Draw, Drawing
-from hlo_verify.passes.refute.trial import run
+from hlo_verify.passes.refute.trial import Trial, run
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Module, value_types
 from hlo_verify.program.pair import pair_of
@@ -19,7 +21,6 @@ APART = 1e-4
 
 DRAWS = (Draw(1.0, 128, 8), Draw(4.0, 128, 40, positive=True), Draw(1.0, 128, 1000))
 """With as many different elements as there are: sums of equal ones may be 0 where a table says that they nearly are."""
-
 
 GROWN = 64
 """How many roundings of the narrowest type results may differ by, if that is more."""
@@ -34,25 +35,27 @@ SHARE = 8
 def are_seen_to_differ(logical: Module, partitioned: Module, session: Session) -> bool:
     """Whether some result of the pair differs for inputs that are drawn. Of what takes long to evaluate, nothing is
     seen: a number that is read as another is looked at in what is computed of it (`amplified`), too."""
-    pair = pair_of(logical, partitioned)
-    drawing, results = Drawing(pair), range(len(pair.results))
-    limits = Limits(work=session.limits.glance_work / SHARE, heed=session.check)
+    results = range(len(logical.result_names))
     types = {type_.dtype for module in (logical, partitioned) for type_ in value_types(module.main).values()}
     digits = min((DIGITS.get(dtype, FEWEST) for dtype in types if is_float(dtype)), default=DIGITS["f64"])
     least = max(APART, GROWN * 2.0**-digits)
-    trials = (run(pair, drawing.draw(draw, seed), limits=limits) for seed, draw in enumerate(DRAWS))
+    trials = _trials(logical, partitioned, session, session.limits.glance_work / SHARE)
     return any(trial.differences(results, least) for trial in trials)
 
 
 def are_seen_apart(logical: Module, partitioned: Module, session: Session) -> bool:
     """Whether some result of the pair differs for inputs that are drawn, or none of them could be evaluated for any."""
-    pair = pair_of(logical, partitioned)
-    drawing, results = Drawing(pair), range(len(pair.results))
-    limits = Limits(work=session.limits.glance_work, heed=session.check)
+    results = range(len(logical.result_names))
     seen: dict[int, bool] = {}
-    for seed, draw in enumerate(DRAWS):
-        trial = run(pair, drawing.draw(draw, seed), limits=limits)
+    for trial in _trials(logical, partitioned, session, session.limits.glance_work):
         if trial.differences(results, APART):
             return True
         trial.note_seen(seen, results)
     return not all(seen.get(n) for n in results)
+
+
+def _trials(logical: Module, partitioned: Module, session: Session, work: float) -> Iterator[Trial]:
+    """What both modules compute of each draw, with so much work for either."""
+    pair = pair_of(logical, partitioned)
+    drawing, limits = Drawing(pair), Limits(work=work, heed=session.check)
+    return (run(pair, drawing.draw(draw, seed), limits=limits) for seed, draw in enumerate(DRAWS))

@@ -150,9 +150,11 @@ class _Elements:
 
     def _found(self, held: Array, owner: int, order: Order, first: Index) -> Index | None:
         """Where another device's block begins: where the first one's does, or elsewhere."""
-        whole, index = self.tensors[owner][1], _probe(held)
-        if _is_at(held, whole, order, first) or index is None:
-            return first if index is not None else None
+        whole = self.tensors[owner][1]
+        if _is_at(held, whole, order, first):
+            return first
+        index = _probe(held)
+        assert index is not None
         places = (place for number, place in self.near(float(held[index])) if number == owner)
         starts = (_start(index, place, order) for place in places)
         return next((start for start in starts if _is_at(held, whole, order, start)), None)

@@ -129,11 +129,15 @@ class CutPoints:
 
     def note_all(self, names: Sequence[Name], values: Sequence[Value]) -> None:
         """The same of the results of an operation, where all devices are looked at at once."""
+        if not self._wanted:
+            return
         for name, value in zip(names, values, strict=True):
             self.note(name, (value,))
 
     def replaced_all(self, names: Sequence[Name], values: Sequence[Value]) -> list[Value]:
         """Likewise."""
+        if not self.guesses:
+            return list(values)
         return [self.replaced(name, (value,))[0] for name, value in zip(names, values, strict=True)]
 
     def _shards(self, guess: Guess, values: Values) -> list[Poly] | None:
@@ -218,6 +222,8 @@ def on_all_devices(guesses: Guesses, device: Var, effort: Effort) -> CutPoints:
 
 def outside_of_loops(guesses: Guesses, logical: Module, partitioned: Module) -> Guesses:
     """The guesses about values that are made once: of a loop that is looked at as one, all turns are."""
+    if not guesses:
+        return guesses
     inside = {
         name
         for module in (logical, partitioned)
