@@ -56,9 +56,9 @@ def test_how_much_is_looked_at_is_limited() -> None:
     ("name", "twin"), [("conv_batch", "broken_local_statistics"), ("moe_top2", "broken_missing_scale")]
 )
 def test_sums_over_devices_of_a_wrong_module_have_an_end(name: str, twin: str) -> None:
-    """A sum of eight devices' statistics, put together piece by piece, took minutes."""
-    folder = TESTDATA / name
-    report = hlo_verify.verify(folder / "logical.hlo.gz", folder / f"{twin}.hlo.gz", refute=False)
+    """A sum of eight devices' statistics, put together piece by piece, took minutes: it is begun, and ended."""
+    folder, limits = TESTDATA / name, replace(Limits(), wrong_work=4 * Limits().wrong_work)
+    report = hlo_verify.verify(folder / "logical.hlo.gz", folder / f"{twin}.hlo.gz", refute=False, limits=limits)
     assert report.verdict is Verdict.UNKNOWN
     spent = next(result.spent for result in report.results if result.spent is not None)
-    assert {"small_terms_apart", "wrong_work"} & set(spent.limits)
+    assert "small_terms_apart" in spent.limits
