@@ -142,7 +142,7 @@ class Limits:
     enclosed_work: int = 1_500_000_000
     """Work of one evaluation on balls, where intervals leave a difference open; an element is counted as 64 there."""
     enclosed_elements: int = 1 << 21
-    """Elements of one tensor in such an evaluation: memory."""
+    """Elements of one tensor in such an evaluation, or of all tables of constants on all devices: memory."""
     enclosed_bits: int = 1024
     """Bits of balls: the first have 64, the next ones four times as many until they tell two values apart."""
     enclosed_room: int = 2

@@ -68,12 +68,11 @@ def closed_values(function: Function) -> dict[Name, Closed]:
 
 
 def enclosures(module: Module, values: Iterable[Closed], devices: int) -> dict[Name, Array]:
-    """Of each of those values that can be evaluated, intervals that hold its elements: [devices, *shape]."""
-    watched = {
-        value.name: value.type
-        for value in values
-        if is_float(value.type.dtype) and allows("enclosed_elements", prod(value.type.shape))
-    }
+    """Of each of those values that can be evaluated, intervals that hold its elements: [devices, *shape]. What does not
+    fit in with those before it is left out."""
+    room = _Room()
+    floats = {value.name: value.type for value in values if is_float(value.type.dtype)}
+    watched = {name: type_ for name, type_ in floats.items() if room.takes(prod(type_.shape))}
     if not watched:
         return {}
     closed = closed_values(module.main)
@@ -84,11 +83,28 @@ def enclosures(module: Module, values: Iterable[Closed], devices: int) -> dict[N
     found = evaluate(
         alone, given, devices, watch=watched, only=(), real=INTERVALS, literals=_roundings, limits=limits
     ).watched
+    room = _Room()
     return {
         name: np.stack([dense(blocks, n) for n in range(blocks.devices)])
         for name, blocks in found.items()
-        if blocks is not None and blocks.values.dtype == INTERVALS and blocks.shape == watched[name].shape
+        if blocks is not None
+        and blocks.values.dtype == INTERVALS
+        and blocks.shape == watched[name].shape
+        and room.takes(blocks.devices * prod(blocks.shape))
     }
+
+
+@dataclass(slots=True)
+class _Room:
+    """For elements that are held at one time."""
+
+    taken: int = 0
+
+    def takes(self, elements: int) -> bool:
+        """Whether so many more have room; then they take it."""
+        fits = allows("enclosed_elements", self.taken + elements)
+        self.taken += elements if fits else 0
+        return fits
 
 
 def _part(function: Function, closed: Collection[Name]) -> Function:

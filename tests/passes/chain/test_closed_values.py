@@ -1,0 +1,47 @@
+"""Numbers that depend on constants alone take no more memory than they may, on however many devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hlo_verify.limits import Limits, in_force, limit_of
+from hlo_verify.passes.chain.closed_values import closed_values, enclosures
+from hlo_verify.passes.load.load import load
+
+DEVICES, ELEMENTS = 512, 64
+MODULE = f"""
+module attributes {{mhlo.num_partitions = {DEVICES} : i32}} {{
+  func.func public @main(%x: tensor<{ELEMENTS}xf32>) -> tensor<{ELEMENTS}xf32> {{
+    %i = stablehlo.iota dim = 0 : tensor<{ELEMENTS}xf32>
+    %u = stablehlo.partition_id : tensor<ui32>
+    %n = stablehlo.convert %u : (tensor<ui32>) -> tensor<f32>
+    %d = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<{ELEMENTS}xf32>
+    %a = stablehlo.cosine %i : tensor<{ELEMENTS}xf32>
+    %b = stablehlo.add %a, %d : tensor<{ELEMENTS}xf32>
+    %c = stablehlo.sine %b : tensor<{ELEMENTS}xf32>
+    %y = stablehlo.multiply %x, %c : tensor<{ELEMENTS}xf32>
+    return %y : tensor<{ELEMENTS}xf32>
+  }}
+}}
+"""
+
+
+def held(most: int) -> dict[str, np.ndarray]:
+    module = load(MODULE)
+    values = closed_values(module.main).values()
+    with in_force(replace(Limits(), enclosed_elements=most), {}):
+        return {str(name): array for name, array in enclosures(module, values, DEVICES).items()}
+
+
+@pytest.mark.parametrize(
+    "most", [ELEMENTS - 1, DEVICES * ELEMENTS, 2 * DEVICES * ELEMENTS, limit_of("enclosed_elements")]
+)
+def test_the_numbers_of_all_devices_fit_together(most: int) -> None:
+    """It was a limit of each tensor, of one device: 24 GB for a module with 512."""
+    found = held(most)
+    assert sum(array.size for array in found.values()) <= most
+    assert bool(found) == (most >= DEVICES * ELEMENTS)
+    assert all(len(array) == DEVICES for array in found.values())
