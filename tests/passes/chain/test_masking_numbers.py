@@ -129,8 +129,10 @@ def test_two_numbers_under_a_mask_that_may_leave_nothing() -> None:
         lambda p: jnp.where(p > 0, p, 0.0),
         lambda p: jnp.where(jnp.isfinite(p), p, 0.0),
         jnp.nan_to_num,
+        lambda p: lax.fori_loop(0, 2, lambda i, x: jnp.where(x > 0, x, 0.0), p),
+        lambda p: lax.cond(p[0, 0] > 0, lambda x: x, lambda x: 0 * x, p),
     ],
-    ids=["isnan", "greater", "isfinite", "nan_to_num"],
+    ids=["isnan", "greater", "isfinite", "nan_to_num", "loop", "cond"],
 )
 def test_a_program_that_asks_for_nan(asks: Function) -> None:
     """The reference has 0 for a row that is masked as a whole, devices have a mean."""
@@ -142,6 +144,35 @@ def test_a_program_that_asks_for_nan(asks: Function) -> None:
     assert report(whole, in_rows(masked(LARGE)), scores, MASK).verdict is not Verdict.PROVED
 
 
+def with_largest(largest: Function) -> Callable[[float], Function]:
+    """A softmax that goes on where all is masked."""
+
+    def masked(fill: float) -> Function:
+        def function(s: jax.Array, keep: jax.Array) -> jax.Array:
+            scores = jnp.where(keep, s, fill)
+            e = jnp.exp(scores - largest(scores.max(-1, keepdims=True)))
+            return e / (e.sum(-1, keepdims=True) + 1e-9)
+
+        return function
+
+    return masked
+
+
+@pytest.mark.parametrize(
+    "largest",
+    [lambda m: jnp.maximum(m, -1e20), lambda m: jnp.maximum(m, 0.0), lambda m: jnp.minimum(m, 80.0) * 0.5],
+    ids=["a number", "zero", "something else"],
+)
+@pytest.mark.parametrize("pair", [(INFINITE, LARGE), (-1e9, LARGE)], ids=str)
+def test_a_program_that_goes_on_with_another_number(largest: Function, pair: tuple[float, float]) -> None:
+    """Of a row that is masked as a whole, minus infinity leaves 0, and a number a mean or something else."""
+    scores, program = jax.ShapeDtypeStruct((N, N), jnp.float32), with_largest(largest)
+    found = report(program(pair[0]), in_rows(program(pair[1])), scores, MASK)
+    assert found.verdict is not Verdict.PROVED or not any("not all of them" in said for said in found.assumptions)
+    if pair[0] == INFINITE:
+        assert found.verdict is not Verdict.PROVED
+
+
 HARMLESS: dict[str, Function] = {
     "softmax": lambda s: jax.nn.softmax(s, -1),
     "scaled": lambda s: jax.nn.softmax(s * 0.125, -1),
@@ -150,6 +181,7 @@ HARMLESS: dict[str, Function] = {
     "the largest": lambda s: s.max(-1),
     "a threshold": lambda s: jnp.where(s > 0.0, 1.0, 0.0),
     "what saturates": jnp.tanh,
+    "in a branch": lambda s: lax.cond(s[0, 0] > 5.0, jnp.tanh, jnp.exp, s),
     "what is left masked again": lambda s: jnp.where(KEEP[:N], jax.nn.log_softmax(s, -1), 0.0),
 }
 HARMFUL: dict[str, Function] = {
@@ -165,15 +197,48 @@ HARMFUL: dict[str, Function] = {
     "a loop": lambda s: lax.fori_loop(0, 3, lambda i, x: x + s, s),
     "what is subtracted": lambda s: jnp.exp(1.0 - s),
     "an order": lambda s: jnp.sort(s, -1),
+    "what is not far below in another scale": lambda s: jnp.where(s * 0.5 > LARGE, 1.0, 0.0),
+    "what one of two branches hands on": lambda s: lax.cond(
+        s[0, 0] > 5.0, lambda t, e: t, lambda t, e: e, s, jnp.exp(s)
+    ),
+    "a threshold that is a mask": lambda s: jnp.where(s > -1e20, 1.0, 0.0),
+    "masks of either": lambda s: jnp.where(s > jnp.where(KEEP.T, s, -1e9), 1.0, 0.0),
+    "scales one after another": lambda s: jnp.exp(s * 1e-2 * 1e-2 * 1e-2 * 1e-2),
+    "a scale in each turn": lambda s: jnp.exp(lax.fori_loop(0, 90, lambda i, x: x * 0.5, s)),
+    "a branch": lambda s: lax.cond(s[0, 0] > 1, lambda x: x, lambda x: 0 * x, s),
+    "a branch that has it": lambda s: (
+        jnp.exp(s) + lax.cond(s[0, 0] > 1, lambda: jnp.where(KEEP, 1.0, LARGE), lambda: KEEP + 0.0)
+    ),
+    "a branch that hands it on": lambda s: lax.cond(s[0, 0] > 1, lambda: s, lambda: KEEP + 0.0),
+    "integers": lambda s: s.astype(jnp.int32),
 }
 
 
-def readings(function: Function, fill: float) -> int:
-    """In how many ways a program is read of which each device has some rows."""
-    scores = jax.ShapeDtypeStruct((N, N), jnp.float32)
-    whole = jax.jit(lambda s: function(jnp.where(KEEP, s, fill)))
-    modules = (jax.jit(each).trace(scores).lower(lowering_platforms=("cpu",)) for each in (whole, in_rows(lambda s: s)))
+NO_MASKS: dict[str, Function] = {
+    "a threshold": lambda s: jnp.where(s > -1e9, s, 0.0),
+    "a shift": lambda s: jnp.exp(s + -1e9),
+    "a product": lambda s: jnp.exp(s * -1e9),
+}
+
+
+@pytest.mark.parametrize("name", NO_MASKS)
+def test_what_does_not_mask(name: str) -> None:
+    """Numbers that something is compared with or shifted by, as times in nanoseconds are."""
+    assert not readings(NO_MASKS[name], in_rows(jnp.tanh), SCORES)
+
+
+def readings(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> int:
+    """In how many ways a program is read."""
+    modules = (jax.jit(each).trace(*given).lower(lowering_platforms=("cpu",)) for each in (whole, local))
     return len(list(masked_alike(*(load(module.as_text()) for module in modules), Session())))
+
+
+SCORES = jax.ShapeDtypeStruct((N, N), jnp.float32)
+
+
+def readings_of_scores(function: Function, fill: float) -> int:
+    """The same, where each device has some rows of scores."""
+    return readings(lambda s: function(jnp.where(KEEP, s, fill)), in_rows(lambda s: s), SCORES)
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -181,7 +246,7 @@ def test_what_is_the_same_of_both(name: str) -> None:
     """It is read otherwise, and floating point gives the same of both."""
     function = HARMLESS[name]
     if name != "what is left masked again":  # the condition is written twice there
-        assert readings(function, LARGE)
+        assert readings_of_scores(function, LARGE)
     scores = np.random.default_rng(SEED).standard_normal((N, N)).astype(np.float32)
     one, other = (function(jnp.where(KEEP, scores, fill)) for fill in (INFINITE, LARGE))
     np.testing.assert_array_equal(one, other)
@@ -189,7 +254,7 @@ def test_what_is_the_same_of_both(name: str) -> None:
 
 @pytest.mark.parametrize("name", HARMFUL)
 def test_what_differs(name: str) -> None:
-    assert not readings(HARMFUL[name], LARGE)
+    assert not readings_of_scores(HARMFUL[name], LARGE)
 
 
 def test_what_is_masked_again() -> None:
@@ -198,3 +263,39 @@ def test_what_is_masked_again() -> None:
 
     scores, mask = (jax.ShapeDtypeStruct((N, N), dtype) for dtype in (jnp.float32, jnp.bool_))
     assert report(function(INFINITE), in_rows(function(LARGE)), scores, mask).verdict is Verdict.PROVED
+
+
+TABLE = np.where(np.arange(N)[:, None] + np.arange(N) > 2, 0, 1)  # the first row leaves something, the last all
+TABLE[3] = 1
+
+
+def by_table(fill: float) -> Function:
+    rows = np.where(TABLE, np.float32(fill), np.float32(0))
+    return lambda s, k: jax.nn.softmax(s + jnp.asarray(rows)[jnp.clip(k, 0, N - 1)], -1)
+
+
+@pytest.mark.parametrize("index", ["an argument", "a number"])
+def test_what_is_masked_by_a_row_of_a_table(index: str) -> None:
+    """A row that masks all is not seen where the index is 0; of one that is known all is seen."""
+    k = jax.ShapeDtypeStruct((), jnp.int32)
+    whole = by_table(LARGE) if index == "an argument" else lambda s, k: by_table(LARGE)(s, 1) * k
+    local = jax.shard_map(lambda s, k: s * k, mesh=MESH, in_specs=(P("d"), P()), out_specs=P("d"))
+    assert bool(readings(whole, local, SCORES, k)) == (index == "a number")
+
+
+def test_a_branch_that_may_leave_nothing() -> None:
+    """The largest of scores is taken in a branch, where it is no more a number than elsewhere."""
+
+    def function(fill: float) -> Function:
+        return lambda s, keep: lax.cond(s[0, 0] > 9.0, masked(fill), lambda s, _: s, s, keep)
+
+    assert not readings(function(LARGE), in_rows(function(INFINITE)), SCORES, MASK)
+
+
+def test_two_numbers_mask_another_row_each() -> None:
+    """Where nothing is left, the greater of two masks is."""
+
+    def function(fill: float) -> Function:
+        return lambda s, keep: jax.nn.softmax(jnp.where(KEEP, jnp.where(keep, s, fill), LARGE), -1)
+
+    assert not readings(function(-1e9), in_rows(masked(LARGE)), SCORES, MASK)

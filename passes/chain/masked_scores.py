@@ -1,0 +1,237 @@
+"""Where in a function the numbers get that mask scores: through what moves them, choices, loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+from hlo_verify.passes.chain.constant_values import Computed
+from hlo_verify.program.attributes import elements_once
+from hlo_verify.program.element_types import is_float
+from hlo_verify.program.ir import Function, Name, Op, operations
+from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
+
+FAR = -1e9
+"""What is less masks."""
+
+LEAST = 1e-3
+"""What is masked may be multiplied by such numbers, all together, and stays far below all scores."""
+
+MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
+
+SATURATED = frozenset({"exponential", "logistic", "tanh", "compare"})
+"""Functions that are the same of all numbers that are far below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A value that has elements which are masked: far below in either reading. All others are the same in both."""
+
+    under: frozenset[tuple[Name, bool]] = frozenset()
+    """The conditions under which alone an element is masked, each with what it is there; none where none is known."""
+    scale: float = 1.0
+    """What the numbers that mask were multiplied by, at least."""
+    is_all: bool = False
+    """Whether it is nothing but such numbers: only what a program does with them tells that they mask."""
+
+    @property
+    def moved(self) -> Masked:
+        """Its elements, elsewhere."""
+        return replace(self, under=frozenset())
+
+
+def _of_all(some: Sequence[Masked]) -> Masked:
+    """What is masked where any of those is."""
+    return Masked(scale=min(each.scale for each in some), is_all=all(each.is_all for each in some))
+
+
+class ReachesMoreError(Exception):
+    """What is masked gets to where its value matters."""
+
+
+@dataclass(slots=True)
+class MaskWalk:
+    """Follows what is masked through a function."""
+
+    numbers: Mapping[Name, Computed]
+    masked: dict[Name, Masked] = field(default_factory=dict)
+    infinite: set[Name] = field(default_factory=set)
+    """What is minus infinity everywhere."""
+    largest: set[Name] = field(default_factory=set)
+    """What is the largest of elements some of which are masked."""
+    is_taken_inside: bool = False
+    """Whether some of these are taken in loops or branches."""
+    conditions: set[Name] = field(default_factory=set)
+    """What says which are."""
+
+    def is_score(self, value: Name) -> bool:
+        """Whether it has scores, or is below all of them in either reading."""
+        return value in self.infinite or (value in self.masked and not self.masked[value].is_all)
+
+    def is_harmless(self, function: Function) -> bool:
+        try:
+            self._through(function)
+        except ReachesMoreError:
+            return False
+        return self.masked.keys().isdisjoint(function.results)
+
+    def _through(self, function: Function) -> None:
+        for op in function.ops:
+            if op.name == "while":
+                self._loop(op)
+                continue
+            if op.name in BRANCHES:
+                self._branches(op)
+                continue
+            found = _constant(op) if is_mask(op) else self._of(op)
+            if found is not None:
+                self.masked.update(dict.fromkeys(op.results, found))
+            if _is_infinite(op) or (op.name in KEEPS_SPLATS and op.operands[0] in self.infinite):
+                self.infinite.update(op.results)
+
+    def _of(self, op: Op) -> Masked | None:
+        """What is masked of an operation's results; None where nothing is."""
+        inner = [each for region in op.regions for each in operations(region)]
+        inside = {v for each in inner for v in each.operands} | {v for r in op.regions for v in r.results}
+        if not self.masked.keys().isdisjoint(inside) or any(map(is_mask, inner)):
+            raise ReachesMoreError
+        given = [self.masked.get(v) for v in op.operands]
+        if op.name in ("reduce", "reduce_window"):
+            given = given[: len(given) // 2]  # what they start from is no mask
+        some = [each for each in given if each is not None]
+        if not some:
+            return None
+        if op.name == "reduce" and _is_the_largest(op):
+            self.largest.add(op.results[0])
+            return None
+        if op.name == "convert" and not is_float(op.types[0].dtype):
+            raise ReachesMoreError
+        if op.name in MOVED:
+            if op.name in LOOKUPS:
+                self.conditions.update(op.operands[1:])
+            return some[0].moved if len(given) == 1 or op.name in LOOKUPS else replace(_of_all(some), is_all=False)
+        if op.name == "select":
+            return self._selected(op)
+        if op.name == "maximum":
+            return None if len(some) < len(given) else _of_all(some)
+        if any(each.is_all for each in some) and op.name != "exponential":
+            raise ReachesMoreError
+        if op.name in SATURATED and len(some) == 1:
+            return None
+        if op.name == "minimum":
+            return _of_all(some)
+        if op.name == "add":
+            return some[0] if len(some) == 1 else _of_all(some)
+        if op.name == "subtract" and given[1] is None:
+            return given[0]
+        if op.name in ("multiply", "divide"):
+            return self._scaled(op, given)
+        raise ReachesMoreError
+
+    def _selected(self, op: Op) -> Masked | None:
+        condition, *chosen = op.operands
+        if condition in self.masked:
+            raise ReachesMoreError
+        self.conditions.add(condition)
+        left: list[Masked] = []
+        for value, chosen_if in zip(chosen, (True, False), strict=True):
+            masked = self.masked.get(value)
+            if masked is not None and (condition, not chosen_if) not in masked.under:
+                left.append(replace(masked, under=masked.under | {(condition, chosen_if)}, is_all=False))
+        if not left:
+            return None
+        return left[0] if len(left) == 1 else _of_all(left)
+
+    def _scaled(self, op: Op, given: list[Masked | None]) -> Masked:
+        """What is masked, multiplied or divided by a number that leaves it far below."""
+        for value, other, masked in zip(op.operands, reversed(op.operands), given, strict=True):
+            number = self.numbers.get(other)
+            is_scaled = op.name == "multiply" or value == op.operands[0]
+            if masked is None or number is None or not is_scaled or number.exact <= 0:
+                continue
+            factor = float(number.exact if op.name == "multiply" else 1 / number.exact)
+            if factor * masked.scale >= LEAST:
+                return replace(masked, scale=min(masked.scale, factor * masked.scale))
+        raise ReachesMoreError
+
+    def _branches(self, op: Op) -> None:
+        """What is masked in one of some branches is."""
+        if op.operands[0] in self.masked:
+            raise ReachesMoreError
+        taken = set(self.largest)
+        for region in op.regions:
+            self._through(region)
+        self.is_taken_inside |= self.largest != taken
+        for n, result in enumerate(op.results):
+            some = [self.masked[region.results[n]] for region in op.regions if region.results[n] in self.masked]
+            if some:
+                self.masked[result] = replace(_of_all(some), is_all=False)
+
+    def _loop(self, op: Op) -> None:
+        """What a loop carries is masked if it is at the start or after a turn."""
+        condition, body = op.regions
+        carried = [self._carried(v) for v in op.operands]
+        taken = set(self.largest)
+        while True:
+            for region in (condition, body):
+                for argument, masked in zip(region.arguments, carried, strict=True):
+                    if masked is not None:
+                        self.masked[argument] = masked
+            self._through(condition)
+            if not self.masked.keys().isdisjoint(condition.results):
+                raise ReachesMoreError
+            self._through(body)
+            after = [self._carried(v) or was for v, was in zip(body.results, carried, strict=True)]
+            if any(was and now and now.scale < was.scale for was, now in zip(carried, after, strict=True)):
+                raise ReachesMoreError  # a little more in each turn
+            if [x is None for x in after] == [x is None for x in carried]:
+                break
+            carried = after
+        self.is_taken_inside |= self.largest != taken
+        self.masked.update({v: x for v, x in zip(op.results, carried, strict=True) if x is not None})
+
+    def _carried(self, value: Name) -> Masked | None:
+        masked = self.masked.get(value)
+        return masked and Masked(scale=masked.scale)
+
+
+def _is_the_largest(op: Op) -> bool:
+    """Whether a reduction takes the greatest element, or finds where it is."""
+    (region,) = op.regions
+    if len(op.results) == 1:
+        return [inner.name for inner in region.ops] == ["maximum"]
+    values = region.arguments[0], region.arguments[len(op.results)]
+    orders = [
+        inner.attributes["comparison_direction"]
+        for inner in region.ops
+        if inner.name == "compare" and {*inner.operands} == {*values}
+    ]
+    greater = any(
+        inner.attributes["comparison_direction"] == "GT" and inner.operands == values
+        for inner in region.ops
+        if inner.name == "compare"
+    )
+    return greater and "LT" not in orders
+
+
+def is_mask(op: Op) -> bool:
+    """Whether an operation gives numbers of which some mask."""
+    if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
+        return False
+    return bool((numbers_in(op) <= FAR).any())
+
+
+def _constant(op: Op) -> Masked:
+    """What is masked of a constant: beside other numbers, what masks is one that does."""
+    return Masked(is_all=bool((numbers_in(op) <= FAR).all()))
+
+
+def _is_infinite(op: Op) -> bool:
+    return is_mask(op) and bool((numbers_in(op) == -inf).all())
+
+
+def numbers_in(op: Op) -> Any:
+    """The numbers of a constant, those of a splat once."""
+    return elements_once(op.attributes["value"]).astype(float).reshape(-1)
