@@ -163,6 +163,8 @@ class Limits:
     """Work of inputs that turn out to be too large, on top of as much as was of use."""
     evaluation_elements: int = 1 << 25
     """Elements of one tensor in an evaluation: memory."""
+    evaluation_room: int = 1 << 26
+    """Elements of all tensors that an evaluation holds at one time: memory."""
     glance_inputs: int = 2
     """Inputs of that first look: most wrong modules differ for the first."""
     known_wrong_steps: int = 500
@@ -337,6 +339,7 @@ _SAME_FOR_ALL = {
     "solver_megabytes",
     "unseen_difference",
     "evaluation_elements",
+    "evaluation_room",
     "enclosed_elements",
     "interval_elements",
     "replayed_elements",

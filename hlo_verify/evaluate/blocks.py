@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,9 @@ from hlo_verify.evaluate.numbers import exact
 
 LARGE = 1 << 20
 """More values than this are not copied for the sake of a few slices that are equal."""
+
+Fits = Callable[[float], None]
+"""Is told of an array that is about to be made, how many floats of 64 bits take as much memory."""
 
 SAMPLE = 61
 """How many elements of each slice are looked at first, for slices that are equal; then as many times more."""
@@ -78,6 +81,14 @@ def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Arra
     return values
 
 
+def taken(arrays: Sequence[Array], indices: Sequence[Sequence[Array | None]], fits: Fits) -> list[Array]:
+    """The same of several arrays, where there is memory for them."""
+    for values, index in zip(arrays, indices, strict=True):
+        counts = (n if i is None or n == 1 else len(i) for n, i in zip(values.shape, index, strict=True))
+        fits(math.prod(counts) * values.itemsize / 8)
+    return [take(values, index) for values, index in zip(arrays, indices, strict=True)]
+
+
 def scalar(value: object, shape: Sequence[int], dtype: object, devices: int, maps: Maps) -> Blocks:
     """One value everywhere."""
     is_number = isinstance(value, bool | int | float | np.number | np.bool_)
@@ -86,10 +97,11 @@ def scalar(value: object, shape: Sequence[int], dtype: object, devices: int, map
     return Blocks(tuple(maps.constant(n) for n in (devices, *shape)), values)
 
 
-def aligned(operands: Sequence[Blocks], maps: Maps) -> tuple[tuple[ClassMap, ...], list[Array]]:
+def aligned(operands: Sequence[Blocks], maps: Maps, fits: Fits) -> tuple[tuple[ClassMap, ...], list[Array]]:
     """The common refinement of tensors of one shape: its maps, and the values of each.
 
     The values broadcast against each other: where a tensor has one class in a dimension, its values have size 1.
+    `fits` raises an error where there is no memory for an array.
     """
     rank = len(operands[0].classes)
     classes: list[ClassMap] = []
@@ -99,7 +111,7 @@ def aligned(operands: Sequence[Blocks], maps: Maps) -> tuple[tuple[ClassMap, ...
         classes.append(now)
         for n, index in enumerate(found):
             indices[n][k] = index
-    return tuple(classes), [take(x.values, index) for x, index in zip(operands, indices, strict=True)]
+    return tuple(classes), taken([x.values for x in operands], indices, fits)
 
 
 def refine(sides: Sequence[tuple[ClassMap, int]], maps: Maps) -> tuple[ClassMap, list[Array | None]]:

@@ -75,6 +75,7 @@ def _folded(a: Blocks, patterns: Array, which: ClassMap, region: Function | None
     assert region is not None
     if (patterns < 0).any():
         raise UnknownError("groups of different sizes")
+    run.spend(a.values.size // a.values.shape[0] * patterns.size)
     arrays = np.stack([a.values[patterns[:, n]] for n in range(patterns.shape[1])])
     (found,) = fold(scalar_function(region, run), [arrays])
     return Blocks((which, *a.classes[1:]), wrapped(found, dtype, run.real))
@@ -181,7 +182,7 @@ def _all_to_all_of_tuple(op: Op, args: list[Blocks], run: Run, place: Place) -> 
     members, ranks = _members(op, run, place)
     if len(args) != members.shape[1]:
         raise UnknownError(f"{len(args)} operands in groups of {members.shape[1]}")
-    classes, values = aligned([_expanded(a, place, run) for a in args], run.maps)
+    classes, values = aligned([_expanded(a, place, run) for a in args], run.maps, run.fits)
     common = np.broadcast_shapes(*(v.shape for v in values))
     run.spend(math.prod(common) * len(values))
     stacked = np.stack([np.broadcast_to(v, common) for v in values])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, refine, take
+from hlo_verify.evaluate.blocks import Blocks, refine, taken
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import held, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
@@ -39,7 +39,7 @@ def contracted(lhs: Blocks, rhs: Blocks, pairing: Pairing, dtype: str, run: Run)
             [(lhs.classes[i], lhs.values.shape[i]), (rhs.classes[j], rhs.values.shape[j])], run.maps
         )
         weights.append(run.maps.weights(now) if len(now) else np.zeros(1, np.int64))
-    a, b = (held(take(x.values, index), dtype, run.real) for x, index in ((lhs, left), (rhs, right)))
+    a, b = (held(x, dtype, run.real) for x in taken([lhs.values, rhs.values], [left, right], run.fits))
     a, b = _weighted(a, b, pairing.summed, weights, dtype)
     free = [
         [k for k in range(x.ndim) if all(k != pair[side] for pair in (*pairing.batch, *pairing.summed))]

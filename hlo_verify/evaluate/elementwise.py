@@ -37,7 +37,7 @@ def apply(op: Op, dtypes: list[str], args: Sequence[Blocks], run: Run) -> Blocks
     args = [broadcast(a, shape, run.maps) for a in args]
     if op.name == "multiply" and len(args) == 2 and (_is_lost(*args) or _is_lost(*args[::-1])):
         return scalar(0, shape, storage(op.types[0].dtype, run.real), args[0].devices, run.maps)
-    classes, values = aligned(args, run.maps)
+    classes, values = aligned(args, run.maps, run.fits)
     wide = max(storage(op.types[0].dtype, run.real).itemsize, *(v.itemsize if v.size > 1 else 1 for v in values), 1)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))) * wide / 8)
     return Blocks(classes, filled(_applied(op, dtypes, values, run), len(classes)))
@@ -160,7 +160,7 @@ def converted(values: Array, old: str, new: str, run: Run) -> Array:
 
 
 def _map(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    classes, values = aligned(args, run.maps)
+    classes, values = aligned(args, run.maps, run.fits)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))))
     found = scalar_function(op.regions[0], run)(values)
     return [Blocks(classes, filled(v, len(classes))) for v in found]

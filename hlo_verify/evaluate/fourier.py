@@ -34,19 +34,20 @@ def _fft(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
         raise UnknownError("a Fourier transform of what is no number")
     *before, last = range(1 + len(x.shape) - len(lengths), 1 + len(x.shape))
     sign = 1 if kind.startswith("I") else -1
-    whole = _roots(lengths[-1], x.values.dtype, sign)
+    whole = _roots(lengths[-1], x.values.dtype, sign, run)
     if kind != "IRFFT":
         x = _along(x, last, whole[:, : lengths[-1] // 2 + 1] if kind == "RFFT" else whole, run)
     for axis, n in zip(before, lengths, strict=False):
-        x = _along(x, axis, _roots(n, x.values.dtype, sign), run)
+        x = _along(x, axis, _roots(n, x.values.dtype, sign, run), run)
     if kind == "IRFFT":
         x = _real(x, last, whole[: lengths[-1] // 2 + 1], run)
     stored = storage(op.types[0].dtype, run.real)
     return [x if stored == BALLS else Blocks(x.classes, x.values.astype(stored))]
 
 
-def _roots(n: int, dtype: np.dtype[Any], sign: int) -> Array:
+def _roots(n: int, dtype: np.dtype[Any], sign: int, run: Run) -> Array:
     """The matrix of a transform along a dimension of that size; inverse ones are divided by it."""
+    run.spend(2 * n * n)
     count = n if sign > 0 else 1
     if dtype == BALLS:
         turns = [arb(2 * k * sign) / n for k in range(n)]
@@ -58,6 +59,7 @@ def _roots(n: int, dtype: np.dtype[Any], sign: int) -> Array:
 
 def _along(x: Blocks, axis: int, matrix: Array, run: Run) -> Blocks:
     """The tensor times a matrix along an axis."""
+    run.fits(x.values.size // x.values.shape[axis] * len(x.classes[axis]) * x.values.itemsize / 8)
     x = spread(x, axis, run.maps)
     rows = np.moveaxis(x.values, axis, -1)
     size, count = matrix.shape

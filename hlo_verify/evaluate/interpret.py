@@ -195,10 +195,9 @@ def _single(a: Blocks | None) -> Blocks | None:
 
 def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place: Place) -> list[Blocks | None]:
     """The results of a function or region; values that no later operation uses are forgotten."""
-    environment = run.environment
     own = set(function.arguments).union(*(op.results for op in function.ops))
     for value, type_, given in zip(function.arguments, function.argument_types, arguments, strict=True):
-        environment[value], run.types[value] = given, type_
+        run.set(value, type_, given)
         if value in run.watched:
             run.watched[value] = given
     last = _last_uses(function, run)
@@ -208,15 +207,18 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
         if op.results:
             run.costs[op.results[0]] = run.costs.get(op.results[0], 0.0) + run.work - before
         for value, type_, result in zip(op.results, op.types, results, strict=True):
-            environment[value], run.types[value] = result, type_
+            run.set(value, type_, result)
             if value in run.watched:
                 run.watched[value] = result
             if run.observe is not None:
                 run.observe(value, result)
         for value in last.get(n, ()):
             if value in own:
-                del environment[value]
-    return [environment[value] for value in function.results]
+                run.forget(value)
+    results = [run.environment[value] for value in function.results]
+    for value in own.intersection(run.environment):
+        run.forget(value)
+    return results
 
 
 def _last_uses(function: Function, run: Run) -> dict[int, list[Name]]:

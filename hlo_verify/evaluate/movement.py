@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, aligned, refine, take, with_map
+from hlo_verify.evaluate.blocks import Blocks, aligned, refine, taken, with_map
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, rectangle
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.program.ir import Op
@@ -149,7 +149,7 @@ def concatenated(parts: Sequence[Blocks], axis: int, run: Run) -> Blocks:
         classes.append(now)
         for n, index in enumerate(found):
             indices[n][k] = index
-    values = [take(p.values, index) for p, index in zip(parts, indices, strict=True)]
+    values = taken([p.values for p in parts], indices, run.fits)
     common = np.broadcast_shapes(*((*v.shape[:axis], 1, *v.shape[axis + 1 :]) for v in values))
     counts = [v.shape[axis] for v in values]
     run.spend(math.prod(common) * sum(counts))
@@ -201,7 +201,7 @@ def _pad(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
 
 def chosen(mask: Blocks, a: Blocks, b: Blocks, run: Run) -> Blocks:
     """`a` where the mask holds, else `b`; all of one shape."""
-    classes, values = aligned([mask, a, b], run.maps)
+    classes, values = aligned([mask, a, b], run.maps, run.fits)
     run.spend(math.prod(np.broadcast_shapes(*(v.shape for v in values))))
     return Blocks(classes, np.where(*values))
 

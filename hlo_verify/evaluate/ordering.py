@@ -66,7 +66,7 @@ def _lanes(args: Sequence[Blocks], axis: int, run: Run) -> tuple[tuple[Array, ..
     """Tensors of one shape with a class for each index along an axis, and their values with that axis first."""
     for a in args:
         run.spend(a.values.size // a.values.shape[axis] * len(a.classes[axis]))
-    classes, values = aligned([spread(a, axis, run.maps) for a in args], run.maps)
+    classes, values = aligned([spread(a, axis, run.maps) for a in args], run.maps, run.fits)
     common = list(np.broadcast_shapes(*(v.shape for v in values)))
     common[axis] = len(args[0].classes[axis])
     classes = (*classes[:axis], run.maps.distinct(common[axis]), *classes[axis + 1 :])

@@ -190,7 +190,7 @@ def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid |
     if expected.shape != found.shape:
         said = f"a device has {found.shape} of a result where {expected.shape} is its shard of {whole.shape}"
         raise InputError(said, Annotation.WRONG_SHARD)
-    classes, (a, b, mask) = aligned([expected, found, inside], run.maps)
+    classes, (a, b, mask) = aligned([expected, found, inside], run.maps, run.fits)
     run.spend(math.prod(np.broadcast_shapes(a.shape, b.shape, mask.shape)))
     return _Laid(classes, a, b, mask)
 

@@ -115,7 +115,7 @@ def filled_scalar(init: Blocks, rank: int) -> Array:
 
 
 def _combined(reducer: str, a: Blocks, init: Blocks, dtype: str, run: Run) -> Blocks:
-    classes, (x, y) = aligned([a, widened(init, a, run)], run.maps)
+    classes, (x, y) = aligned([a, widened(init, a, run)], run.maps, run.fits)
     return Blocks(classes, wrapped(ufunc(reducer, x if is_enclosure(x) else y)(x, y), dtype, run.real))
 
 
@@ -129,7 +129,7 @@ def _folded(op: Op, sources: list[Blocks], inits: list[Blocks], axes: list[int],
     """Any reducer: halves of the elements combined, again and again, and the initial values at last."""
     function = scalar_function(op.regions[0], run)
     sources = [_spread(a, axes, run) for a in sources]
-    classes, arrays = aligned(sources, run.maps)
+    classes, arrays = aligned(sources, run.maps, run.fits)
     common = np.broadcast_shapes(*(x.shape for x in arrays))
     run.spend(math.prod(common) * len(arrays))
     rest = [k for k in range(len(classes)) if k not in axes]
@@ -143,7 +143,7 @@ def _folded(op: Op, sources: list[Blocks], inits: list[Blocks], axes: list[int],
     firsts = [widened(init, shaped, run) for init in inits]
     if empty:
         return firsts
-    all_classes, values = aligned([*firsts, *(Blocks(maps, x) for x in found)], run.maps)
+    all_classes, values = aligned([*firsts, *(Blocks(maps, x) for x in found)], run.maps, run.fits)
     return [
         Blocks(all_classes, wrapped(filled(x, len(maps)), type_.dtype, run.real))
         for x, type_ in zip(function(values), op.types, strict=True)

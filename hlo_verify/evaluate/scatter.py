@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take
+from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take, taken
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import monoid, power, promoted
@@ -173,13 +173,13 @@ def _with_starts(indices: Blocks, update: Blocks, layout: Layout, run: Run) -> t
     for axis, source, n in zip((0, *layout.batch_axes), (0, *axes), vectors.shape[:-1], strict=True):
         maps[axis], shape[axis] = indices.classes[source], n
     classes: list[ClassMap] = []
-    taken: list[list[Array | None]] = [[], []]
+    both: list[list[Array | None]] = [[], []]
     for k, c in enumerate(update.classes):
         now, found = refine([(c, update.values.shape[k]), (maps[k], shape[k])], run.maps)
         classes.append(now)
-        for side, index in zip(taken, found, strict=True):
+        for side, index in zip(both, found, strict=True):
             side.append(index)
-    values, starts = take(update.values, taken[0]), take(vectors.reshape((*shape, -1)), taken[1])
+    values, starts = taken([update.values, vectors.reshape((*shape, -1))], [both[0], [*both[1], None]], run.fits)
     common = tuple(max(a, b) for a, b in zip(values.shape, starts.shape, strict=False))
     run.spend(math.prod(common))
     refined = Blocks(tuple(classes), np.broadcast_to(values, common))

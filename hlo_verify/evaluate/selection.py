@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import Blocks, refine, take
+from hlo_verify.evaluate.blocks import Blocks, refine, taken
 from hlo_verify.evaluate.maps import Array, ClassMap, rectangle, unique_rows
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.program.ir import Op
@@ -195,7 +195,7 @@ def _gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
             [(source.classes[k + 1], n), (maps[axis], vectors.shape[axis])], run.maps
         )
         index[k + 1] = _along(_number(left, n, np.arange(int(maps[axis].max()) + 1)), axis, rank)
-    vectors = take(vectors, takes)
+    (vectors,) = taken([vectors], [[*takes, *[None] * (vectors.ndim - len(takes))]], run.fits)
     columns: dict[int, Array] = {}
     starts = {k: vectors[..., n] for n, k in enumerate(numbers["start_index_map"])}
     for k in range(len(source.shape)):

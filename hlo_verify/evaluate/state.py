@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks
+from hlo_verify.evaluate.held import Held
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import is_complex
@@ -35,6 +36,8 @@ class Limits:
     """Elements of all results together, multiplications of contractions, and `OPERATION` for each operation."""
     turns: int = 4096
     """Of one loop."""
+    room: float = 1 << 26
+    """Elements of all values that are held at one time, as if each were a float of 64 bits."""
     heed: Callable[[], None] | None = None
     """Is called before every operation; what it raises ends the evaluation."""
 
@@ -82,6 +85,7 @@ class Run:
     """The devices of the mesh that manual regions are over."""
     maps: Maps = field(default_factory=Maps)
     environment: Environment = field(default_factory=dict)
+    held: Held = field(default_factory=Held)
     types: dict[Name, TensorType] = field(default_factory=dict)
     constants: dict[int, tuple[Op, Blocks]] = field(default_factory=dict)
     last_uses: dict[int, tuple[Function, dict[int, list[Name]]]] = field(default_factory=dict)
@@ -123,10 +127,27 @@ class Run:
 
     def spend(self, elements: float) -> None:
         """Account for an array of so many elements that is about to be made. Raises `TooLargeError`."""
+        self.fits(elements)
+        self.toil(elements)
+
+    def fits(self, elements: float) -> None:
+        """Raise `TooLargeError` where there is no memory for an array of so many elements."""
         if elements > self.limits.elements:
             self.exceeded = max(self.exceeded, math.ceil(elements))
             raise TooLargeError(f"needs {elements:.2g} values, more than {self.limits.elements:.2g}")
-        self.toil(elements)
+        if self.held.elements + elements > self.limits.room:
+            self.exceeded = max(self.exceeded, self.limits.elements + 1)
+            raise TooLargeError(f"needs more than {self.limits.room:.2g} values at one time")
+
+    def set(self, name: Name, type_: TensorType, value: Blocks | None) -> None:
+        """A value is made."""
+        self.held.add(value)
+        self.held.drop(self.environment.get(name))
+        self.environment[name], self.types[name] = value, type_
+
+    def forget(self, name: Name) -> None:
+        """A value is used no more."""
+        self.held.drop(self.environment.pop(name, None))
 
     def toil(self, work: float) -> None:
         """Account for so much work. Raises `TooLargeError`."""

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from hlo_verify.evaluate.balls import BALLS, zeros
-from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, take
+from hlo_verify.evaluate.blocks import Blocks, aligned, refine, spread, taken
 from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, ClassMap, unique_rows
@@ -93,7 +93,7 @@ def _reduce_window(op: Op, args: list[Blocks], run: Run, place: Place) -> list[B
     adds = reducer == "add" and is_zero(args[1].values)
     slides = _slides(op, args[0].shape, op.types[0].shape, running=adds)
     sources = [_spread(a, [s for s in slides if s.running], run) for a in args[:count]]
-    classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps)
+    classes, values = aligned([*sources, *(widened(i, sources[0], run) for i in args[count:])], run.maps, run.fits)
     common = np.broadcast_shapes(*(v.shape for v in values))
     arrays = [np.broadcast_to(v, common) for v in values[:count]]
     firsts = values[count:]
@@ -204,7 +204,7 @@ def _beside(a: Blocks, b: Blocks, apart: set[int], run: Run) -> tuple[tuple[Clas
         classes.append(now)
         for side, index in zip(indices, found, strict=True):
             side.append(index)
-    values = [take(x.values, index) for x, index in zip((a, b), indices, strict=True)]
+    values = taken([a.values, b.values], indices, run.fits)
     rest = [max(v.shape[k] for v in values) for k in range(len(classes))]
     x, y = (np.broadcast_to(v, [n if k in apart else rest[k] for k, n in enumerate(v.shape)]) for v in values)
     return tuple(classes), x, y
@@ -218,8 +218,7 @@ def _select_and_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> l
         raise UnknownError("that does more than add to zeros")
     slides = _slides(op, operand.shape, source.shape)
     operand = _spread(operand, slides, run)
-    for s in slides:
-        source = spread(source, s.axis, run.maps)
+    source = _spread(source, slides, run)
     select = scalar_function(op.regions[0], run)
     classes, values, added = _beside(operand, source, {s.axis for s in slides}, run)
     best: Array | None = None

@@ -167,7 +167,8 @@ class Confirmer:
             self._literals = literals_of(self.pair.logical, self.pair.partitioned)
         self._literals.is_strict = is_strict
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
-        limits = Limits(int(min(elements, self._elements)), work, heed=self.session.check)
+        room = self.session.limits.evaluation_room
+        limits = Limits(int(min(elements, self._elements)), work, heed=self.session.check, room=room)
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = local_arguments(self.pair, given, maps)

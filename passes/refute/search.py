@@ -171,7 +171,7 @@ class Search:
         bounds = self.session.limits
         most = max(self.session.meter.left / 2, bounds.glance_work)  # two modules are evaluated
         work = min(max(left, bounds.evaluation_work), most)
-        return Limits(bounds.evaluation_elements, work, heed=self.session.check)
+        return Limits(bounds.evaluation_elements, work, heed=self.session.check, room=bounds.evaluation_room)
 
     def _run(
         self,
