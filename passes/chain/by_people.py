@@ -109,9 +109,9 @@ def _proof_with_tables(
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where what one module computes of constants alone is a table of the other, but for roundings."""
     count = 1 if is_global(partitioned) else partitioned.partitions or 1
-    here = parts(given, partitioned, (1, count))
+    here = parts(given, partitioned, (1, count), account.session)
     second = with_tables(partitioned, here)
-    there = parts(second, given, (count, 1))
+    there = parts(second, given, (count, 1), account.session)
     first = with_tables(given, there)
     if not here and not there:
         return None, None

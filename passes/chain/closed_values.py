@@ -25,6 +25,7 @@ from hlo_verify.passes.refute.literals import CONSTANTS, is_plain, precision
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, used
 from hlo_verify.program.op_families import FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, is_new
+from hlo_verify.session import Session
 
 REGION = "sdy.manual_computation"
 
@@ -67,7 +68,7 @@ def closed_values(function: Function) -> dict[Name, Closed]:
     return found
 
 
-def enclosures(module: Module, values: Iterable[Closed], devices: int) -> dict[Name, Array]:
+def enclosures(module: Module, values: Iterable[Closed], devices: int, session: Session) -> dict[Name, Array]:
     """Of each of those values that can be evaluated, intervals that hold its elements: [devices, *shape]. What does not
     fit in with those before it is left out."""
     room = _Room()
@@ -79,14 +80,15 @@ def enclosures(module: Module, values: Iterable[Closed], devices: int) -> dict[N
     main = _with_roundings(_part(module.main, closed), fresh_in(module.main))
     given = [None] * len(main.arguments)
     alone = replace(module, main=main)
-    limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
-    found = evaluate(
+    limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"), heed=session.check)
+    evaluation = evaluate(
         alone, given, devices, watch=watched, only=(), real=INTERVALS, literals=_roundings, limits=limits
-    ).watched
+    )
+    session.meter.charge(evaluation.work)
     room = _Room()
     return {
         name: np.stack([dense(blocks, n) for n in range(blocks.devices)])
-        for name, blocks in found.items()
+        for name, blocks in evaluation.watched.items()
         if blocks is not None
         and blocks.values.dtype == INTERVALS
         and blocks.shape == watched[name].shape

@@ -18,6 +18,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from hlo_verify.evaluate.interpret import mesh_devices
 from hlo_verify.evaluate.intervals import interval, is_point
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_float
@@ -26,6 +27,7 @@ from hlo_verify.passes.chain.closed_values import REGION, Closed, closed_values,
 from hlo_verify.passes.chain.constant_values import Key
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, used
 from hlo_verify.program.op_families import DEVICE_NUMBERS
+from hlo_verify.session import Session
 
 WIDE = 1e-4
 """How wide the intervals of a value may be, of its largest element: beyond that nothing is told by them."""
@@ -85,18 +87,18 @@ class Part:
 
 
 @np.errstate(all="ignore")
-def parts(first: Module, second: Module, devices: tuple[int, int]) -> dict[Name, Part]:
+def parts(first: Module, second: Module, devices: tuple[int, int], session: Session) -> dict[Name, Part]:
     """Values of the second module that are parts of tables of the first, but for roundings: of those that something is
     computed of that depends on arguments, or else of what they are computed of."""
     closed = closed_values(second.main)
     wanted = _first_of_all(second.main, closed)
     if not wanted or not allows("joined_constants", len(wanted)):
         return {}
-    tables = list(_tables(first, devices[0]))
+    tables = list(_tables(first, devices[0], session))
     if not tables or not allows("joined_constants", len(tables)):
         return {}
     found: dict[Name, Part] = {}
-    numbers = enclosures(second, (v for v in closed.values() if v.is_computed), devices[1])
+    numbers = enclosures(second, (v for v in closed.values() if v.is_computed), devices[1], session)
     seen: set[Name] = set()
     while wanted:
         value = wanted.pop()
@@ -126,16 +128,18 @@ def _first_of_all(function: Function, closed: Mapping[Name, Closed]) -> list[Clo
 # Tables
 
 
-def _tables(module: Module, devices: int) -> Iterator[Table]:
-    """Of those that are written down, and of those that a module computes on all devices alike."""
+def _tables(module: Module, devices: int, session: Session) -> Iterator[Table]:
+    """Of those that are written down, and of those that a module for one device computes."""
     for op in operations(module.main):
         if op.name == "constant" and _is_table(op.types[0]):
             numbers = enclosure_of(op.attributes["value"], op.types[0].dtype)
             if _varies(numbers[None]):
                 yield Table(op, op.types[0], numbers, (op,))
+    if devices > 1 or (mesh_devices(module.main) or 1) > 1:
+        return
     closed = closed_values(module.main)
     alone = {v.name: v for v in closed.values() if v.is_computed and v.is_alone and _is_table(v.type)}
-    for name, numbers in enclosures(module, alone.values(), devices).items():
+    for name, numbers in enclosures(module, alone.values(), devices, session).items():
         made_by = _made_by(name, closed)
         numbered = any(op.name in DEVICE_NUMBERS or op.regions for op in made_by)
         if len(numbers) == 1 and not numbered and _varies(numbers) and _is_narrow(numbers):

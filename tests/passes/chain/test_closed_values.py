@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from hlo_verify.evaluate.maps import Array
 from hlo_verify.limits import Limits, in_force, limit_of
-from hlo_verify.passes.chain.closed_values import closed_values, enclosures
+from hlo_verify.passes.chain import rounded_tables
+from hlo_verify.passes.chain.closed_values import Closed, closed_values, enclosures
+from hlo_verify.passes.chain.rounded_tables import parts
 from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Module
+from hlo_verify.session import Session
 
 DEVICES, ELEMENTS = 512, 64
 MODULE = f"""
@@ -33,7 +39,7 @@ def held(most: int) -> dict[str, np.ndarray]:
     module = load(MODULE)
     values = closed_values(module.main).values()
     with in_force(replace(Limits(), enclosed_elements=most), {}):
-        return {str(name): array for name, array in enclosures(module, values, DEVICES).items()}
+        return {str(name): array for name, array in enclosures(module, values, DEVICES, Session()).items()}
 
 
 @pytest.mark.parametrize(
@@ -45,3 +51,27 @@ def test_the_numbers_of_all_devices_fit_together(most: int) -> None:
     assert sum(array.size for array in found.values()) <= most
     assert bool(found) == (most >= DEVICES * ELEMENTS)
     assert all(len(array) == DEVICES for array in found.values())
+
+
+def test_what_it_takes_is_on_the_account() -> None:
+    """A wrong module may cost ten times its proof: the look for tables was beside that."""
+    module, session = load(MODULE), Session()
+    session.meter.begin(1e9)
+    enclosures(module, closed_values(module.main).values(), DEVICES, session)
+    assert session.meter.spent >= DEVICES * ELEMENTS
+
+
+def test_no_tables_are_looked_for_in_what_many_devices_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are numbers of a module for one device; those of all devices were computed, and left."""
+    looked_at: list[int] = []
+
+    def noted(module: Module, values: Iterable[Closed], devices: int, session: Session) -> dict[str, Array]:
+        looked_at.append(devices)
+        return {}
+
+    monkeypatch.setattr(rounded_tables, "enclosures", noted)
+    module = load(MODULE)
+    parts(module, replace(module, partitions=1), (DEVICES, 1), Session())
+    assert not looked_at
+    parts(replace(module, partitions=1), module, (1, DEVICES), Session())
+    assert looked_at == [1]

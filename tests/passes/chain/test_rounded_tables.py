@@ -20,6 +20,7 @@ from hlo_verify.evaluate.interpret import evaluate
 from hlo_verify.passes.chain.rounded_tables import parts, with_tables
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
+from hlo_verify.session import Session
 from tests.conftest import SEED
 
 Function = Callable[..., Any]
@@ -108,7 +109,7 @@ def programs(name: str) -> tuple[Module, Module]:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_program_with_a_table_computes_nearly_the_same(name: str) -> None:
     first, second = programs(name)
-    found = parts(first, second, (1, 1))
+    found = parts(first, second, (1, 1), Session())
     assert found
     given = [of_dense(np.random.default_rng(SEED).standard_normal(X.shape))]
     results = [evaluate(module, given, 1).results[0] for module in (second, with_tables(second, found))]
