@@ -107,7 +107,11 @@ def parts(first: Module, second: Module, devices: tuple[int, int], session: Sess
         seen.add(value.name)
         part = None
         if value.name in numbers:
-            part = next(filter(None, (_part_of(value, numbers[value.name], table) for table in tables)), None)
+            for table in tables:
+                session.meter.charge(table.numbers.size + numbers[value.name].size)
+                part = _part_of(value, numbers[value.name], table)
+                if part is not None:
+                    break
         if part is not None:
             found[value.name] = part
         else:
@@ -215,12 +219,16 @@ def _offsets(table: Array, values: Array) -> tuple[npt.NDArray[np.int64], bool] 
     """Where the values of each device begin in a table, and whether they are exactly what is there; None where they
     are not there. One row for all devices where one will do."""
     spans = values.shape[1:]
-    places = [_places(table, each) for each in values]
-    every = set(places[0]).intersection(*places[1:])
-    rows = [every] if every else places
-    if not all(rows):
+    places = _places(table, values[0])
+    every = [place for place in places if all(_is_at(table, each, place) for each in values)]
+    rows = [min(every or places, key=lambda place: _preference(place, spans), default=None)]
+    for each in values[1:] if not every else ():
+        if rows[-1] is None:
+            return None
+        rows.append(_next_place(table, each, rows))
+    if rows[-1] is None:
         return None
-    offsets = np.array([min(row, key=lambda place: _preference(place, spans)) for row in rows], np.int64)
+    offsets = np.array(rows, np.int64)
     exact = all(
         is_point(each).all() and is_point(table[_window(row, spans)]).all()
         for each, row in zip(values, np.broadcast_to(offsets, (len(values), len(spans))), strict=True)
@@ -241,7 +249,27 @@ def _places(table: Array, values: Array) -> list[Place]:
     places = np.argwhere(near)
     if not allows("joined_constants", len(places)):
         return []
-    return [tuple(place) for place in places.tolist() if _meet(table[_window(place, values.shape)], values).all()]
+    return [place for place in map(tuple, places.tolist()) if _is_at(table, values, place)]
+
+
+def _next_place(table: Array, values: Array, rows: Sequence[Place | None]) -> Place | None:
+    """Where in a table the numbers of another device are: as far from the last one's as that is from the one before,
+    or elsewhere. A table has parts for all devices, and is looked through for few."""
+    last, before = rows[-1], rows[-2] if len(rows) > 1 else None
+    if last is not None and before is not None:
+        place = tuple(2 * n - m for n, m in zip(last, before, strict=True))
+        is_as_good = _preference(place, values.shape)[0] <= _preference(last, values.shape)[0]
+        if is_as_good and _is_at(table, values, place):
+            return place
+    return min(_places(table, values), key=lambda place: _preference(place, values.shape), default=None)
+
+
+def _is_at(table: Array, values: Array, place: Place) -> bool:
+    """Whether those numbers may be what is at a place of a table."""
+    spans = zip(place, values.shape, table.shape, strict=True)
+    if any(at < 0 or at + span > size for at, span, size in spans):
+        return False
+    return bool(_meet(table[_window(place, values.shape)], values).all())
 
 
 def _meet(some: Array, others: Array) -> Array:

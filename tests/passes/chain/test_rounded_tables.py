@@ -17,6 +17,8 @@ import hlo_verify
 from hlo_verify import Report, Verdict
 from hlo_verify.evaluate.blocks import dense, of_dense
 from hlo_verify.evaluate.interpret import evaluate
+from hlo_verify.evaluate.intervals import around, interval
+from hlo_verify.passes.chain import rounded_tables
 from hlo_verify.passes.chain.rounded_tables import parts, with_tables
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
@@ -154,3 +156,40 @@ AMPLIFIED: dict[str, tuple[Function, Function]] = {
 def test_what_amplifies_a_rounding(name: str) -> None:
     whole, local = AMPLIFIED[name]
     assert hlo_verify.check(whole, on_devices(local), X, refute=False).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+@pytest.mark.parametrize("devices", [8, 64])
+def test_a_table_is_looked_through_for_few_devices(devices: int, is_off: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has parts for all of them: looked through for each, the time grew with the square of their number."""
+    looked: list[int] = []
+    places = rounded_tables._places
+    monkeypatch.setattr(rounded_tables, "_places", lambda table, values: looked.append(1) or places(table, values))
+    numbers = np.random.default_rng(SEED).standard_normal((4 * devices, 3))
+    table = around(numbers, np.full(numbers.shape, 1e-9))
+    first = 4 * np.arange(devices) + int(is_off)
+    rows = [interval(numbers[n : n + 4], numbers[n : n + 4]) for n in first if n + 4 <= len(numbers)]
+    found = rounded_tables._offsets(table, np.stack(rows))
+    assert found is not None
+    np.testing.assert_array_equal(found[0], [(n, 0) for n in first[: len(rows)]])
+    assert len(looked) <= 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_places_are_where_the_numbers_of_every_device_are(seed: int) -> None:
+    """Where there are several, in any order, or none for one of them."""
+    generator = np.random.default_rng([SEED, seed])
+    numbers = generator.integers(0, 3, (12, 1)).astype(float)
+    table = interval(numbers, numbers)
+    starts = generator.integers(0, 11, 5)
+    rows = np.stack([numbers[n : n + 2] for n in starts])
+    if seed % 4 == 0:
+        rows[int(generator.integers(5))] += 5
+    found = rounded_tables._offsets(table, interval(rows, rows))
+    is_there = all(any(np.array_equal(numbers[n : n + 2], row) for n in range(11)) for row in rows)
+    assert (found is not None) == is_there
+    if found is not None:
+        offsets, is_exact = np.broadcast_to(found[0], (5, 2)), found[1]
+        assert is_exact
+        for row, (n, _) in zip(rows, offsets.tolist(), strict=True):
+            np.testing.assert_array_equal(numbers[n : n + 2], row)
