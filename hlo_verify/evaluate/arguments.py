@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,6 +19,9 @@ MOST_OF_WINDOW = 4096
 
 IN_ORDER = 4096
 """Elements along a dimension in which a user says something of their order; where there are more, they are alike."""
+
+DIMENSIONS = 32
+"""Of so many dimensions maps are kept: a model has a dozen."""
 
 CONTRACTED = 4096
 """The longest dimension that `default_scale` takes for one that weights are contracted in."""
@@ -235,12 +239,28 @@ def allows(assumed: Values | None, blocks: Blocks) -> bool:
     return not assumed.distinct or not (in_order[..., 1:] == in_order[..., :-1]).any()
 
 
+@lru_cache(maxsize=DIMENSIONS)
+def one_class(size: int) -> Array:
+    """The map of a dimension of that size whose indices are all alike; one object, which nobody writes to."""
+    found = np.zeros(size, np.int64)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=DIMENSIONS)
 def classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:
-    """A map of a dimension of that size, split in so many tiles, into at most `detail` classes, if not fewer."""
+    """A map of a dimension of that size, split in so many tiles, into at most `detail` classes, if not fewer. It is one
+    object for all arguments: those of a train step with 126 layers took 2 GB. Nobody writes to it."""
+    found = _classes_of(size, tiles, structure, detail)
+    found.flags.writeable = False
+    return found
+
+
+def _classes_of(size: int, tiles: int, structure: Structure, detail: int) -> Array:
     if size <= max(detail, 1):
         return np.arange(size)
     if detail <= 1:
-        return np.zeros(size, np.int64)
+        return one_class(size)
     local = -(-size // tiles)
     shard, position = np.arange(size) // local, np.arange(size) % local
     bits = _log2(detail)

@@ -9,7 +9,7 @@ import numpy as np
 from hlo_verify.evaluate.balls import zeros
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, with_map
 from hlo_verify.evaluate.elementwise import scalar_function
-from hlo_verify.evaluate.groups import counts, even_groups, groups_of, members_of, sources_of
+from hlo_verify.evaluate.groups import Grouped, counts, even_groups, grouped, groups_of, sources_of
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, rectangle, unique_rows
 from hlo_verify.evaluate.movement import by_device
 from hlo_verify.evaluate.numbers import wrapped
@@ -39,26 +39,26 @@ def _expanded(a: Blocks, place: Place, run: Run) -> Blocks:
     return replaced(a, 0, run.maps.constant(place.devices), a.values)
 
 
-def _members(op: Op, run: Run, place: Place) -> tuple[Array, Array]:
-    """For each device the members of its group, as many everywhere, and its own number among them."""
-    return run.maps.once(members_of, even_groups(op, run.maps, place), place.devices)
+def _even(op: Op, run: Run, place: Place) -> Grouped:
+    """The groups of an operation, with as many members everywhere."""
+    return run.maps.once(grouped, even_groups(op, run.maps, place), place.devices)
 
 
-def _held_by(maps: Maps, devices: ClassMap, members: Array, in_any_order: bool) -> tuple[ClassMap, Array]:
+def _held_by(maps: Maps, devices: ClassMap, groups: Grouped, in_any_order: bool) -> tuple[ClassMap, Array]:
     """What the members of each device's group hold, -1 where there is none: the number of the pattern of each device,
     and the patterns."""
-    numbers = np.where(members >= 0, devices[members], -1)
+    numbers = np.where(groups.members >= 0, devices[groups.members], -1)
     if in_any_order:
         numbers = np.sort(numbers, axis=1)
     first, which = unique_rows(numbers)
-    return maps.intern(which), numbers[first]
+    return maps.intern(which[groups.row_of]), numbers[first]
 
 
-def reduced_over(a: Blocks, members: Array, region: Function | None, dtype: str, run: Run) -> Blocks:
-    """The reduction over the members of each device's group (rows; -1 is no member). Without a region, the sum."""
+def reduced_over(a: Blocks, groups: Grouped, region: Function | None, dtype: str, run: Run) -> Blocks:
+    """The reduction over the members of each device's group. Without a region, the sum."""
     reducer = "add" if region is None else monoid(region)
     in_any_order = reducer is not None
-    which, patterns = run.maps.once(_held_by, run.maps, run.maps.intern(a.classes[0]), members, in_any_order)
+    which, patterns = run.maps.once(_held_by, run.maps, run.maps.intern(a.classes[0]), groups, in_any_order)
     run.spend(a.values.size // a.values.shape[0] * len(patterns))
     if reducer is None:
         return _folded(a, patterns, which, region, dtype, run)
@@ -81,31 +81,21 @@ def _folded(a: Blocks, patterns: Array, which: ClassMap, region: Function | None
     return Blocks((which, *a.classes[1:]), wrapped(found, dtype, run.real))
 
 
-def _every_members(groups: Array, devices: int) -> Array:
-    """For each device the members of its group, padded with -1."""
-    if (groups >= 0).sum() != devices:
-        raise UnknownError("groups that leave devices out")
-    members = np.full((devices, groups.shape[1]), -1, np.int64)
-    for column in groups.T:
-        members[column[column >= 0]] = groups[column >= 0]
-    return members
-
-
 def _all_reduce(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    members = run.maps.once(_every_members, groups_of(op, run.maps, place, ordered=False), place.devices)
+    groups = run.maps.once(grouped, groups_of(op, run.maps, place, ordered=False), place.devices)
     return [
-        reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run)
+        reduced_over(_expanded(a, place, run), groups, op.regions[0], type_.dtype, run)
         for a, type_ in zip(args, op.types, strict=True)
     ]
 
 
 def _reduce_scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    members, ranks = _members(op, run, place)
+    groups = _even(op, run, place)
     k = op.attributes["scatter_dimension"]
     results = []
     for a, type_ in zip(args, op.types, strict=True):
-        whole = compact(reduced_over(_expanded(a, place, run), members, op.regions[0], type_.dtype, run), run.maps)
-        results.append(pieces(whole, k + 1, ranks, type_.shape[k], run))
+        whole = compact(reduced_over(_expanded(a, place, run), groups, op.regions[0], type_.dtype, run), run.maps)
+        results.append(pieces(whole, k + 1, groups.ranks, type_.shape[k], run))
     return results
 
 
@@ -116,18 +106,18 @@ def pieces(a: Blocks, axis: int, numbers: Array, size: int, run: Run) -> Blocks:
     return assembled(a, run.maps.intern(which.reshape(-1)), [(axis, row_of, column_of, table)], run)
 
 
-def _patterns(maps: Maps, devices: ClassMap, members: Array) -> tuple[ClassMap, Array, Array, Array]:
+def _patterns(maps: Maps, devices: ClassMap, groups: Grouped) -> tuple[ClassMap, Array, Array, Array]:
     """What the members of each device's group hold: the number of the pattern of each device, the patterns by member,
     and of their columns the first of each that are equal, and which of these each is."""
-    numbers = devices[members]
+    numbers = devices[groups.members]
     first, which = unique_rows(numbers)
     patterns = numbers[first]
-    return maps.intern(which), patterns, *unique_rows(np.ascontiguousarray(patterns.T))
+    return maps.intern(which[groups.row_of]), patterns, *unique_rows(np.ascontiguousarray(patterns.T))
 
 
-def gathered(a: Blocks, axis: int, members: Array, run: Run) -> Blocks:
+def gathered(a: Blocks, axis: int, groups: Grouped, run: Run) -> Blocks:
     """The tensors of the members of each device's group, put end to end along an axis."""
-    which, patterns, columns, column_of = run.maps.once(_patterns, run.maps, run.maps.intern(a.classes[0]), members)
+    which, patterns, columns, column_of = run.maps.once(_patterns, run.maps, run.maps.intern(a.classes[0]), groups)
     run.spend(a.values.size // a.values.shape[0] * len(patterns) * len(columns))
     values = a.values[patterns[:, columns]]
     if a.values.shape[0] == 1 or len(columns) == 1:
@@ -142,53 +132,56 @@ def gathered(a: Blocks, axis: int, members: Array, run: Run) -> Blocks:
 
 
 def _all_gather(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    members, _ = _members(op, run, place)
-    return [gathered(_expanded(a, place, run), op.attributes["all_gather_dim"] + 1, members, run) for a in args]
+    groups = _even(op, run, place)
+    return [gathered(_expanded(a, place, run), op.attributes["all_gather_dim"] + 1, groups, run) for a in args]
 
 
 def _all_to_all(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     """Member r of a group receives the r-th piece of every member, put end to end."""
-    members, ranks = _members(op, run, place)
+    groups = _even(op, run, place)
     split, concat = op.attributes["split_dimension"], op.attributes["concat_dimension"]
-    count = op.attributes.get("split_count", members.shape[1])
-    if count != members.shape[1]:
-        raise UnknownError(f"{count} pieces in groups of {members.shape[1]}")
+    count = op.attributes.get("split_count", groups.size)
+    if count != groups.size:
+        raise UnknownError(f"{count} pieces in groups of {groups.size}")
     results = []
     for a in args:
         a = _expanded(a, place, run)
         size = a.shape[split] // count
         # The piece for each rank, as if every device were of that rank; then the members' pieces side by side.
         if split != concat:
-            whole = gathered(a, concat + 1, members, run)
-            results.append(pieces(compact(whole, run.maps), split + 1, ranks, size, run))
+            whole = gathered(a, concat + 1, groups, run)
+            results.append(pieces(compact(whole, run.maps), split + 1, groups.ranks, size, run))
             continue
-        results.append(_exchanged(a, split + 1, members, ranks, size, run))
+        results.append(_exchanged(a, split + 1, groups, size, run))
     return results
 
 
-def _exchanged(a: Blocks, axis: int, members: Array, ranks: Array, size: int, run: Run) -> Blocks:
+def _exchanged(a: Blocks, axis: int, groups: Grouped, size: int, run: Run) -> Blocks:
     """all_to_all along one dimension: the pieces of that number of all members, put end to end."""
-    whole = gathered(a, axis, members, run)
-    count = members.shape[1]
+    whole = gathered(a, axis, groups, run)
+    count = groups.size
+    run.fits(count * count * size)
     starts = (np.arange(count)[:, None, None] * count + np.arange(count)[None, :, None]) * size
     where = (starts + np.arange(size)).transpose(1, 0, 2).reshape(count, -1)
     matrix = whole.classes[axis][where]
     row_of, column_of, table = rectangle(matrix)
-    return assembled(whole, run.maps.intern(ranks), [(axis, row_of, column_of, table)], run)
+    return assembled(whole, run.maps.intern(groups.ranks), [(axis, row_of, column_of, table)], run)
 
 
 def _all_to_all_of_tuple(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
     """HLO's form on a tuple: operand r goes to member r, and result n comes from member n."""
-    members, ranks = _members(op, run, place)
-    if len(args) != members.shape[1]:
-        raise UnknownError(f"{len(args)} operands in groups of {members.shape[1]}")
+    groups = _even(op, run, place)
+    if len(args) != groups.size:
+        raise UnknownError(f"{len(args)} operands in groups of {groups.size}")
     classes, values = aligned([_expanded(a, place, run) for a in args], run.maps, run.fits)
     common = np.broadcast_shapes(*(v.shape for v in values))
     run.spend(math.prod(common) * len(values))
     stacked = np.stack([np.broadcast_to(v, common) for v in values])
     results = []
     for n in range(len(args)):
-        keys = np.stack([ranks, classes[0][members[:, n]] if common[0] > 1 else ranks * 0], axis=1)
+        sources = groups.members[groups.row_of, n]
+        held = classes[0][sources] if common[0] > 1 else np.zeros_like(sources)
+        keys = np.stack([groups.ranks, held], axis=1)
         first, which = unique_rows(keys)
         found = stacked[keys[first, 0], keys[first, 1]]
         results.append(Blocks((run.maps.intern(which), *classes[1:]), found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -99,14 +100,30 @@ def even_groups(op: Op, maps: Maps, place: Place, *, ordered: bool = True) -> Ar
     return groups
 
 
-def members_of(groups: Array, devices: int) -> tuple[Array, Array]:
-    """For each device the members of its group, and its own number among them."""
-    members = np.zeros((devices, groups.shape[1]), np.int64)
-    ranks = np.zeros(devices, np.int64)
-    for n in range(groups.shape[1]):
-        members[groups[:, n]] = groups
-        ranks[groups[:, n]] = n
-    return members, ranks
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """Devices in groups. For each device all members of its group would be a table of devices times members."""
+
+    members: Array
+    """A row for each group; -1 is no member."""
+    row_of: Array
+    """The row of each device's group."""
+    ranks: Array
+    """Its own number there."""
+
+    @property
+    def size(self) -> int:
+        return int(self.members.shape[1])
+
+
+def grouped(groups: Array, devices: int) -> Grouped:
+    """Groups, as rows padded with -1, that cover so many devices."""
+    row_of, ranks = np.zeros(devices, np.int64), np.zeros(devices, np.int64)
+    rows, columns = np.nonzero(groups >= 0)
+    if len(rows) != devices:
+        raise UnknownError("groups that leave devices out")
+    row_of[groups[rows, columns]], ranks[groups[rows, columns]] = rows, columns
+    return Grouped(groups, row_of, ranks)
 
 
 def sources_of(op: Op, place: Place) -> Array:

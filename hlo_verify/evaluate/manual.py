@@ -15,7 +15,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.evaluate.blocks import Blocks, compact, scalar
 from hlo_verify.evaluate.border import Tiling, joined, shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
-from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.groups import grouped
 from hlo_verify.evaluate.numbers import is_integer
 from hlo_verify.evaluate.ordering import top_k
 from hlo_verify.evaluate.state import PartialRule, Place, Rule, Run
@@ -41,8 +41,8 @@ def left(a: Blocks, shape: tuple[int, ...], sharding: Sharding, dtype: str, run:
     if sharding.addend_count > 1:
         if dtype == "i1":
             raise UnknownError("a manual region that gives addends of truth values")
-        members, _ = members_of(sharding.addend_groups(), sharding.devices)
-        a = reduced_over(a, members, None, dtype, run)
+        groups = grouped(sharding.addend_groups(), sharding.devices)
+        a = reduced_over(a, groups, None, dtype, run)
     return compact(joined(a, shape, tiling_of(sharding), run), run.maps)
 
 

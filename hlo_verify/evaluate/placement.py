@@ -23,7 +23,7 @@ from hlo_verify.evaluate.balls import (
 from hlo_verify.evaluate.blocks import Blocks, aligned, replaced, scalar
 from hlo_verify.evaluate.border import shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
-from hlo_verify.evaluate.groups import members_of
+from hlo_verify.evaluate.groups import grouped
 from hlo_verify.evaluate.intervals import INTERVALS, middle
 from hlo_verify.evaluate.maps import Array, ClassMap, Maps, in_pieces
 from hlo_verify.evaluate.numbers import exact, held
@@ -167,14 +167,14 @@ def _laid(whole: Blocks, local: Blocks, sharding: Sharding, run: Run) -> _Laid |
     if 0 in whole.shape:
         return None
     if sharding.addend_count > 1:
-        members, _ = members_of(sharding.addend_groups(), devices)
+        groups = grouped(sharding.addend_groups(), devices)
         if found.values.dtype == object and not is_real(found.values.reshape(-1)[0]):
             raise UnknownError("a sum of integers that are not all known")
         if found.values.dtype.kind in "fOV":
-            found = reduced_over(found, members, None, "f64", run)
+            found = reduced_over(found, groups, None, "f64", run)
         if found.values.dtype.kind in "iu":
             dtype = f"{'ui' if found.values.dtype.kind == 'u' else 'i'}{8 * found.values.dtype.itemsize}"
-            found = reduced_over(found, members, None, dtype, run)
+            found = reduced_over(found, groups, None, dtype, run)
     zero = scalar(0, (), expected.values.dtype, devices, run.maps)
     tiling = tiling_of(sharding)
     if found.shape == whole.shape and math.prod(sharding.tiles) > 1:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlo_verify.evaluate import Blocks, allows, nearest
+from hlo_verify.evaluate.arguments import one_class
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute.trial import Counterexample, Inputs
 from hlo_verify.program.allowed_values import Values
@@ -90,5 +91,5 @@ def filled(blocks: Blocks, value: int, type_: TensorType, allowed: Values | None
 
 
 def _filled(blocks: Blocks, value: float) -> Blocks:
-    classes = tuple(np.zeros_like(each) for each in blocks.classes)
+    classes = tuple(one_class(len(each)) for each in blocks.classes)
     return replace(blocks, classes=classes, values=np.full((1,) * blocks.values.ndim, value, blocks.values.dtype))
