@@ -187,8 +187,9 @@ def _is_at(held: Array, whole: Array, order: Order, start: Index) -> bool:
     return bool(np.allclose(held, block, rtol=CLOSE, atol=CLOSE * float(np.abs(held).max())))
 
 
-def _inputs(logical: Module, seed: int) -> list[Blocks]:
-    """Values of the arguments of which no two are alike, as far as there are so many."""
+def _inputs(logical: Module, seed: int, elements: int) -> list[Blocks | None]:
+    """Values of the arguments of which no two are alike, as far as there are so many; None of those that have more
+    elements than that."""
     generator = np.random.default_rng(seed)
     below, positive, allowed = index_limits(logical, with_updates=False), positive_arguments(logical), assumed(logical)
     return [
@@ -202,11 +203,13 @@ def _inputs(logical: Module, seed: int) -> list[Blocks]:
             positive=n in positive,
             assumed=allowed[n],
         )
+        if math.prod(type_.shape) <= elements
+        else None
         for n, type_ in enumerate(logical.main.argument_types)
     ]
 
 
-def _seen(module: Module, inputs: Sequence[Blocks], session: Session) -> _Seen:
+def _seen(module: Module, inputs: Sequence[Blocks | None], session: Session) -> _Seen:
     seen = _Seen(session.limits.guessed_elements)
     limits = Limits(session.limits.guessed_elements, session.limits.guessing_work, heed=session.check)
     evaluate(module, inputs, 1, limits=limits, observe=seen.observe)
@@ -229,7 +232,7 @@ def shards(logical: Module, partitioned: Module, devices: int, session: Session)
     regions = (op for op in operations(partitioned.main) if op.name == "sdy.manual_computation")
     assembled = {name for op in regions for name in op.results}
     for seed in SEEDS:
-        inputs = _inputs(logical, seed)
+        inputs = _inputs(logical, seed, session.limits.guessed_elements)
         elements = _Elements.of(_seen(logical, inputs, session))
         local = _seen(partitioned, inputs, session)
         here = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -122,3 +123,22 @@ def test_of_many_values_those_in_loops_are_left_out(monkeypatch: pytest.MonkeyPa
     assert guesses_of(pair, "sine", "sine") and guesses_of(pair, "cosine", "cosine")
     monkeypatch.setattr(module, "BLOCKS", 12)
     assert not guesses_of(pair, "sine", "sine") and guesses_of(pair, "cosine", "cosine")
+
+
+def test_what_is_too_large_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All elements of arguments were drawn before what is made of them was found to be too large: 3 GB of attention."""
+    drawn: list[int] = []
+    draw = module.random_argument
+
+    def noted(shape: tuple[int, ...], *args: Any, **options: Any) -> Any:
+        drawn.append(math.prod(shape))
+        return draw(shape, *args, **options)
+
+    monkeypatch.setattr(module, "random_argument", noted)
+    pair = pair_of(lambda x: jnp.sin(x) * 2, lambda x: 2 * jnp.sin(x))
+    size = math.prod(pair[0].main.argument_types[0].shape)
+    for most in (size - 1, size):
+        drawn.clear()
+        session = Session(Limits(guessed_elements=most))
+        shards(*pair, device_count(*pair), session)
+        assert bool(drawn) == (most == size)
