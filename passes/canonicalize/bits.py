@@ -3,7 +3,8 @@
 `bitcast_convert` and comparisons in the total order see roundings and the sign of zero. Of arguments, constants and
 what was only moved they see what is there. Of all else, bits are a function of the real number and of what made it: the
 last operation, and the format that it was rounded to. `0 - x` and `-x` are one real number, and their zeros have
-different signs; `f32(bf16(x))` has other bits than `x`. What is made alike is assumed to be rounded alike, by name.
+different signs; `f32(bf16(x))` has other bits than `x`. What is made alike is assumed to be rounded alike, by name. A
+sum is made alike however it is written, as the real numbers' are: of parts, by products of matrices, by reductions.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hlo_verify.program.operations import ROWS
 
 ASSUMPTION = (
     "bits of numbers that are computed (bitcast_convert, comparisons in the total order) are those of the real number, "
-    "rounded alike by the same operation, with one zero"
+    "rounded alike by the same operation (all sums are one, products of matrices too), with one zero"
 )
 
 Makers = dict[Name, str]
@@ -38,8 +39,8 @@ _IN = " in "
 _PLAIN_DIGITS = 23
 """Binary digits of f32: a compiler may compute in it what a program says in a narrower type, and then round."""
 _MOVING = MOVES | FORWARDS | {"gather", "select"} | {name for name, row in ROWS.items() if row.notation == "movement"}
-_SAME = {"dot": "dot_general"}
-"""Two names of one operation."""
+_SUMS = frozenset({"add", "dot", "dot_general"})
+"""What adds up: where a compiler splits a product of matrices, parts of it are added."""
 
 
 def marked(function: Function) -> Function:
@@ -109,7 +110,14 @@ def _maker(op: Op, made: str, dtype: str, types: Types) -> str:
         return made
     if op.name == "convert" and made:
         return made if made == SIGNED_ZERO else _together(_rounded(each, dtype) for each in made.split(_OR))
-    return f"{_SAME.get(op.name, op.name)}{_IN}{dtype}"
+    return f"{'sum' if _adds_up(op) else op.name}{_IN}{dtype}"
+
+
+def _adds_up(op: Op) -> bool:
+    """Whether an operation gives a sum, however that is written."""
+    if op.name not in REDUCTIONS or len(op.regions) != 1:
+        return op.name in _SUMS
+    return [inner.name for inner in op.regions[0].ops] == ["add"]
 
 
 def _rounded(maker: str, dtype: str) -> str:

@@ -207,3 +207,87 @@ def test_two_roundings_are_another_one_than_the_last(
 ) -> None:
     first, second = narrowed(*one, computed=computed), narrowed(*other, computed=computed)
     assert (hlo_verify.verify(first, second, devices=1).verdict is Verdict.PROVED) is is_proved
+
+
+def summed(dtype: str, lines: str, look: str) -> str:
+    """What a look at `%b` sees that is computed of 4 numbers and a matrix of 4x4."""
+    whole, kind, bits = on(REPLICATED), f"tensor<4x{dtype}>", "i32" if dtype == "f32" else "i16"
+    result = "tensor<4xi1>" if look == "total order" else f"tensor<4x{bits}>"
+    ending = f"%r = stablehlo.bitcast_convert %b : ({kind}) -> {result}"
+    if look == "total order":
+        ending = f"%r = stablehlo.compare LT, %b, %x, TOTALORDER : ({kind}, {kind}) -> {result}"
+    body = lines.replace("TYPE", dtype) + f"\n{ending}\nreturn %r : {result}"
+    return module(f"%x: {kind} {whole}, %w: tensor<4x4x{dtype}> {whole}", f"{result} {whole}", body, 1)
+
+
+def of_half(n: int, start: int) -> str:
+    """`%hN`, the product of two numbers and two rows of the matrix."""
+    return f"""
+    %x{n} = stablehlo.slice %x [{start}:{start + 2}] : (tensor<4xTYPE>) -> tensor<2xTYPE>
+    %w{n} = stablehlo.slice %w [{start}:{start + 2}, 0:4] : (tensor<4x4xTYPE>) -> tensor<2x4xTYPE>
+    %h{n} = stablehlo.dot_general %x{n}, %w{n}, contracting_dims = [0] x [0]
+      : (tensor<2xTYPE>, tensor<2x4xTYPE>) -> tensor<4xTYPE>"""
+
+
+ADDED_UP = """%z = stablehlo.constant dense<0.0> : tensor<TYPE>
+    %b = stablehlo.reduce(%p init: %z) applies stablehlo.ADD across dimensions = [0]
+      : (tensor<4x4xTYPE>, tensor<TYPE>) -> tensor<4xTYPE>"""
+WHOLE = """%b = stablehlo.dot_general %x, %w, contracting_dims = [0] x [0]
+      : (tensor<4xTYPE>, tensor<4x4xTYPE>) -> tensor<4xTYPE>"""
+HALVES = of_half(0, 0) + of_half(1, 2)
+ROWS = """%p = stablehlo.slice %w [0:2, 0:4] : (tensor<4x4xTYPE>) -> tensor<2x4xTYPE>
+    %q = stablehlo.slice %w [2:4, 0:4] : (tensor<4x4xTYPE>) -> tensor<2x4xTYPE>
+    %s = stablehlo.add %q, %p : tensor<2x4xTYPE>
+    %z = stablehlo.constant dense<0.0> : tensor<TYPE>
+    %b = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0]
+      : (tensor<2x4xTYPE>, tensor<TYPE>) -> tensor<4xTYPE>"""
+SUMS = {
+    "halves of a product": (WHOLE, HALVES + "\n%b = stablehlo.add %h1, %h0 : tensor<4xTYPE>"),
+    "rows": (f"%p = stablehlo.optimization_barrier %w : tensor<4x4xTYPE>\n{ADDED_UP.replace('ADD', 'add')}", ROWS),
+}
+NO_SUMS = {
+    "one half twice": (of_half(0, 0) + "\n%b = stablehlo.add %h0, %h0 : tensor<4xTYPE>", WHOLE),
+    "a difference": (
+        HALVES + "\n%n = stablehlo.negate %h1 : tensor<4xTYPE>\n%b = stablehlo.subtract %h0, %n : tensor<4xTYPE>",
+        WHOLE,
+    ),
+    "a multiple": (
+        HALVES + "\n%n = stablehlo.constant dense<2.0> : tensor<4xTYPE>"
+        "\n%b = stablehlo.multiply %h0, %n : tensor<4xTYPE>",
+        HALVES + "\n%b = stablehlo.add %h0, %h0 : tensor<4xTYPE>",
+    ),
+    "a maximum": tuple(
+        f"%p = stablehlo.optimization_barrier %w : tensor<4x4xTYPE>\n{ADDED_UP.replace('ADD', name)}"
+        for name in ("add", "maximum")
+    ),
+    "a product": (
+        """%o = stablehlo.reshape %x : (tensor<4xTYPE>) -> tensor<1x4xTYPE>
+    %y = stablehlo.slice %w [0:1, 0:1] : (tensor<4x4xTYPE>) -> tensor<1x1xTYPE>
+    %q = stablehlo.reshape %y : (tensor<1x1xTYPE>) -> tensor<1xTYPE>
+    %b = stablehlo.dot_general %q, %o, contracting_dims = [0] x [0]
+      : (tensor<1xTYPE>, tensor<1x4xTYPE>) -> tensor<4xTYPE>""",
+        """%y = stablehlo.slice %w [0:1, 0:1] : (tensor<4x4xTYPE>) -> tensor<1x1xTYPE>
+    %q = stablehlo.reshape %y : (tensor<1x1xTYPE>) -> tensor<TYPE>
+    %s = stablehlo.broadcast_in_dim %q, dims = [] : (tensor<TYPE>) -> tensor<4xTYPE>
+    %b = stablehlo.multiply %s, %x : tensor<4xTYPE>""",
+    ),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("way", NO_SUMS)
+def test_bits_of_other_sums_and_of_what_is_no_sum_are_never_proved(way: str, look: str) -> None:
+    one, other = (summed("f32", lines, look) for lines in NO_SUMS[way])
+    for pair in ((one, other), (other, one)):
+        assert hlo_verify.verify(*pair, refute=False).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("way", SUMS)
+def test_bits_of_a_sum_are_assumed_to_be_the_same_however_it_is_split(way: str, look: str, dtype: str) -> None:
+    """What a compiler makes of a product whose contracted dimension is split: of routers, before the best k."""
+    one, other = (summed(dtype, lines, look) for lines in SUMS[way])
+    for pair in ((one, other), (other, one)):
+        report = hlo_verify.verify(*pair)
+        assert report.verdict is Verdict.PROVED and ASSUMPTION in report.assumptions
