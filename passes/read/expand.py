@@ -1,8 +1,8 @@
 """Operations that stand for others, written out in StableHLO before anything else reads a module.
 
 Each is replaced by a call of a function that JAX lowers its meaning to, so that the prover, the evaluator and XLA all
-see the same operations: the custom calls of AWS's Neuron compiler (`neuron_calls`), and batch normalization
-(`batch_norm`).
+see the same operations: the custom calls of AWS's Neuron compiler (`neuron_calls`), batch normalization
+(`batch_norm`), and products in groups (`ragged_dots`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.jaxlib_api import ir
-from hlo_verify.passes.read import batch_norm, neuron_calls
+from hlo_verify.passes.read import batch_norm, neuron_calls, ragged_dots
 from hlo_verify.program.element_types import JAX_NAMES
 from hlo_verify.registered_calls import registered
 
-NAMES = (b"Neuron", b"batch_norm", b"batch-norm")
+NAMES = (b"Neuron", b"batch_norm", b"batch-norm", b"ragged_dot", b"ragged-dot")
 """A file without any of these has none of the operations."""
 
 Compute = Callable[..., Any]
@@ -58,6 +58,11 @@ def _meaning(operation: Any, taken: Collection[str]) -> _Found | None:
         epsilon, feature = operation.attributes["epsilon"].value, operation.attributes["feature_index"].value
         compute = batch_norm.MEANINGS[name]
         return _Found(lambda *arrays: compute(epsilon, feature, *arrays), f"{name}.{epsilon}.{feature}")
+    if name in ragged_dots.NAMES:
+        element_type = str(operation.results[0].type.element_type)
+        product = ragged_dots.meaning(operation, JAX_NAMES.get(element_type))
+        key = f"{name}.{ragged_dots.numbers_of(operation)}"
+        return None if product is None else _Found(product, key, ragged_dots.SAID)
     if name != "custom_call":
         return None
     target = operation.attributes["call_target_name"].value
