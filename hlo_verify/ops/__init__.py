@@ -76,21 +76,14 @@ RULES = _merge(
 )
 """Rules by operation name."""
 
-SHAREABLE = frozenset(
+FUNCTIONS = frozenset(
     name
-    for family in (
-        movement,
-        constants,
-        elementwise,
-        comparison,
-        bits,
-        conversion,
-        contraction,
-        reductions,
-        windows,
-        ordering,
-    )
+    for family in (movement, elementwise, comparison, bits, conversion, contraction, reductions, windows)
     for name in family.RULES
-) | frozenset(name for family in (indexing, scatter, collectives, control) for name in family.RULES)
+)
+"""Operations whose results are functions of their operands, types, attributes and regions alone."""
+
+SHAREABLE = FUNCTIONS | frozenset(name for family in (constants, ordering) for name in family.RULES)
+SHAREABLE |= frozenset(name for family in (indexing, scatter, collectives, control) for name in family.RULES)
 """Operations whose results depend on their operands, types, attributes and regions alone; of `CONTROL` only where the
 logical module has no loop that a loop could be matched with."""

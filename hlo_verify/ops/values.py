@@ -102,6 +102,14 @@ class Loops(Protocol):
         """Let go of all but the first `known`."""
 
 
+class Remembers(Protocol):
+    """What was worked out before in a walk; `worked_out.WorkedOut` is it."""
+
+    def results(self, op: Op, operands: list[Value], context: Context, rule: Rule) -> list[Value]:
+        """What the operation's rule gives."""
+        ...
+
+
 @dataclass(slots=True)
 class Context:
     """What surrounds an operation: the devices of the module, and what was not understood so far.
@@ -135,6 +143,7 @@ class Context:
     """Of each loop around the operation its counter, or the number of a turn where the loop is unrolled."""
     kept: Kept | None = None
     """What was computed in runs of a loop's body under other guesses of what it carries."""
+    worked_out: Remembers | None = None
     session: Session = field(default_factory=Session)
     claims: frozenset[tuple[str, str, str, Location | None]] | None = None
     """What the logical module claims of indices (`indexing.claims_of`). None in that module itself, and where there is

@@ -50,6 +50,8 @@ def interpret(op: Op, operands: list[Value], context: Context) -> list[Value]:
     if rule is None:
         return context.opaque(op, f"{op.name} has no rule", Unsupported.OPERATION)
     try:
+        if context.worked_out is not None:
+            return context.worked_out.results(op, operands, context, rule)
         return rule(op, operands, context)
     except UnsupportedError as error:
         return context.opaque(op, str(error), error.code)

@@ -27,6 +27,7 @@ from hlo_verify.passes.prove.notation import Notation
 from hlo_verify.passes.prove.reports import assumptions, laws, may_hang
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.passes.prove.start import begin
+from hlo_verify.passes.prove.worked_out import WorkedOut
 from hlo_verify.program.ir import Module, operations
 from hlo_verify.program.pair import device_count, has_loops_by_hand, result_placements
 from hlo_verify.program.sharding import Sharding
@@ -231,6 +232,7 @@ def walk(
     both = begin(logical, partitioned, run, session, reading)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None, guesses)
     stages.known_wrong = known_wrong
+    both.plain.worked_out = both.local.worked_out = WorkedOut()
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
     return Outcome(wanted, found, stages, both.unsupported)
