@@ -51,19 +51,31 @@ class Region:
         """Whether a term has none of some signs in this case."""
         if signs.of(p) & signs.BEYOND:
             return False
+        square = _of_root(p)
+        return all(self._excludes(p, sign) or (square is not None and self._excludes(square, sign)) for sign in found)
+
+    def _excludes(self, p: Poly, sign: int) -> bool:
         opposite = algebra.scale(p, -1)
         told = {
             signs.POSITIVE: [(p, True)],
             signs.NEGATIVE: [(opposite, True)],
             signs.ZERO: [(p, False), (opposite, False)],
         }
-        return all(not signs.of(p) & sign or not self.exists(*told[sign]) for sign in found)
+        return not signs.of(p) & sign or not self.exists(*told[sign])
 
     def shows_zero(self, p: Poly) -> bool:
         """Whether a term is 0 in this case, as neither it nor its opposite can be positive."""
         if not self.known or any(signs.of_atom(a) & signs.BEYOND for mono, _ in p.items for a, _ in mono):
             return False
         return not any(self.exists((algebra.scale(p, sign), True)) for sign in (1, -1))
+
+
+def _of_root(p: Poly) -> Poly | None:
+    """What a root is of, which has the same sign where it is not negative: `sqrt(s)` is not 0 where s is not."""
+    atom = p.atom
+    if not isinstance(atom, Apply) or atom.function != SQRT or signs.of(atom.args[0]) & (signs.NEGATIVE | signs.BEYOND):
+        return None
+    return None if atom.args[0].doubt else atom.args[0]
 
 
 def _is_integer(p: Poly) -> bool:

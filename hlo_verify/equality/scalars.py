@@ -26,6 +26,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, signs
+from hlo_verify.terms.clipping_laws import difference_of_squares
 from hlo_verify.terms.doubts import INFINITE, INTEGRAL
 from hlo_verify.terms.functions import (
     ABS,
@@ -140,9 +141,9 @@ def _holds(p: Poly, region: Region) -> bool:
     effort.left -= 1
     if effort.left <= 0 or not allows("question_terms", len(p.items)):
         return False
-    condition = next(_conditions(p), None)
+    condition = _first_condition(p)
     if condition is None:
-        return _vanishes(p, region) or region.shows_zero(p)
+        return _vanishes(p, region) or region.shows_zero(p) or _vanishes_between(p, region)
     tested = _tested(condition)
     if isinstance(condition, Apply) and condition.function in AT_ZERO:
         return all(_holds_beside(p, condition, sign, region) for sign in (1, -1, 0))
@@ -157,6 +158,16 @@ def _holds(p: Poly, region: Region) -> bool:
         if not holds:
             return False
     return True
+
+
+def _vanishes_between(p: Poly, region: Region) -> bool:
+    """Whether a term is 0 where conditions leave one value of an atom alone: neither `s < 1` nor `s > 1`."""
+    for tested, is_positive in region.known:
+        if not is_positive and not region.exists((algebra.scale(tested, -1), True)):
+            there = _where(p, tested, 0)
+            if there is not p and _vanishes(there, region):
+                return True
+    return False
 
 
 def _excludes(p: Poly, region: Region, excluded: Sequence[int]) -> bool:
@@ -202,6 +213,18 @@ def _where(p: Poly, tested: Poly, sign: int) -> Poly:
     return p
 
 
+def _first_condition(p: Poly) -> Apply | Guard | None:
+    """The condition that cases are told by first: one that has none inside. The greater of two is told after what is
+    asked of them, as it does not matter where they are equal: `[n > 1]/n + [n <= 1]` is `1/maximum(n, 1)`."""
+    first: Apply | Guard | None = None
+    for condition in _conditions(p):
+        first = first or condition
+        asked = condition.args[0] if isinstance(condition, Apply) and condition.function == POSITIVE else None
+        if asked is not None and next(_conditions(asked), None) is None:
+            return condition
+    return first
+
+
 def _conditions(p: Poly) -> Iterator[Apply | Guard]:
     """What a term is made of that the sign of something decides, the innermost first."""
     yield from (a for a in _applied(p) if a.function in CONDITIONS or a.function in AT_ZERO)
@@ -230,10 +253,11 @@ def _tested(condition: Apply | Guard) -> Poly:
 
 def _of_one_sign(p: Poly) -> Poly:
     """A term that has the sign of another, and is 0 where that is: of `1 - 1/n`, for a positive n, `n - 1`; of
-    `exp(a) - exp(b)`, `a - b`."""
+    `exp(a) - exp(b)`, `a - b`; of `sqrt(a) - 2`, `a - 4`."""
     top = numerator(p)
     while top is not None:
         p, top = top, numerator(top)
+    p = difference_of_squares(p) or p
     if len(p.items) != 2 or p.items[0][1] != -p.items[1][1]:
         return p
     difference = ZERO

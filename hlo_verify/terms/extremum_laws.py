@@ -14,6 +14,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import assumed_bounds, doubts, signs
 from hlo_verify.terms.addition import content, of_index, plain, scale
 from hlo_verify.terms.assumed_bounds import are_never_above
+from hlo_verify.terms.clipping_laws import least_of_inverses, without_opposites
 from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, MINIMUM, Function
 from hlo_verify.terms.losses import checked
@@ -51,6 +52,8 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
         used(NEUTRAL)
     ordered = tuple(sorted(finite, key=lambda p: p.uid))
     absolute = _absolute(function, ordered)
+    if absolute is None:
+        ordered = without_opposites(function, ordered)
     if absolute is not None:
         used(OPPOSITE)
         return absolute
@@ -58,6 +61,9 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     if clamped is not None:
         used(CLAMPED)
         return clamped
+    inverse = least_of_inverses(ordered) if function == MINIMUM else None
+    if inverse is not None:
+        return inverse
     return ordered[0] if len(ordered) == 1 else of_atom(make_apply(function, ordered))
 
 
@@ -156,12 +162,12 @@ def _without_signs(function: Function, terms: list[Poly]) -> list[Poly]:
     below = signs.NEGATIVE if function == MAXIMUM else signs.POSITIVE
     reached = set()
     for p in terms:
-        if p is k or p.doubt:
+        if p is k or p.doubt & doubts.INFINITE:
             continue
         found = signs.of(add(p, scale(k, -1)))
-        if not found & (below | signs.BEYOND):
+        if not found & (below | signs.BEYOND):  # an extremum of what is undefined is undefined, as it is itself
             return [each for each in terms if each is not k]
-        if not found & ~(below | signs.ZERO):
+        if not p.doubt and not found & ~(below | signs.ZERO):
             reached.add(p)
     return [p for p in terms if p not in reached]
 

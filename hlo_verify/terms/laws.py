@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import whole
+from hlo_verify.terms.clipping_laws import AT_ROOT, BEYOND_ROOT, LEAST_INVERSE, WITHIN_ROOT, by_squares
 from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
     by_cases,
@@ -247,6 +248,9 @@ TABLE = (
         by=positive_of_extremum,
     ),
     Law(POSITIVE_MINIMUM, "positive(minimum(a, b))", "positive(a) * positive(b)", by=positive_of_extremum),
+    Law(BEYOND_ROOT, "positive(sqrt(a) - k)", "positive(a - k*k)", "a >= 0 and k > 0", by=by_squares),
+    Law(WITHIN_ROOT, "positive(k - sqrt(a))", "positive(k*k - a)", "a >= 0 and k > 0", by=by_squares),
+    Law(AT_ROOT, "zero(sqrt(a) - k)", "zero(a - k*k)", "a >= 0 and k > 0", by=by_squares),
     Law("an absolute value is positive", "positive(abs(a))", "1 + -zero(a)", by=positive_of_absolute),
     Law("an absolute value is zero", "zero(abs(a))", "zero(a)", by=zero_of_absolute),
     Law("even function", "f(-a)", "f(a)", functions=REAL_EVEN),
@@ -286,6 +290,7 @@ TABLE = (
     Law(INFINITE, "f(a, best(f))", "best(f) + 0*a", "is_finite(a)", functions=EITHER, by=extremum),
     Law(NEUTRAL, "f(a, -best(f))", "a", functions=EITHER, by=extremum),
     Law(CLAMPED, "maximum(k, minimum(m, a))", "minimum(m, maximum(k, a))", "k <= m", by=extremum),
+    Law(LEAST_INVERSE, "minimum(k, inverse(a))", "inverse(maximum(inverse(k), a))", "a >= 0 and k > 0", by=extremum),
     Law(OPPOSITE, "f(a, -a)", "f(1, -1) * abs(a)", functions=EITHER, by=extremum),
     Law(WRAPPED, "f(k)", "k % size(f)", functions=MACHINE, by=machine_integer),
     Law(FITS, "f(n)", "n", "lies_in(n, f)", functions=MACHINE, by=machine_integer),

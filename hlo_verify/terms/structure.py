@@ -141,6 +141,12 @@ REWRITINGS = (
         "(product v<n. f(v)) (product v<a. g(v))",
         "extrema._factors",
     ),
+    Rewriting(
+        "greatest of elements and of their opposites",
+        "maximum(max v. f(v), max v. -f(v))",
+        "max v. abs(f(v))",
+        "clipping_laws.without_opposites",
+    ),
     Rewriting("extremum of opposites", "max v. (1 - p(v))", "1 - min v. p(v)", "extrema._of_truths"),
     Rewriting("integer of what is one", "truncate(n)", "n", "counts.truncated", "n lies in the type's range"),
     Rewriting("integer of what is rounded", "truncate(round(t))", "round(t)", "whole.truncated", "in the type's range"),

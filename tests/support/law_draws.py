@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hlo_verify.evaluate.balls import NAN
-from hlo_verify.terms import extremum_laws, machine
+from hlo_verify.terms import clipping_laws, extremum_laws, machine
 
 
 def _is_positive(x: Any) -> bool:
     return bool(x.is_finite() and x > 0)
+
+
+def _is_root_beside_positive(at: Mapping[str, Any]) -> bool:
+    return at["a"] is not NAN and at["a"] >= 0 and _is_positive(at["k"])
 
 
 HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
@@ -39,6 +43,10 @@ HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "a sum of quotients is positive": lambda at: _is_positive(at["c"]),
     "a sum of quotients is zero": lambda at: _is_positive(at["c"]),
     "inverse of a sum of quotients": lambda at: _is_positive(at["c"]),
+    clipping_laws.LEAST_INVERSE: _is_root_beside_positive,
+    clipping_laws.BEYOND_ROOT: _is_root_beside_positive,
+    clipping_laws.WITHIN_ROOT: _is_root_beside_positive,
+    clipping_laws.AT_ROOT: _is_root_beside_positive,
 }
 """Conditions of numbers."""
 
@@ -82,6 +90,10 @@ DRAWN: dict[str, dict[str, str]] = {
     extremum_laws.INTEGER: {"n": "byte", "m": "whole"},
     extremum_laws.INFINITE: {"a": "any"},
     extremum_laws.NEUTRAL: {"a": "any"},
+    clipping_laws.LEAST_INVERSE: {"a": "positive", "k": "positive_number"},
+    clipping_laws.BEYOND_ROOT: {"a": "positive", "k": "positive_number"},
+    clipping_laws.WITHIN_ROOT: {"a": "positive", "k": "positive_number"},
+    clipping_laws.AT_ROOT: {"a": "positive", "k": "positive_number"},
     machine.WRAPPED: {"k": "whole"},
     machine.FITS: {"n": "place"},
 }

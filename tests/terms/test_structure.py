@@ -21,6 +21,7 @@ import tests.support.named_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.shared_operand_laws
+import tests.support.size_laws
 import tests.support.truth_laws
 import tests.support.whole_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
