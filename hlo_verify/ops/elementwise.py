@@ -32,6 +32,7 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms.at_bounds import chosen_at_bound
 from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -290,7 +291,7 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     """A choice of real numbers as an extremum; None where it is none."""
-    for law in (chosen, chosen_count, chosen_total):
+    for law in (chosen, chosen_at_bound, chosen_count, chosen_total):
         found = law(condition, a, b)
         if found is not None:
             return found

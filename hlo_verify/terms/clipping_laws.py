@@ -17,7 +17,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import is_never_negative
 from hlo_verify.terms.functions import ABS, INVERSE, IS_ZERO, MAXIMUM, SQRT, Function
 from hlo_verify.terms.losses import checked
-from hlo_verify.terms.products import expanded, subtract
+from hlo_verify.terms.products import add, expanded, subtract
 from hlo_verify.terms.term import Apply, Monomial, Number, Poly, Read, make_poly, number
 from hlo_verify.terms.used import used
 
@@ -35,8 +35,25 @@ def least_of_inverses(args: Sequence[Poly]) -> Poly | None:
     if len(args) < 2 or None in bottoms:
         return None
     used(LEAST_INVERSE)
-    greatest = apply(MAXIMUM, tuple(p for p in bottoms if p is not None))
+    greatest = _greatest([p for p in bottoms if p is not None])
     return checked(apply(INVERSE, (greatest,)), *(p for p in args if not _is_unsigned(p)))
+
+
+def _greatest(terms: Sequence[Poly]) -> Poly:
+    """The greatest of some terms; of a number and a sum, with the numbers in the sum outside: `maximum(k, c*a + m)` as
+    `c*maximum((k - m)/c, a) + m`, as it comes of a root that is bounded."""
+    from hlo_verify.terms.laws import apply  # whose table has this law
+
+    bounds, sums = [p for p in terms if p.constant is not None], [p for p in terms if p.constant is None]
+    if len(bounds) != 1 or len(sums) != 1:
+        return apply(MAXIMUM, tuple(terms))
+    m = number(next((c for mono, c in sums[0].items if not mono), 0))
+    rest = subtract(sums[0], m)
+    c = Fraction(rest.items[0][1])
+    if c < 0:
+        return apply(MAXIMUM, tuple(terms))
+    bounded = apply(MAXIMUM, (scale(subtract(bounds[0], m), 1 / c), scale(rest, 1 / c)))
+    return add(scale(bounded, plain(c)), m)
 
 
 def _bottom(p: Poly) -> Poly | None:

@@ -28,10 +28,10 @@ def chosen(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     """`condition ? a : b` as an extremum of real numbers; None where it is none."""
     from hlo_verify.terms.laws import apply  # laws are made of products, as is what is chosen
 
-    compared = _compared(condition)
-    if compared is None or a.doubt or b.doubt:
-        return None if compared is None else _inverse(condition, a, b)
-    q, holds = compared
+    asked = compared(condition)
+    if asked is None or a.doubt or b.doubt:
+        return None if asked is None else _inverse(condition, a, b)
+    q, holds = asked
     first, second = (a, b) if holds else (b, a)
     k = ratio(difference(first, second), q)
     if k is None:
@@ -40,7 +40,7 @@ def chosen(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     return apply(MAXIMUM if k > 0 else MINIMUM, (a, b))
 
 
-def _compared(condition: Poly) -> tuple[Poly, bool] | None:
+def compared(condition: Poly) -> tuple[Poly, bool] | None:
     """The number that a condition asks to be positive, or (False) not to be."""
     atom, holds = condition.atom, True
     if atom is None:

@@ -183,6 +183,13 @@ REWRITINGS = (
     ),
     Rewriting("choice by comparison", "[f > g] f + [not f > g] g", "maximum(f, g)", "comparing.chosen"),
     Rewriting(
+        "choice at a bound",
+        "[f > a] g(f) + [not f > a] g(a)",
+        "g(maximum(f, a))",
+        "at_bounds.chosen_at_bound",
+        "g(maximum(f, a)) is a number",
+    ),
+    Rewriting(
         "choice between an integer and a bound",
         "e <= a ? b : e",
         "clamp(e, b, max e)",

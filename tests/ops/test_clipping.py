@@ -72,6 +72,23 @@ def test_clips_are_one(name: str) -> None:
             assert verdict(partial(clipped, CLIPS[one]), local) is Verdict.PROVED, (one, other)
 
 
+def adam(scale: Clip, g: Array, among_devices: bool = False) -> Array:
+    """What is clipped is under a root, where no cases are told apart."""
+    s = jnp.sum(g * g)
+    n = jnp.sqrt(lax.psum(s, "x") if among_devices else s)
+    clipped = g * scale(g, n, s)
+    return clipped / (jnp.sqrt(0.1 * clipped * clipped + 0.5) + 1e-3)
+
+
+def test_what_is_clipped_is_made_more_of() -> None:
+    least: Clip = lambda g, n, s: jnp.minimum(1.0, 1.0 / (n + 1e-6))  # noqa: E731
+    where: Clip = lambda g, n, s: jnp.where(n + 1e-6 > 1.0, 1.0 / (n + 1e-6), 1.0)  # noqa: E731
+    other: Clip = lambda g, n, s: jnp.where(n > 1.0, 1.0 / (n + 1e-6), 1.0)  # noqa: E731
+    for one, two in ((least, where), (where, least)):
+        assert verdict(partial(adam, one), partial(adam, two, among_devices=True)) is Verdict.PROVED
+    assert verdict(partial(adam, least), partial(adam, other, among_devices=True)) is not Verdict.PROVED
+
+
 @pytest.mark.parametrize("name", OTHER)
 def test_other_clips_are_not(name: str) -> None:
     one = CLIPS["as optax"]

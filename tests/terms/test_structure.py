@@ -16,12 +16,12 @@ import pytest
 import z3
 
 import hlo_verify.terms
+import tests.support.clip_laws
 import tests.support.count_laws
 import tests.support.named_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.shared_operand_laws
-import tests.support.size_laws
 import tests.support.truth_laws
 import tests.support.whole_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
@@ -132,6 +132,7 @@ WITHOUT = {
 
 TRUE_ANYWAY = {
     "a soft threshold": "the greater of 0 and of an absolute value with something added is the latter",
+    "choice at a bound": "where a condition holds it is what is chosen, and where it does not too",
     "factor of a named term": "its instances are exactly those where the term is such a product",
     "sign of a numerator": "what is not positive may be 0, or its opposite is inverted, but for preconditions",
     "rotation": "where c and n have a divisor in common, only a digit of v is turned, and not all of it",
