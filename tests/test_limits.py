@@ -100,6 +100,7 @@ NO_LIMITS = {
     "draws.WITHOUT_ZEROS": "what is drawn",
     "float_probe.TOLERANCE": "what may be noise",
     "constant_values._FEW_BITS": "what is taken for an exact number that a person wrote",
+    "constant_values.MULTIPLES": "how many neighbours of a stencil share a factor",
     "constant_values._CLOSE": "a look in floats before numbers are compared exactly",
     "formulas.CANCELLING": "how many products of a limit's may vanish",
     "granularity.CHEAP": "which inputs are tried before others",

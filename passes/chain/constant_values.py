@@ -154,18 +154,35 @@ def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
     there = {x.exact for x in given}
     given += [x for y in given for x in applied("subtract", (zero, y))]
     made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there and not _cancels(x))
-    near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
-    found = (x for x in near if x.beside and is_within(x, x.roundings))
     values: dict[Fraction, Computed] = {}
-    for x in sorted(found, key=lambda x: (x.literals, x.roundings)):
+    for x in sorted(_near(made, value), key=lambda x: (x.literals, x.roundings)):
         values.setdefault(x.exact, x)
     fewest = min((x.literals for x in values.values()), default=0)
-    return [x for x in values.values() if x.literals == fewest]
+    few = [x for x in values.values() if x.literals == fewest]
+    return few or list(_near(_multiples(given, float(value), dtype), value))
+
+
+def _near(made: Iterable[Computed], value: Any) -> Iterator[Computed]:
+    """Numbers of which a value may be a rounding, as that value."""
+    near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
+    return (x for x in near if x.beside and is_within(x, x.roundings))
+
+
+def _multiples(given: list[Computed], value: float, dtype: str) -> Iterator[Computed]:
+    """The rests of 1 that small multiples of numbers leave, and these, close to a value that looks like a rounding."""
+    one, whole = (number_of(dtype, _scalar(dtype)(x)) for x in (1, value))
+    if whole is None or not whole.rounded_literals:
+        return
+    multiples = [number_of(dtype, _scalar(dtype)(n)) for n in MULTIPLES]
+    pairs = product((n for n in multiples if n is not None), given)
+    several = [made for pair in pairs for made in applied("multiply", pair)]
+    rests = (rest for made in several if one is not None for rest in applied("subtract", (one, made)))
+    yield from (x for x in (*rests, *several) if abs(float(x.exact) - value) <= _CLOSE * abs(value))
 
 
 def rest_of_one(whole: Key, part: Key) -> Computed | None:
-    """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1; None where it is that
-    exactly, or is not."""
+    """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1, or the opposite of that;
+    None where it is that exactly, or is not."""
     dtype, one = part[0], number_of(part[0], _scalar(part[0])(1))
     if whole[0] != dtype:
         return None
@@ -173,11 +190,14 @@ def rest_of_one(whole: Key, part: Key) -> Computed | None:
     if one is None or None in values:
         return None
     a, b = (value for value in values if value is not None)
-    if not 0 < b.exact < Fraction(1, 2) < a.exact < 1:
+    if not 0 < b.exact < Fraction(1, 2) < abs(a.exact) < 1:
         return None
-    near = [replace(x, rounded=a.rounded, beside=x.rounded_literals) for x in applied("subtract", (one, b))]
-    return next((x for x in near if x.beside and x.is_rounded and is_within(x, x.roundings)), None)
+    rest = applied("subtract", (one, b) if a.exact > 0 else (b, one))
+    return next((x for x in _near(rest, a.rounded) if x.is_rounded), None)
 
+
+MULTIPLES = (2, 3, 4, 5, 6, 8)
+"""So many neighbours share a factor, which people add up: `0.6*u + 0.1*(...)` of four."""
 
 _CLOSE = 1e-5
 """What is farther off than this part of a number is not looked at in exact numbers."""

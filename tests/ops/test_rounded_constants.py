@@ -39,6 +39,14 @@ ROUNDED: dict[str, tuple[Body, Body]] = {
         lambda x: x - 0.001 * (jnp.tanh(x) + 0.1 * x) + 0.01 * x * x,
         lambda x: x * np.float32(0.9999) + 0.01 * x * x - 0.001 * jnp.tanh(x),
     ),
+    "a stencil": (
+        lambda x: x + sum((jnp.tanh(k * x) - x) * 0.1 for k in range(6)),
+        lambda x: 0.4 * x + 0.1 * sum(jnp.tanh(k * x) for k in range(6)),
+    ),
+    "smooth labels": (
+        lambda x: -(1 - 0.1) * (jnp.tanh(x) - jnp.exp(x)) - 0.1 * (x - jnp.exp(x)),
+        lambda x: jnp.exp(x) - 0.9 * jnp.tanh(x) - 0.1 * x,
+    ),
     "gelu": (
         lambda x: jax.nn.gelu(x, approximate=False),
         lambda x: 0.5 * x * (1 + jax.lax.erf(x / np.float32(2**0.5))),
@@ -71,6 +79,18 @@ WRONG: dict[str, tuple[Body, Body]] = {
     "a decay that is none of two products": (
         lambda x: x - 0.001 * (jnp.tanh(x) + 0.1 * x) + 0.01 * x * x,
         lambda x: x * np.float32(0.9998) + 0.01 * x * x - 0.001 * jnp.tanh(x),
+    ),
+    "a stencil of five": (
+        lambda x: x + sum((jnp.tanh(k * x) - x) * 0.1 for k in range(5)),
+        lambda x: 0.4 * x + 0.1 * sum(jnp.tanh(k * x) for k in range(5)),
+    ),
+    "the sign of what a stencil leaves": (
+        lambda x: jnp.sign(x - 0.13 * x - 0.13 * x - 0.13 * x - 0.61 * x) + x * x,
+        lambda x: jnp.sign(0.61 * x - 0.61 * x) + x * x,
+    ),
+    "labels that are smoothed more": (
+        lambda x: -(1 - 0.1) * (jnp.tanh(x) - jnp.exp(x)) - 0.1 * (x - jnp.exp(x)),
+        lambda x: jnp.exp(x) - 0.9 * jnp.tanh(x) - 0.2 * x,
     ),
     "nothing left but a rounding": (
         lambda x: (x / 3 * 3 - x) * 1e9 + x,

@@ -201,6 +201,10 @@ WRITTEN = {
     "one and a product": ((0.01, 0.7), 1 + 0.01 * 0.7),
     "the rest of a product": ((0.01, 0.1), 1 - 0.01 * 0.1),
     "the rest of a power": ((0.7,), 1 - 0.7**2),
+    "the rest of a multiple": ((0.13,), 1 - 4 * 0.13),
+    "a multiple": ((0.1,), 3 * 0.1),
+    "the opposite of a multiple": ((0.1,), -6 * 0.1),
+    "one and a multiple": ((0.1,), 1 + 2 * 0.1),
     "a product of three": ((0.1, 0.7, 0.3), 0.1 * 0.7 * 0.3),
     "a quotient of a product": ((0.7, 0.1, 0.3), 0.7 * 0.1 / 0.3),
     "a product with an opposite": ((0.7978846, -0.044715), 0.7978846 * 0.044715),
@@ -248,6 +252,21 @@ def test_what_else_a_number_may_be() -> None:
     found = [reading.said for reading in Folded(by_people=True).readings(before, after)]
     assert len(found) == len(set(found)) > 1
     assert any("0.1" in said and "0.001" in said for (said,) in found)
+
+
+def test_a_multiple_or_the_rest_of_one() -> None:
+    """0.6 is what four times 0.1 leaves of 1, or six times 0.1; what two numbers make is taken for that alone."""
+    assert {"(4 * 0.1" in said for (said,) in _readings((0.1,), 0.6)} == {True, False}
+    assert not any("* 0.1" in said for (said,) in _readings((0.1, 0.4), 0.6))
+
+
+def _readings(numbers: tuple[float, ...], written: float) -> list[tuple[str, ...]]:
+    lines = [constant(f"%c{n}", number) for n, number in enumerate(numbers)]
+    uses = [apply(f"%y{n + 1}", "multiply", f"%y{n}" if n else "%x", f"%c{n}") for n in range(len(numbers))]
+    last = apply("%y", "add", f"%y{len(numbers)}", "%x")
+    before = load(program(*lines, *uses, last))
+    after = load(program(constant("%c", written), apply("%y", "multiply", "%x", "%c")))
+    return [reading.said for reading in Folded(by_people=True).readings(before, after)]
 
 
 def test_the_logarithm_of_a_base() -> None:
