@@ -49,7 +49,7 @@ from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Poly
-from hlo_verify.terms.wrapping import wrapped
+from hlo_verify.terms.wrapping import wrapped, wrapped_choice
 
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
@@ -274,9 +274,10 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
     dtype = op.types[0].dtype
     if is_integer(dtype):
-        clamped = chosen_integer(condition.term, as_index(a), as_index(b))
-        if clamped is not None:
-            return result(op, algebra.of_index(clamped))
+        for law in (chosen_integer, wrapped_choice):
+            chosen_index = law(condition.term, as_index(a), as_index(b))
+            if chosen_index is not None:
+                return result(op, algebra.of_index(chosen_index))
     extremum = _chosen_number(condition.term, a.term, b.term) if is_float(dtype) else None
     if extremum is not None:
         return result(op, extremum)

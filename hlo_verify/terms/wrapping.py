@@ -61,6 +61,42 @@ def wrapped(p: Poly) -> Poly:
     return p
 
 
+def wrapped_choice(condition: Poly, a: expr.Index, b: expr.Index) -> expr.Index | None:
+    """`condition ? a : b` of integers as a remainder, where one of them is what the condition asks about and something,
+    and the other that less or more n: `x = 7 ? 0 : x + 1` is `(x + 1) mod 8` where x lies between 0 and 7."""
+    guard = condition.atom
+    if not isinstance(guard, Guard):
+        return None
+    form, lo, hi = guard.form, guard.lo, guard.hi
+    if (lo is None or lo <= form.lo) and hi is not None:
+        below, above, last = a, b, hi
+    elif (hi is None or hi >= form.hi) and lo is not None:
+        below, above, last = b, a, lo - 1
+    else:
+        return None
+    for own, ends, other, at, sign in ((below, last, above, form.hi, 1), (above, last + 1, below, form.lo, -1)):
+        start = expr.subtract(own, form)
+        if start.items:
+            continue
+        one_value = last == form.hi - 1 if sign > 0 else last == form.lo
+        beyond = expr.subtract(own, other)
+        if beyond.items and not other.items and one_value:  # there, its own value is known
+            beyond = expr.constant(at + start.const - other.const)
+        n = sign * beyond.const
+        place = own if sign > 0 else expr.shift(own, n)
+        if (
+            beyond.items
+            or n <= 0
+            or place.lo < 0
+            or place.hi >= 2 * n
+            or ends + start.const != (n - 1 if sign > 0 else 0)
+        ):
+            continue
+        used("wrapped by a condition")
+        return expr.modulo(place, n)
+    return None
+
+
 Steps = list[tuple[int | None, int | None, Number]]
 
 
