@@ -95,6 +95,7 @@ class Unfolding:
     _known: dict[Poly, tuple[Summand, ...]] = field(default_factory=dict)
     _anew: dict[Apply, Poly] = field(default_factory=dict)
     _places: dict[Atom, tuple[tuple[Place, Index], ...]] = field(default_factory=dict)
+    _cut_places: dict[Atom, tuple[tuple[Place, Index], ...]] = field(default_factory=dict)
     _definitions: dict[Read, tuple[tuple[Var, ...], tuple[Poly, ...]]] = field(default_factory=dict)
 
     def of(self, p: Poly) -> tuple[Summand, ...]:
@@ -254,14 +255,24 @@ class Unfolding:
             found = self._places[atom] = tuple(dict.fromkeys(each for mono in monos for each in self.places(mono)))
         return found
 
+    def _places_cut(self, atom: Atom) -> tuple[tuple[Place, Index], ...]:
+        """Where an atom reads tensors that are cut."""
+        found = self._cut_places.get(atom)
+        if found is None:
+            found = tuple(each for each in self.places(((atom, 1),)) if each[0] in self.cuts)
+            self._cut_places[atom] = found
+        return found
+
     def _products(self, p: Poly) -> Iterator[Monomial]:
         """What a term is the sum of: as it is written, where it may be infinite."""
         return (mono for mono, _ in p.items) if p.doubt & INFINITE else (summand.product for summand in self.of(p))
 
     def _cut(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
-        for place, e in self.places(mono):
+        for place, e in (each for atom, _ in mono for each in self._places_cut(atom)):
+            if e.free.isdisjoint(bound):
+                continue
             v = along(e, bound)
-            far = _far_apart(e, bound) if v is None and place in self.cuts else None
+            far = _far_apart(e, bound) if v is None else None
             if far is not None:
                 body = make_poly(((mono, 1),))
                 rest = [w for w in bound if w is not far]
