@@ -51,6 +51,8 @@ class Limits:
     """Sums, turn by turn, that one sum is taken apart into."""
     network_steps: int = 60_000
     """Steps (products rewritten, factors looked at) of comparing results that differ, as sums of products, together."""
+    brief_network_steps: int = 2000
+    """The same, of comparing each result of what a person distributed before loops are read in other ways."""
     question_parts: int = 4000
     """Parts of two terms that are looked at to decide whether something is a number: a softmax has some dozens."""
     total_steps: int = 8000

@@ -11,12 +11,14 @@ from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Index
 from hlo_verify.ops.counting import Shape, counter_at, iterate, meet_in, shape_of
 from hlo_verify.ops.element_loops import by_element
 from hlo_verify.ops.induction import Reading, book_of, logical_loop
 from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.pipelining import piped_loop
 from hlo_verify.ops.running import Closing
+from hlo_verify.ops.running_maxima import Instead, Maxima
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.op_families import communicates
@@ -82,13 +84,26 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     known = {k: args[k] for k in shape.invariant}
     known |= {k: counter_at(shape, k, turn, op.types[k]) for k in shape.counters}
     pure, device = replace(context, observe=None, unsupported={}), context.device or context.mesh
-    ends = Closing(t, device, args, known, lambda state: iterate(op, state, pure, turn)).last_values()
+    closing = Closing(t, device, args, known, lambda state: iterate(op, state, pure, turn))
+    ends = replace(closing, maxima=_maxima(op, pure, turn)).last_values()
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        Closing(t, device, args, known, lambda state: iterate(op, state, context, turn)).last_values()
+        seen = replace(closing, iterate=lambda state: iterate(op, state, context, turn))
+        replace(seen, maxima=_maxima(op, context, turn)).last_values()
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(type_, (ends | known | last)[k].term) for k, type_ in enumerate(op.types)]
+
+
+def _maxima(op: Op, context: Context, turn: Index) -> Maxima | None:
+    """The running maxima by name, of which this loop may have more; None where something stands in for operations."""
+    if context.instead is not None:
+        return None
+
+    def iterated(state: list[Value], instead: Instead) -> list[Value]:
+        return iterate(op, state, replace(context, instead=instead), turn)
+
+    return Maxima(context.execution, iterated, book_of(context).maxima)
 
 
 def _completed(op: Op, args: list[Value], context: Context, match: Match) -> tuple[set[int], list[Value]]:

@@ -18,6 +18,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
+from hlo_verify.ops.running_maxima import RunningMaximum
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType, captured, operations
@@ -95,6 +96,8 @@ class LoopBook:
     loops: list[Loop] = field(default_factory=list)
     piped: list[Piped] = field(default_factory=list)
     """Components of them that lines of devices make turn by turn."""
+    maxima: dict[Tensor, RunningMaximum] = field(default_factory=dict)
+    """Running maxima of devices' loops by name."""
     effort: Effort = field(init=False)
     """What comparisons of what loops carry may take, all together."""
 

@@ -26,10 +26,12 @@ from hlo_verify.index import expr, tables
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part, written_late
+from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, guards, rotations, sums
+from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
@@ -59,6 +61,8 @@ class Closing:
     """What may be done to see that a loop writes to no place twice, where it leaves some as they are."""
     late: int = 0
     """How many of the last turns write to all places, whatever the turns before wrote, if there are such."""
+    maxima: Maxima | None = None
+    """The running maxima by name, where other components may read them."""
     alone: bool = False
     """Whether a form may depend on other components, whatever these are."""
     before: Var = field(default_factory=lambda: expr.fresh("before", 2))
@@ -68,6 +72,10 @@ class Closing:
     """What every iteration compares a running maximum with."""
     sums: dict[int, Poly] = field(default_factory=dict)
     """What every iteration adds to a running sum."""
+    scaled: dict[int, Scaled] = field(default_factory=dict)
+    """Running sums in units of running maxima."""
+    named: dict[int, RunningMaximum] = field(default_factory=dict)
+    """The running maxima that others read."""
     now: dict[int, Value] = field(default_factory=dict)
     """Running sums at iteration t, of those that other components read."""
 
@@ -90,6 +98,11 @@ class Closing:
         state = [self.known.get(k) or self._arbitrary(k, value.type) for k, value in enumerate(self.initial)]
         after = self.iterate(state)
         turned = {k: self._turned(k, state[k], after[k]) for k in self._open}
+        if self.maxima is not None:
+            rest = [k for k, found in turned.items() if found is None and is_float(state[k].type.dtype)]
+            turned |= {
+                k: self.maxima.multiplied(self.t, self.before, self.initial[k], state[k], after[k]) for k in rest
+            }
         ends: dict[int, Value] = {}
         if any(turned.values()):
             for k, rotated in turned.items():
@@ -102,10 +115,17 @@ class Closing:
             rescaled = [k for k in self._open if k not in ends]
             for k in rescaled:
                 any(self._rescaled(k, m, state, after, ends) for m in largest)
-            read = [k for k in self.sums if self._is_read(state[k], [after[j] for j in rescaled if j not in ends])]
-            if self.alone or not read:
+            left = [after[k] for k in self._open if k not in ends]
+            read = [k for k in self.sums if self._is_read(state[k], left)]
+            if self.alone or not left:
                 return ends
-            after = self._with_sums(state, {k: self.sums.pop(k) for k in read})
+            if read:
+                after = self._with_sums(state, {k: self.sums.pop(k) for k in read})
+                continue
+            read = [m for m in largest if m not in self.named and self._is_read(state[m], left)]
+            if self.maxima is None or not read:
+                return ends
+            after = self._with_maxima(state, read, ends)
 
     def _is_read(self, state: Value, after: Sequence[Value]) -> bool:
         """Whether values after an iteration are made of a component before it."""
@@ -132,6 +152,24 @@ class Closing:
         then = algebra.substitute(added, {self.t: expr.of_var(s)})
         total = algebra.add(self.initial[k].term, sums.reduce_sum([s], algebra.multiply(is_before, then)))
         return Value(type_, algebra.difference(total, added) if up_to_now else lighten(total, type_.dtype))
+
+    def _with_maxima(self, state: list[Value], read: Sequence[int], ends: Mapping[int, Value]) -> list[Value]:
+        """The components after an iteration where maxima that others read have names, and sums in their units are made
+        of these. `state` is changed likewise."""
+        assert self.maxima is not None
+        for m in read:
+            first, end = self.initial[m].term, ends[m]
+            starts = if_unknown_may_be().surely(first)
+            doubt = UNDEFINED | INFINITE
+            if self._units_are_numbers(m, end, ZERO):
+                doubt = (first.doubt | end.term.doubt) & UNDEFINED
+            self.named[m] = self.maxima.named(self.t, self.initial[m].type, end, doubt, starts_from_number=starts)
+            state[m] = self.named[m].at(expr.of_var(self.t))
+        for k, scaled in self.scaled.items():
+            if scaled.maximum in read:
+                unit = self.named[scaled.maximum].number_at(expr.of_var(self.t))
+                state[k] = scaled.so_far(self.t, self.initial[k].type, unit)
+        return self.maxima.after(self.t, state, self.named)
 
     def turned_before(self) -> dict[int, Value]:
         """The components that each iteration passes on round a mesh axis, as they are before iteration t."""
@@ -288,7 +326,8 @@ class Closing:
         initial = self.initial[k].term
         if self._unknown(k) in added.free or not self._units_are_numbers(m, ends[m], initial):
             return False
-        total = algebra.add(algebra.times(initial, first_unit), sums.reduce_sum([self.t], added))
+        self.scaled[k] = Scaled(m, tuple(where), algebra.times(initial, first_unit), added)
+        total = algebra.add(self.scaled[k].initial, sums.reduce_sum([self.t], added))
         ends[k] = self._end(k, algebra.times(total, algebra.power_of(last_unit, -1)))
         return True
 

@@ -16,7 +16,7 @@ from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.guess.guessed import guessed
 from hlo_verify.passes.prove.by_rolling import as_loops, is_long
 from hlo_verify.passes.prove.each_device.apart import Apart
-from hlo_verify.passes.prove.each_device.compare import reads_table
+from hlo_verify.passes.prove.each_device.compare import is_by_hand, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.in_layers import Layered
 from hlo_verify.passes.prove.prove import (
@@ -150,9 +150,9 @@ def _examine(
                 wrong = frozenset(differing(left, in_earnest=True, work=work))
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
-    is_by_hand = any(map(has_loops_by_hand, (logical, partitioned)))
-    is_lent = not wrong and (differing is not None or is_by_hand)
-    unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session, is_by_hand)
+    has_loops = any(map(has_loops_by_hand, (logical, partitioned)))
+    is_lent = not wrong and (differing is not None or has_loops)
+    unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session, has_loops)
     with session.meter.lending(unseen if is_lent else 0.0):
         return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
 
@@ -229,7 +229,8 @@ def _decide(
     left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
     try:
         otherwise = OtherReadings(logical, partitioned, placed, session, terms)
-        if first is not None and not wrong and all(otherwise.prove(n, decide=False) for n in left):
+        is_seen = first is not None and not wrong and _is_seen(left, first, placed, logical, partitioned)
+        if first is not None and not wrong and (is_seen or all(otherwise.prove(n, decide=False) for n in left)):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
         unknown = [n for n in left if n not in wrong]
@@ -247,6 +248,16 @@ def _decide(
     results = _results(logical, partitioned, outcome, placed, wrong, findings, (otherwise, apart))
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads)
+
+
+def _is_seen(
+    left: Collection[int], first: Outcome, placed: list[Sharding], logical: Module, partitioned: Module
+) -> bool:
+    """Whether results of what a person distributed are seen to be equal in a few steps, after the first walk."""
+    if first.stages.effort.session.seems_wrong or not is_by_hand(partitioned):
+        return False
+    names = logical.result_names
+    return not any(open_obligations(n, names[n], first, placed[n], decide=True, briefly=True) for n in left)
 
 
 def _begin(logical: Module, partitioned: Module, terms: int, session: Session) -> None:
