@@ -84,26 +84,33 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     known = {k: args[k] for k in shape.invariant}
     known |= {k: counter_at(shape, k, turn, op.types[k]) for k in shape.counters}
     pure, device = replace(context, observe=None, unsupported={}), context.device or context.mesh
-    closing = Closing(t, device, args, known, lambda state: iterate(op, state, pure, turn))
-    ends = replace(closing, maxima=_maxima(op, pure, turn)).last_values()
+
+    def last_values(around: Context) -> dict[int, Value] | None:
+        maxima = _maxima(op, around, turn)
+        return Closing(
+            t, device, args, known, lambda state: iterate(op, state, around, turn), maxima=maxima
+        ).last_values()
+
+    ends = last_values(pure)
     if ends is None or pure.unsupported:
         return None
     if context.observe is not None:  # now that an iteration's values are worth a look
-        seen = replace(closing, iterate=lambda state: iterate(op, state, context, turn))
-        replace(seen, maxima=_maxima(op, context, turn)).last_values()
+        last_values(context)
     last = {k: counter_at(shape, k, expr.constant(shape.trips), op.types[k]) for k in shape.counters}
     return [Value(type_, (ends | known | last)[k].term) for k, type_ in enumerate(op.types)]
 
 
 def _maxima(op: Op, context: Context, turn: Index) -> Maxima | None:
     """The running maxima by name, of which this loop may have more; None where something stands in for operations."""
-    if context.instead is not None:
+    is_plain = all(e is expr.of_var(v) for e in context.execution for v in e.free)
+    if context.instead is not None or not is_plain:
         return None
 
     def iterated(state: list[Value], instead: Instead) -> list[Value]:
         return iterate(op, state, replace(context, instead=instead), turn)
 
-    return Maxima(context.execution, iterated, book_of(context).maxima)
+    book = book_of(context)
+    return Maxima(context.execution, iterated, context.session, book.maxima, book.totals)
 
 
 def _completed(op: Op, args: list[Value], context: Context, match: Match) -> tuple[set[int], list[Value]]:

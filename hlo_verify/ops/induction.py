@@ -18,7 +18,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
-from hlo_verify.ops.running_maxima import RunningMaximum
+from hlo_verify.ops.running_maxima import RunningMaximum, Total
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType, captured, operations
@@ -98,6 +98,8 @@ class LoopBook:
     """Components of them that lines of devices make turn by turn."""
     maxima: dict[Tensor, RunningMaximum] = field(default_factory=dict)
     """Running maxima of devices' loops by name."""
+    totals: dict[Tensor, Total] = field(default_factory=dict)
+    """Running sums in units of these."""
     effort: Effort = field(init=False)
     """What comparisons of what loops carry may take, all together."""
 

@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 
 from hlo_verify.equality import opening
 from hlo_verify.equality.effort import Effort
-from hlo_verify.index import expr, tables
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part, written_late
-from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled
+from hlo_verify.ops.rotating import rotation
+from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled, settled
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
@@ -123,9 +124,17 @@ class Closing:
                 after = self._with_sums(state, {k: self.sums.pop(k) for k in read})
                 continue
             read = [m for m in largest if m not in self.named and self._is_read(state[m], left)]
-            if self.maxima is None or not read:
+            if self.maxima is None:
                 return ends
-            after = self._with_maxima(state, read, ends)
+            if read:
+                after = self._with_maxima(state, read, ends)
+                continue
+            found = next((k for k in self._open if k not in ends and self._is_settled(k, state)), None)
+            if found is None:
+                return ends
+            after = self.iterate(state)
+            last = algebra.substitute(after[found].term, {self.t: expr.constant(self.t.size - 1)})
+            ends[found] = self._end(found, last)
 
     def _is_read(self, state: Value, after: Sequence[Value]) -> bool:
         """Whether values after an iteration are made of a component before it."""
@@ -163,13 +172,35 @@ class Closing:
             doubt = UNDEFINED | INFINITE
             if self._units_are_numbers(m, end, ZERO):
                 doubt = (first.doubt | end.term.doubt) & UNDEFINED
-            self.named[m] = self.maxima.named(self.t, self.initial[m].type, end, doubt, starts_from_number=starts)
+            self.named[m] = self.maxima.named(self.t, end, doubt, starts_from_number=starts)
             state[m] = self.named[m].at(expr.of_var(self.t))
         for k, scaled in self.scaled.items():
-            if scaled.maximum in read:
+            greatest = self.named.get(scaled.maximum)
+            starts = greatest is not None and (greatest.before is greatest.number or scaled.initial is ZERO)
+            if scaled.maximum in read and starts and not scaled.added.doubt:
                 unit = self.named[scaled.maximum].number_at(expr.of_var(self.t))
-                state[k] = scaled.so_far(self.t, self.initial[k].type, unit)
+                total = self.maxima.total(self.t, self.initial[k].type, scaled)
+                state[k] = scaled.before(self.t, self.initial[k].type, total, unit)
         return self.maxima.after(self.t, state, self.named)
+
+    def _is_settled(self, k: int, state: list[Value]) -> bool:
+        """Whether each iteration has of a component what it would need for its own part not to matter: `state` has that
+        then. By induction, from what the component starts from."""
+        assert self.maxima is not None
+        type_ = self.initial[k].type
+        if not is_float(type_.dtype) or self.t.size < 2:
+            return False
+        source = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
+        source.doubt = 0
+        number = Value(type_, algebra.read(source, (*self._at(k), *positions(type_.shape))))
+        guess = settled(number.term, self.iterate([*state[:k], number, *state[k + 1 :]])[k].term)
+        if guess is None or self.before in guess.free:
+            return False
+        then = self.iterate([*state[:k], Value(type_, guess), *state[k + 1 :]])[k].term
+        if not self.maxima.is_settled(self.t, self.initial[k].term, guess, then):
+            return False
+        state[k] = Value(type_, guess)
+        return True
 
     def turned_before(self) -> dict[int, Value]:
         """The components that each iteration passes on round a mesh axis, as they are before iteration t."""
@@ -363,23 +394,3 @@ class Closing:
         place = list(indices[outer:])
         fixed = term.free - {self.t, self.before, *self.own.values()}
         return place if all(e.free <= fixed for e in place) else None
-
-
-def rotation(source: Index, device: Var) -> Callable[[Index], Index] | None:
-    """Where a value comes from after some turns, if it comes from `source` after one: the same shift of the devices'
-    places on rings. None if it is no such shift.
-
-    Steps of several places may be rotations of more than one digit; a mesh axis is what the source is written with.
-    """
-    if source.free - {device}:
-        return None
-    found = tables.evaluate(source, device)
-    written = [
-        (digit.low, atom.args[0])
-        for atom, _ in source.items
-        if isinstance(atom, Opaque) and atom.operator == "mod"
-        for digit, _ in atom.exprs[0].items
-        if isinstance(digit, Digit)
-    ]
-    ring = None if found is None else tables.ring(found, device, written)
-    return None if ring is None else ring.turned

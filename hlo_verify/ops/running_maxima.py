@@ -15,16 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from hlo_verify.equality import opening
+from hlo_verify.equality.briefly import equal_briefly
+from hlo_verify.equality.opening import ingredients
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.values import Value, positions
+from hlo_verify.ops.values import Value, position_var, positions
 from hlo_verify.program.ir import Op, TensorType
-from hlo_verify.terms import algebra, guards, sums
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, sums
+from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.definitions import at_places
+from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, Tensor, make_poly, tensor
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, make_poly, tensor
 
 Instead = Callable[[Op, list[Value]], list[Value]]
 
@@ -52,15 +59,9 @@ class RunningMaximum:
     def turn_of(self, read: Read) -> Index:
         return read.indices[len(self.execution)]
 
-    def end_of(self, read: Read) -> Poly:
-        """What a name of it in the end stands for, where that is read."""
-        count = len(self.execution)
-        there = {}
-        for own, its in zip(self.execution, read.indices[:count], strict=True):
-            for var in own.free:
-                there[var] = its
-        end = algebra.substitute(self.end.term, there)
-        return Value(self.type, end).at(list(read.indices[count + 1 :]))
+    def end_at(self, read: Read) -> Poly:
+        """What it is in the end, of the execution and at the position where a name of it is read."""
+        return _there(read, self.execution, self.end, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,43 @@ class Scaled:
     initial: Poly
     added: Poly
 
-    def so_far(self, t: Var, type_: TensorType, maximum: Value) -> Value:
-        """It at iteration t, where m is that: what was added in the iterations before."""
-        s = expr.fresh("f", t.size)
-        is_before = guards.interval(expr.subtract(expr.of_var(t), expr.of_var(s)), 1, None)
-        then = algebra.substitute(self.added, {t: expr.of_var(s)})
-        total = algebra.add(self.initial, sums.reduce_sum([s], algebra.multiply(is_before, then)))
+    def before(self, t: Var, type_: TensorType, total: Total, maximum: Value) -> Value:
+        """It at iteration t, where m is that: what was added up to there, less what this iteration adds."""
+        up_to_now = total.at(expr.shift(expr.of_var(t), 1)).term
         unit = apply(EXPONENTIAL, (algebra.scale(maximum.at(self.place), -1),))
-        return Value(type_, algebra.times(total, unit))
+        return Value(type_, algebra.times(algebra.difference(up_to_now, self.added), unit))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """What a running sum in units of a maximum is before a turn, times its unit."""
+
+    tensor: Tensor
+    execution: tuple[Index, ...]
+    t: Var
+    type: TensorType
+    added: Poly
+    end: Poly
+
+    def at(self, turn: Index) -> Value:
+        return Value(self.type, algebra.read(self.tensor, (*self.execution, turn, *positions(self.type.shape))))
+
+    def of(self, read: Read, term: Poly) -> Poly:
+        """A term of this execution, turn and position, where that is read."""
+        return _there(read, self.execution, Value(self.type, term), {self.t: read.indices[len(self.execution)]})
+
+
+def _there(read: Read, execution: tuple[Index, ...], value: Value, turn: dict[Var, Index]) -> Poly:
+    """A value of an execution (variables and numbers), where a name of it is read: all at once, as what it is read at
+    may hold variables of positions, too."""
+    there = dict(turn)
+    count = len(execution)
+    for own, its in zip(execution, read.indices[:count], strict=True):
+        there.update(dict.fromkeys(own.free, its))
+    for k, (size, its) in enumerate(zip(value.shape, read.indices[count + 1 :], strict=True)):
+        if size > 1:
+            there[position_var(k, size)] = its
+    return algebra.substitute(value.term, there)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,15 +122,26 @@ class Maxima:
     """Which execution of the loop this is."""
     iterate: Callable[[list[Value], Instead], list[Value]]
     """What is carried after an iteration, where something stands in the place of operations' results."""
+    session: Session
     known: dict[Tensor, RunningMaximum] = field(default_factory=dict)
+    totals: dict[Tensor, Total] = field(default_factory=dict)
 
-    def named(self, t: Var, type_: TensorType, end: Value, doubt: int, *, starts_from_number: bool) -> RunningMaximum:
+    def total(self, t: Var, type_: TensorType, scaled: Scaled) -> Total:
+        """A new name of what a running sum in units of a maximum is before each turn."""
+        name = tensor("opaque", "sum so far", type_.dtype, (t.size + 1, *type_.shape))
+        end = algebra.add(scaled.initial, sums.reduce_sum([t], scaled.added))
+        name.doubt = scaled.initial.doubt | scaled.added.doubt
+        found = self.totals[name] = Total(name, self.execution, t, type_, scaled.added, end)
+        return found
+
+    def named(self, t: Var, end: Value, doubt: int, *, starts_from_number: bool) -> RunningMaximum:
         """A new name; what it stands for after the first turn has no more doubts than those."""
-        shape = (t.size + 1, *type_.shape)
+        type_, shape = end.type, (t.size + 1, *end.shape)
         number = tensor("opaque", "greatest so far", type_.dtype, shape)
         number.doubt = doubt
         before = number if starts_from_number else tensor("opaque", "greatest before", type_.dtype, shape)
         found = RunningMaximum(before, number, self.execution, t.size, type_, end)
+        before.doubt = doubt if starts_from_number else UNDEFINED | INFINITE
         self.known[number] = self.known[before] = found
         return found
 
@@ -139,6 +180,8 @@ class Maxima:
         if not inside or None in inside.values():
             return None
         exponent = algebra.with_atoms(exponent, inside.get)
+        if exponent.doubt:
+            return None
         sides = [
             algebra.add(*(make_poly((item,)) for item in exponent.items if (item[1] > 0) == is_up))
             for is_up in (True, False)
@@ -148,6 +191,61 @@ class Maxima:
             if algebra.substitute(start, {t: expr.shift(expr.of_var(t), 1)}) is later:
                 return self._left(t, start, factor)
         return None
+
+    def is_settled(self, t: Var, initial: Poly, guess: Poly, then: Poly) -> bool:
+        """Whether a component is that before each iteration: it starts from it, and an iteration that has it gives
+        `then`, which is what it is before the next one."""
+        if not self.are_equal(algebra.substitute(guess, {t: expr.constant(0)}), initial):
+            return False
+        sooner = expr.of_var(expr.fresh("t", t.size - 1))
+        later = expr.shift(sooner, 1)
+        return self.are_equal(algebra.substitute(then, {t: sooner}), algebra.substitute(guess, {t: later}))
+
+    def are_equal(self, made: Poly, next_: Poly) -> bool:
+        """Whether two terms are seen to be equal, with what names stand for in the end in the place of these; and in
+        the second one, what sums are one turn later, less what is added then."""
+        made, next_ = (self._replaced(p, self._settled_at) for p in (made, self._replaced(next_, self._later)))
+        return equal_briefly(made, next_, ONE, self.session)
+
+    def _settled_at(self, atom: Atom) -> Poly | None:
+        """What a name stands for in the end, or the same name where it surely is a number."""
+        end = self._end(atom)
+        if end is not None or not isinstance(atom, Read) or atom.tensor not in self.known:
+            return end
+        return self._number(atom, {})
+
+    def _later(self, atom: Atom) -> Poly | None:
+        found = self.totals.get(atom.tensor) if isinstance(atom, Read) else None
+        if found is None or not isinstance(atom, Read) or atom.indices[len(found.execution)].hi >= found.t.size:
+            return None
+        later = algebra.substitute(found.at(expr.shift(expr.of_var(found.t), 1)).term, {})
+        return found.of(atom, algebra.difference(later, found.added))
+
+    def _replaced(self, p: Poly, image: Callable[[Atom], Poly | None]) -> Poly:
+        """A term with some atoms replaced, those that its definitions are made of too."""
+        anew: dict[Atom, Poly | None] = {}
+
+        def replaced(p: Poly) -> Poly:
+            if not ingredients(p) & (self.known.keys() | self.totals.keys()):
+                return p
+            return algebra.with_atoms(p, once)
+
+        def once(atom: Atom) -> Poly | None:
+            if atom not in anew:
+                anew[atom] = of(atom)
+            return anew[atom]
+
+        def of(atom: Atom) -> Poly | None:
+            if isinstance(atom, Apply):
+                return apply(atom.function, tuple(map(replaced, atom.args)))
+            if not isinstance(atom, Read) or not atom.tensor.bodies or atom.tensor.seal is not None:
+                return image(atom)
+            count = len(atom.tensor.params)
+            bound, there = at_places(atom.tensor, atom.indices[:count])
+            bodies = tuple(replaced(there.poly(body)) for body in atom.tensor.bodies)
+            return remade(atom.tensor, bound, bodies, atom.indices[count:])
+
+        return replaced(p)
 
     def _left(self, t: Var, start: Poly, factor: Poly) -> tuple[Poly, Poly]:
         first, last = (algebra.substitute(start, {t: expr.constant(n)}) for n in (0, t.size - 1))
@@ -167,10 +265,14 @@ class Maxima:
         return algebra.read(found.number, read.indices)
 
     def _end(self, atom: Atom) -> Poly | None:
+        total = self.totals.get(atom.tensor) if isinstance(atom, Read) else None
+        if total is not None and isinstance(atom, Read):
+            is_end = atom.indices[len(total.execution)] is expr.constant(total.t.size)
+            return total.of(atom, total.end) if is_end else None
         found = self.known.get(atom.tensor) if isinstance(atom, Read) else None
         if found is None or not isinstance(atom, Read) or found.turn_of(atom) is not expr.constant(found.trips):
             return None
-        return found.end_of(atom)
+        return found.end_at(atom)
 
 
 def _exponent(factor: Poly) -> Poly | None:
@@ -186,3 +288,21 @@ def _exponent(factor: Poly) -> Poly | None:
             return None
         exponent = algebra.add(exponent, algebra.scale(atom.args[0], n))
     return exponent
+
+
+def settled(now: Poly, after: Poly) -> Poly | None:
+    """What a component, `now` before an iteration, has to be so that it does not matter for what comes after it: where
+    `after` is `others + factor * (now - that)`, of a factor that is one product."""
+    atom, after = now.atom, opening.opened(after)
+    own = [(mono, c) for mono, c in after.items if any(a is atom for a, _ in mono)]
+    if atom is None or len(own) != 1 or len(own[0][0]) == 1 or dict(own[0][0])[atom] != 1:
+        return None
+    factor, scale = {a: n for a, n in own[0][0] if a is not atom}, own[0][1]
+    that = ZERO
+    for mono, c in after.items:
+        powers = dict(mono)
+        if mono is own[0][0] or any(powers.get(a) != n for a, n in factor.items()):
+            continue
+        rest = tuple((a, n) for a, n in mono if a not in factor)
+        that = algebra.add(that, make_poly(((rest, -Fraction(c) / Fraction(scale)),)))
+    return that

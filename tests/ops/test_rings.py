@@ -21,7 +21,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.index import expr
-from hlo_verify.ops.running import rotation
+from hlo_verify.ops.rotating import rotation
 from tests.ops.test_running import verdict
 from tests.support.lowering import Placed, floats
 

@@ -16,6 +16,7 @@ from hlo_verify.session import Session
 from tests.passes.prove.each_device.ring_attention import INFINITE, Ring
 
 SCANNED = Ring(devices=4, mask="", loop="scan", gradient=True)
+THROUGH_MAXIMA = replace(SCANNED, held=False)
 CAUSAL = replace(SCANNED, mask="compared")
 RIGHT = {
     "plain": SCANNED,
@@ -23,6 +24,10 @@ RIGHT = {
     "two": replace(SCANNED, devices=2),
     "from_infinity": replace(SCANNED, loop="fori", start=INFINITE),
     "sines": replace(SCANNED, sines=True, devices=8),
+    "through_maxima": THROUGH_MAXIMA,
+    "through_maxima_two": replace(THROUGH_MAXIMA, devices=2),
+    "through_maxima_64": replace(THROUGH_MAXIMA, devices=64),
+    "through_maxima_sines": replace(THROUGH_MAXIMA, sines=True, loop="fori"),
     "causal": CAUSAL,
     "causal_64": replace(CAUSAL, devices=64),
     "causal_infinite": replace(CAUSAL, masked=INFINITE, start=INFINITE),
@@ -32,7 +37,7 @@ RIGHT = {
 def seen(ring: Ring) -> list[bool]:
     """Which results are seen to be right, for all devices at once, in a few steps."""
     logical, partitioned = map(load, ring.pair())
-    with Session(Limits()).on() as session:
+    with Session(Limits(unrolled_turns=1)).on() as session:
         session.phase = ""
         placed = result_placements(logical, partitioned, device_count(logical, partitioned))
         outcome = walk(logical, partitioned, False, None, session=session)
@@ -55,6 +60,12 @@ def test_they_are_proved_so() -> None:
 @pytest.mark.parametrize("wrong", ["short", "no_rescaling"])
 def test_gradients_of_other_rings_are_not(wrong: str, devices: int) -> None:
     assert not any(seen(replace(SCANNED, devices=devices, wrong=wrong)))
+
+
+@pytest.mark.parametrize("devices", [4, 64])
+@pytest.mark.parametrize("wrong", ["short", "no_rescaling", "held_once"])
+def test_gradients_through_maxima_of_other_rings_are_not(wrong: str, devices: int) -> None:
+    assert not any(seen(replace(THROUGH_MAXIMA, devices=devices, wrong=wrong, by=(0, 1)))[:2])
 
 
 @pytest.mark.drawn(3)
