@@ -135,6 +135,7 @@ NO_LIMITS = {
     "scalar_values.FAR": "what may be noise",
     "scalar_values.POINTS": "where a term is looked at, to refuse it at once",
     "rounded_tables.WIDE": "what a rounding is: part of an assumption",
+    "rounded_tables.FAR_OFF": "how far off an element may be, of itself, to be one that is rounded",
     "search.CLEARER": "which inputs are better than others",
     "seen_apart.APART": "what may be noise",
     "seen_apart.GROWN": "what may be noise",

@@ -29,6 +29,7 @@ from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
+from hlo_verify.passes.chain.near_zero import CHOOSING, COMPARISONS, hangs_on_what_is_near_zero
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
@@ -53,9 +54,6 @@ from hlo_verify.terms.term import (
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.rounded_tables import Part
 
-_COMPARISONS = ("less", "equal")
-"""Functions that compare two terms."""
-
 _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "abs"})
 """Functions that make the rounding of a constant no larger."""
 
@@ -63,11 +61,9 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
 
-_CHOOSING = frozenset({"argmax", "argmin", "sort", "top_k", "reduce"})
-"""Kinds of definitions that hang on which of their elements comes first."""
-
 _NOTHING_ELSE = "all that is left is that rounding"
 _A_STEP = "that rounding decides which side of a step it is on"
+_NEAR_ZERO = "something hangs on elements alone that are nearly 0, of which that rounding makes others"
 _A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
 
 
@@ -114,6 +110,8 @@ class _Looking:
     found: Amplified | None = None
     factors: dict[Key, Tensor] = field(default_factory=dict)
     roundings: dict[Tensor, int] = field(default_factory=dict)
+    near_zero: dict[Tensor, float] = field(default_factory=dict)
+    """Those of tables some of whose elements are nearly 0, with the greatest of these."""
     leaves: Leaves = field(default_factory=Leaves)
     _exact: _Exact | None = None
     _seen: set[int] = field(default_factory=set)
@@ -154,6 +152,8 @@ class _Looking:
         if factor is None:
             factor = self.factors[found.key] = tensor("argument", f"rounding of {found.meaning}", found.dtype, ())
             self.roundings[factor] = found.roundings
+            if found.near_zero:
+                self.near_zero[factor] = found.near_zero
             self._exact, self._seen = None, set()
         return factor
 
@@ -170,6 +170,8 @@ class _Looking:
             return _NOTHING_ELSE
         if self._is_a_choice(p):
             return _A_CHOICE
+        if self.near_zero and hangs_on_what_is_near_zero(p, self.near_zero):
+            return _NEAR_ZERO
         return _A_STEP if self._is_a_step(p) else self._sums(p)
 
     def _is_a_step(self, p: Poly) -> bool:
@@ -181,7 +183,7 @@ class _Looking:
         """Whether what chooses among elements is given, under different conditions, some that are the same but for a
         rounding, wherever they are read: `argmax([0.9*x + 0.1*x, x])`."""
         chosen = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read))
-        bodies = (body for atom in chosen if atom.tensor.kind in _CHOOSING for body in atom.tensor.bodies)
+        bodies = (body for atom in chosen if atom.tensor.kind in CHOOSING for body in atom.tensor.bodies)
         return any(not self._is_still(body) and self._are_told_apart(opened(body)) for body in bodies)
 
     def _are_told_apart(self, elements: Poly) -> bool:
@@ -274,7 +276,7 @@ def _parts(p: Poly) -> Iterator[Poly]:
         for atom, _ in mono:
             if isinstance(atom, Apply):
                 yield from atom.args
-                if atom.function.name in _COMPARISONS and not atom.function.is_name:
+                if atom.function.name in COMPARISONS and not atom.function.is_name:
                     yield algebra.subtract(*atom.args)
             elif isinstance(atom, Read):
                 yield from atom.tensor.bodies

@@ -46,6 +46,11 @@ class Computed:
         return int(bool(self.operands)) + self.beside + sum(x.roundings for x in self.operands)
 
     @property
+    def near_zero(self) -> float:
+        """What `Part` says of a table; a number is as far off as it is large."""
+        return 0.0
+
+    @property
     def is_as_computed(self) -> bool:
         """Whether floating point gives just this number wherever it is computed. Sums, products, quotients and square
         roots are rounded correctly; of other functions a neighbour may come, and `as_written` takes one of each."""

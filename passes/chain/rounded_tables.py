@@ -32,6 +32,9 @@ from hlo_verify.session import Session
 WIDE = 1e-4
 """How wide the intervals of a value may be, of its largest element: beyond that nothing is told by them."""
 
+FAR_OFF = 1e-3
+"""How far off an element may be, of itself, and still be one that is rounded."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
@@ -59,6 +62,8 @@ class Part:
     """For each dimension of the table that of the value, or None where it has one element of it."""
     offsets: npt.NDArray[np.int64]
     is_exact: bool
+    near_zero: float
+    """The greatest element of the table, if some of those that are there are rather a rounding of 0; else 0."""
     is_opposite: bool = False
 
     # What `amplified` asks of what stands for a rounded number:
@@ -215,9 +220,9 @@ def _opposite(numbers: Array) -> Array:
     return interval(-numbers["high"], -numbers["low"])
 
 
-def _offsets(table: Array, values: Array) -> tuple[npt.NDArray[np.int64], bool] | None:
-    """Where the values of each device begin in a table, and whether they are exactly what is there; None where they
-    are not there. One row for all devices where one will do."""
+def _offsets(table: Array, values: Array) -> tuple[npt.NDArray[np.int64], bool, float] | None:
+    """Where the values of each device begin in a table, whether they are exactly what is there, and the greatest of the
+    table if some are nearly 0; None where they are not there. One row for all devices where one will do."""
     spans = values.shape[1:]
     places = _places(table, values[0])
     every = [place for place in places if all(_is_at(table, each, place) for each in values)]
@@ -229,11 +234,17 @@ def _offsets(table: Array, values: Array) -> tuple[npt.NDArray[np.int64], bool] 
     if rows[-1] is None:
         return None
     offsets = np.array(rows, np.int64)
-    exact = all(
-        is_point(each).all() and is_point(table[_window(row, spans)]).all()
-        for each, row in zip(values, np.broadcast_to(offsets, (len(values), len(spans))), strict=True)
-    )
-    return offsets.reshape(len(rows), len(spans)), exact
+    windows = np.broadcast_to(offsets, (len(values), len(spans)))
+    there = [(each, table[_window(row, spans)]) for each, row in zip(values, windows, strict=True)]
+    exact = all(is_point(each).all() and is_point(part).all() for each, part in there)
+    largest = float(np.abs(table["high"]).max()) if any(_are_near_zero(*both) for both in there) else 0.0
+    return offsets.reshape(len(rows), len(spans)), exact, largest
+
+
+def _are_near_zero(some: Array, others: Array) -> bool:
+    """Whether some of these numbers may be far off for how large they are, though they are none of the largest."""
+    low, high = np.minimum(some["low"], others["low"]), np.maximum(some["high"], others["high"])
+    return bool((high - low > FAR_OFF * np.minimum(np.abs(low), np.abs(high))).any())
 
 
 Place = tuple[int, ...]
