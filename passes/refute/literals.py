@@ -77,7 +77,7 @@ class Literals:
         bits = precision(dtype)
         is_shared = np.isin(values, list(self.shared))
         is_meant = ~np.isfinite(values) & (not self.may_be_too_large)
-        plain = is_plain(values, bits) & (is_shared | is_meant | (not self.may_be_folded))
+        plain = is_meant_as_written(values, bits) & (is_shared | is_meant | (not self.may_be_folded))
         self.is_used = self.is_used or not plain.all()
         roundings = np.where(is_shared, not self.is_strict, FOLDED if bits >= WIDE else FOLDED_NARROW)
         off = roundings * np.abs(values) * 2.0**-bits
@@ -98,6 +98,15 @@ def is_plain(values: Array, bits: int) -> Array:
     """Whether half of a significand's bits are enough for numbers, or they are none."""
     significand = np.frexp(np.where(np.isfinite(values), values, 0.0))[0]
     return np.asarray(np.ldexp(significand, bits // 2) % 1 == 0)
+
+
+def is_meant_as_written(values: Array, bits: int) -> Array:
+    """Whether numbers of a constant are plain, and not by chance: among numbers that are not, one in 2^12 of single
+    precision is, and a cosine of nearly 1. Of these none says more than that it is rounded, but for 0."""
+    plain = is_plain(values, bits)
+    counted = np.isfinite(values) & (values != 0)
+    is_by_chance = 2 * int((plain & counted).sum()) < int(counted.sum())
+    return plain & ~counted if is_by_chance else plain
 
 
 def literals_of(logical: Module, partitioned: Module) -> Literals:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.literals import may_be_too_large
+from hlo_verify.passes.refute.literals import Literals, may_be_too_large
 from hlo_verify.program.element_types import DTYPES
 from tests.support.pairs import REPLICATED, module, on
 
@@ -140,3 +144,31 @@ def test_what_is_asked_of_infinity_is_asked_of_infinity() -> None:
     other = "%f = stablehlo.constant dense<4.0> : TYPE\n%b = stablehlo.add %a, %f : TYPE"
     pair = plus("f32", IS_INFINITE.replace("KIND", "sqrt")), plus("f32", half + other)
     assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("value", [1019 / 1024, -1.0])
+def test_a_plain_number_of_a_table_is_one_by_chance(value: float) -> None:
+    """One in 2^12 numbers of a table has few bits, and the cosine of 355 is rounded to -1; 0 is 0."""
+    positions = np.arange(400)
+    table = np.cos(positions / 7).astype(np.float32)
+    near = int(np.argmin(np.abs(table - value)))
+    exact = table.astype(np.float64)
+    exact[near] = value * (1 + 2.0**-25)  # what the other module has, of which that is the rounding
+    table[near] = value
+    off = Literals(frozenset())(table, "f32")
+    assert (np.abs(exact - table) <= off).all()
+    assert not Literals(frozenset())(np.array([0.5, value, 0.1]), "f32")[:2].any()
+    assert not Literals(frozenset())(np.array([0.0, 0.1, 0.3]), "f32")[0]
+
+
+def test_a_table_that_is_computed_by_position_is_not_refuted() -> None:
+    """Of 4096 cosines in single precision one is -1 and one has 12 bits."""
+    mesh = jax.sharding.AbstractMesh((4096,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    table = np.cos(np.arange(4096) / 7)[:, None].astype(np.float32)
+
+    def local(x: jax.Array) -> jax.Array:
+        return x * jnp.cos((lax.axis_index("d") + jnp.zeros((1, 1))) / 7)
+
+    on_devices = jax.shard_map(local, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+    found = hlo_verify.check(lambda x: x * table, on_devices, jax.ShapeDtypeStruct((4096, 1), jnp.float32))
+    assert found.verdict is not Verdict.REFUTED
