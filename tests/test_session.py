@@ -240,6 +240,7 @@ PROCESS = {
     "hlo_verify.cache.keys": {"this_tool"},
     "hlo_verify.cluster": {"_process"},
     "hlo_verify.collector": {"_inside", "_before", "_lock"},
+    "hlo_verify.evaluate.arguments": {"one_class", "classes_of"},
     "hlo_verify.evaluate.balls": {"_one_thread"},
     "hlo_verify.registered_calls": {"DEFAULT"},
     "hlo_verify.passes.load.conversion": {"_ONE_AT_A_TIME", "_pool"},
@@ -256,7 +257,7 @@ PROCESS = {
     "hlo_verify.terms.doubts": {"_domain"},
 }
 """What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names,
-colours and templates that are the same for ever."""
+sizes, colours and templates that are the same for ever."""
 
 MAKERS = {"dict", "list", "set", "count", "defaultdict", "Counter", "deque", "Lock", "RLock", "WeakValueDictionary"}
 

@@ -110,9 +110,10 @@ def without_opposites(function: Function, args: tuple[Poly, ...]) -> tuple[Poly,
 
     sign = 1 if function == MAXIMUM else -1
     greatest = {p: scaled for p in args if (scaled := _is_greatest(scale(p, sign))) is not None}
-    if len(greatest) < 2:
-        return args
+    factors = {_factors(*scaled) for scaled in greatest.values()}
     for p, (read, own) in greatest.items():
+        if len(greatest) < 2 or _factors(read, -own) not in factors:  # which is seen soon, and made of each is not
+            continue
         bound, (body,) = unfold(read)
         t = scale(body, own)
         for other in (reduce_extremum("max", bound, scale(t, -1)), scale(reduce_extremum("min", bound, t), -1)):
@@ -133,6 +134,11 @@ def _is_greatest(p: Poly) -> tuple[Read, int] | None:
     if n != 1 or not isinstance(atom, Read) or abs(c) != 1:
         return None
     return (atom, int(c)) if atom.tensor.kind == ("max" if c > 0 else "min") else None
+
+
+def _factors(read: Read, own: int) -> tuple[Number, ...]:
+    """The factors of the products that an extremum is of, with a sign."""
+    return tuple(sorted(own * c for _, c in read.tensor.bodies[0].items))
 
 
 def by_squares(function: Function, args: Sequence[Poly]) -> Poly | None:

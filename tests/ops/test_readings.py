@@ -65,6 +65,7 @@ def test_a_gradient_that_is_summed_up_otherwise(wrong: Function) -> None:
     assert verdict(accumulated, regional(wrong, BATCH, P()), *ACCUMULATE) is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_sum_that_hangs_on_a_recurrence() -> None:
     def local(w: jax.Array, xs: jax.Array) -> tuple[jax.Array, jax.Array]:
         h, g = with_momentum(w, xs)

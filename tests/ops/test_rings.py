@@ -316,6 +316,7 @@ def test_scores_may_be_masked(masked: float) -> None:
     assert ring_verdict(partial(causal_softmax, masked=masked), wrong) is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_first_turn_may_not_be_masked_by_infinities_only() -> None:
     """The greatest score is minus infinity then, and the difference of two of them is no number."""
     assert ring_verdict(causal_softmax, ring_of_causal(1)) is Verdict.UNKNOWN

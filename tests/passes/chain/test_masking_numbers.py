@@ -65,6 +65,7 @@ def report(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> Re
 PAIRS = [(INFINITE, LARGE), (LARGE, INFINITE), (-1e9, LEAST)]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 @pytest.mark.parametrize("local", [on_queries, on_keys])
 def test_numbers_mask_alike(pair: tuple[float, float], local: Function) -> None:
@@ -85,6 +86,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("pair", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_stays_so(name: str, pair: tuple[float, float]) -> None:
@@ -158,6 +160,7 @@ def with_largest(largest: Function) -> Callable[[float], Function]:
     return masked
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "largest",
     [lambda m: jnp.maximum(m, -1e20), lambda m: jnp.maximum(m, 0.0), lambda m: jnp.minimum(m, 80.0) * 0.5],
