@@ -49,6 +49,9 @@ CLOSE = 1e-9
 """How far apart numbers may be that are taken to be equal, as a fraction of the larger: what is computed in another
 order in double precision is off by less."""
 
+HUGE = 1e8
+"""Larger numbers mask others."""
+
 GRAIN = 64
 """Multiples of one over this are numbers that many tensors have: counts, halves, what a program begins with."""
 
@@ -184,7 +187,13 @@ def _is_at(held: Array, whole: Array, order: Order, start: Index) -> bool:
     block = whole[tuple(slice(at, at + size) for at, size in zip(start, sizes, strict=True))]
     axes = sorted(range(len(order)), key=lambda i: len(order) if order[i] is None else order[i] or 0)
     block = block.transpose(axes).reshape(held.shape)
-    return bool(np.allclose(held, block, rtol=CLOSE, atol=CLOSE * float(np.abs(held).max())))
+    return bool(np.allclose(held, block, rtol=CLOSE, atol=CLOSE * _scale(held)))
+
+
+def _scale(held: Array) -> float:
+    """The largest of some numbers but for those that mask others, beside which these are all alike."""
+    sizes = np.abs(held)
+    return float(sizes.max(initial=0.0, where=sizes < HUGE))
 
 
 def _inputs(logical: Module, seed: int, elements: int) -> list[Blocks | None]:

@@ -142,3 +142,14 @@ def test_what_is_too_large_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None
         session = Session(Limits(guessed_elements=most))
         shards(*pair, device_count(*pair), session)
         assert bool(drawn) == (most == size)
+
+
+def test_shards_of_masked_scores_are_told_apart() -> None:
+    """Beside a number that masks, scores are all alike: not every block is every other one."""
+
+    def masked(scores: jax.Array, first: Any) -> jax.Array:
+        return jnp.where(first + jnp.arange(len(scores))[:, None] >= jnp.arange(3), scores, -1e30)
+
+    pair = pair_of(lambda x: masked(jnp.sin(2 * x), 0), lambda x: masked(jnp.sin(x + x), lax.axis_index("i") * 2))
+    (guess,) = guesses_of(pair, "select", "select")
+    assert [start[0] for start in guess.starts] == [0, 2, 4, 6]
