@@ -201,6 +201,7 @@ RINGS: dict[str, tuple[Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", RINGS)
 def test_a_causal_ring_written_out(name: str) -> None:
     local, is_right = RINGS[name]
